@@ -1,0 +1,1 @@
+"""Record batches to Arrow, a window at a time."""

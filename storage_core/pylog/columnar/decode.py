@@ -1,0 +1,189 @@
+"""Scanned batches to Arrow record batches: decompress, then walk and copy in one kernel call.
+
+The batches of a window are cut into *groups* of one format family (v2, or v0/v1) and of bounded
+decompressed size; each group is one kernel call and one Arrow record batch. Uncompressed groups are
+decoded straight from the window; where a codec is set, the group's batches are decompressed one
+after the other into one reused buffer first.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pylog.columnar import decode_legacy, decode_v2
+from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.batch_column import batch_array
+from pylog.columnar.constant_columns import ConstantColumns
+from pylog.columnar.window import GroupRequest, Window
+from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
+from pylog.model import TimestampType
+from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+    import numpy.typing as npt
+
+    from pylog.columnar.record_columns import RecordColumns
+    from pylog.model import TopicPartition
+    from pylog.record.batch_scan import BatchHeaders
+
+GROUP_BYTES = 1 << 21
+"""Decompressed bytes after which a group is closed; a single larger batch makes its own group."""
+
+_WANT = {
+    "key": WANT_KEY,
+    "value": WANT_VALUE,
+    "headers": WANT_HEADERS,
+    "timestamp": WANT_TIMESTAMP,
+}
+_START, _END = 0, 1  # of both kernels' input tables
+
+
+class RecordDecoder:
+    """Turns the batches of one partition into Arrow record batches.
+
+    Keeps codec contexts and memory between windows; one thread. The record batches it yields own
+    their memory.
+
+    Parameters
+    ----------
+    topic_partition
+        Fills the columns ``topic`` and ``partition``.
+    schema
+        From `record_schema`; only its columns are decoded.
+    max_decompressed_bytes
+        Most bytes that one batch may decompress to.
+    """
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        schema: pa.Schema | None = None,
+        *,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> None:
+        self.schema = record_schema() if schema is None else schema
+        self._decompressor = Decompressor(max_decompressed_bytes)
+        self._constants = ConstantColumns(topic_partition)
+        self._want = sum(flag for name, flag in _WANT.items() if name in self.schema.names)
+        self._timestamp_type = (
+            self.schema.field("timestamp").type
+            if "timestamp" in self.schema.names
+            else pa.timestamp("ms")
+        )
+
+    def decode(
+        self, window: Window, start_offset: int, end_offset: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the records of ``window`` with ``start_offset <= offset < end_offset``.
+
+        Record batches without rows are left out.
+
+        Raises
+        ------
+        CorruptRecordError, InvalidRecordError, UnsupportedCodecError
+            The records of a batch break their format; file, position and cause are told.
+        TimestampOverflowError
+            A timestamp does not fit the schema's unit.
+        """
+        is_v2 = window.headers.is_v2
+        edges = [0, *(np.flatnonzero(np.diff(is_v2)) + 1).tolist(), len(window.headers)]
+        for start, end in zip(edges, edges[1:], strict=False):
+            if start == end:
+                continue
+            family = decode_v2 if is_v2[start] else decode_legacy
+            run = window.headers.select(slice(start, end))
+            table = family.describe_batches(run)
+            for group, buffer in self._groups(window, run, table, family):
+                request = GroupRequest(
+                    buffer,
+                    start_offset,
+                    end_offset,
+                    self._want,
+                    self._timestamp_type,
+                    window.path,
+                    window.file_position,
+                )
+                headers = run.select(group)
+                columns = family.decode_group(request, headers, table[group])
+                if columns.rows:
+                    yield self._assemble(window, headers, columns)
+
+    def _groups(
+        self,
+        window: Window,
+        run: BatchHeaders,
+        table: npt.NDArray[np.int64],
+        family: ModuleType,
+    ) -> Iterator[tuple[slice, npt.NDArray[np.uint8]]]:
+        """Yield slices of ``run`` with the buffer that their rows of ``table`` point into."""
+        if not run.codec_ids.any():
+            yield slice(0, len(run)), window.buffer
+            return
+        scratch = self._decompressor.buffer
+        scratch.clear()
+        view = memoryview(window.buffer)
+        first = 0
+        for index in range(len(run)):
+            start, end = int(table[index, _START]), int(table[index, _END])
+            try:
+                stream, codec = family.stream_of(run, index, view[start:end])
+                placed = self._decompressor.append(codec, stream, int(run.magics[index]))
+            except (CorruptRecordError, InvalidRecordError) as error:
+                position = window.file_position + int(run.positions[index])
+                raise type(error)(error.reason, window.path, position) from error
+            table[index, _START], table[index, _END] = placed
+            if scratch.length >= GROUP_BYTES:
+                yield slice(first, index + 1), self._scratch_array()
+                first = index + 1
+                scratch.clear()
+        if first < len(run):
+            yield slice(first, len(run)), self._scratch_array()
+
+    def _scratch_array(self) -> npt.NDArray[np.uint8]:
+        scratch = self._decompressor.buffer
+        return np.frombuffer(scratch.view(0, max(1, scratch.length)), dtype=np.uint8)
+
+    def _assemble(
+        self, window: Window, headers: BatchHeaders, columns: RecordColumns
+    ) -> pa.RecordBatch:
+        arrays = []
+        for name in self.schema.names:
+            match name:
+                case "topic":
+                    array = self._constants.topic(columns.rows)
+                case "partition":
+                    array = self._constants.partition(columns.rows)
+                case "timestampType":
+                    array = self._constants.timestamp_type(
+                        _timestamp_types(headers), columns.batch_rows
+                    )
+                case "batch":
+                    array = batch_array(
+                        headers,
+                        columns.base_offsets,
+                        columns.batch_rows,
+                        PurePath(window.path).name,
+                        window.file_position,
+                    )
+                case _:
+                    array = columns.arrays[name]
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _timestamp_types(headers: BatchHeaders) -> npt.NDArray[np.int32]:
+    types = np.where(
+        headers.is_append_time,
+        np.int32(TimestampType.LOG_APPEND_TIME),
+        np.int32(TimestampType.CREATE_TIME),
+    )
+    types[headers.magics == 0] = TimestampType.NO_TIMESTAMP_TYPE
+    return types

@@ -1,0 +1,118 @@
+"""Groups of v0/v1 messages and wrappers through the kernel `pylog.kernels.decode_legacy`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pylog.columnar.arrow_schema import HEADERS_TYPE
+from pylog.columnar.record_columns import RecordColumns
+from pylog.errors import CorruptRecordError, InvalidRecordError, TimestampOverflowError
+from pylog.kernels import decode_legacy as kernel
+from pylog.kernels.decode_records import WANT_HEADERS
+from pylog.model import CompressionType
+from pylog.record.batch_header import codec_of
+from pylog.record.batch_layout import MIN_ENTRY_SIZE_V0
+from pylog.record.legacy_batch import wrapped_stream
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pylog.columnar.window import GroupRequest
+    from pylog.errors import LogStorageError
+    from pylog.record.batch_scan import BatchHeaders
+
+_CORRUPT = {
+    kernel.STATUS_BAD_SIZE: "a message's size is below the minimum of its format",
+    kernel.STATUS_BAD_CRC: "an inner message's CRC is wrong",
+    kernel.STATUS_BAD_KEY_LENGTH: "the key's length does not fit into the message",
+    kernel.STATUS_BAD_VALUE_LENGTH: "the value's length does not fit into the message",
+}
+_INVALID = {
+    kernel.STATUS_BAD_MAGIC: "an inner message is not of format v0 or v1",
+    kernel.STATUS_NESTED_COMPRESSION: "an inner message is itself compressed",
+    kernel.STATUS_EMPTY_SET: "a compressed message holds no inner message",
+    kernel.STATUS_OFFSET_BELOW_INNER: "the wrapper's offset is below its last inner offset",
+}
+
+
+def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
+    """Return the kernel's input table; its first two columns bound each set's bytes."""
+    table = np.empty((len(run), kernel.SET_FIELDS), dtype=np.int64)
+    table[:, kernel.SET_START] = run.positions
+    table[:, kernel.SET_END] = run.positions + run.sizes_bytes
+    table[:, kernel.SET_IS_WRAPPED] = run.codec_ids != 0
+    table[:, kernel.SET_WRAPPER_OFFSET] = run.offsets
+    table[:, kernel.SET_WRAPPER_MAGIC] = run.magics
+    table[:, kernel.SET_APPEND_TIME] = run.is_append_time
+    table[:, kernel.SET_WRAPPER_TIMESTAMP] = run.max_timestamps
+    return table
+
+
+def stream_of(
+    run: BatchHeaders, index: int, entry: memoryview
+) -> tuple[memoryview, CompressionType]:
+    """Return the bytes to decompress of entry ``index``, and their codec; plain ones as they are."""
+    magic = int(run.magics[index])
+    codec = codec_of(int(run.codec_ids[index]), magic)
+    if codec is CompressionType.NONE:
+        return entry, codec
+    return wrapped_stream(entry, magic), codec
+
+
+def decode_group(
+    request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
+) -> RecordColumns:
+    """Return the columns of the group's messages; see `pylog.columnar.decode_v2.decode_group`.
+
+    Raises
+    ------
+    CorruptRecordError, InvalidRecordError
+        A message breaks its format.
+    TimestampOverflowError
+        A timestamp does not fit the unit asked for.
+    """
+    sizes = table[:, kernel.SET_END] - table[:, kernel.SET_START]
+    most = int((sizes // MIN_ENTRY_SIZE_V0).sum())
+    columns = RecordColumns(most, int(sizes.sum()), request.want)
+    columns.batch_rows = np.zeros(len(run), dtype=np.int64)
+    columns.base_offsets = np.zeros(len(run), dtype=np.int64)
+    totals = np.zeros(5, dtype=np.int64)
+    rows, status, at = kernel.decode_legacy(
+        request.buffer,
+        table,
+        request.start_offset,
+        request.end_offset,
+        request.want,
+        request.timestamp_scale,
+        columns.offsets,
+        columns.timestamps,
+        columns.key_ends,
+        columns.key_data,
+        columns.key_validity,
+        columns.value_ends,
+        columns.value_data,
+        columns.value_validity,
+        columns.batch_rows,
+        columns.base_offsets,
+        totals,
+    )
+    if status != kernel.STATUS_OK:
+        index = int(totals[4])
+        inside = int(at) - int(table[index, kernel.SET_START])
+        raise _error(request, status, request.position_of(run, index), inside)
+    columns.finish(int(rows), totals, request.timestamp_type)
+    if request.want & WANT_HEADERS:
+        columns.arrays["headers"] = pa.nulls(int(rows), HEADERS_TYPE)
+    return columns
+
+
+def _error(request: GroupRequest, status: int, position: int, inside: int) -> LogStorageError:
+    if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
+        return TimestampOverflowError(request.overflow_reason(inside), request.path, position)
+    where = f" ({inside} bytes into the message set)" if inside else ""
+    if status in _CORRUPT:
+        return CorruptRecordError(_CORRUPT[status] + where, request.path, position)
+    return InvalidRecordError(_INVALID[status] + where, request.path, position)

@@ -1,0 +1,145 @@
+"""Groups of v2 batches through the kernel `pylog.kernels.decode_records`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.columnar.headers_column import headers_array
+from pylog.columnar.record_columns import RecordColumns
+from pylog.errors import InvalidRecordError, TimestampOverflowError
+from pylog.kernels import decode_records as kernel
+from pylog.model import CompressionType
+from pylog.record.batch_header import codec_of
+from pylog.record.batch_layout import MAGIC_VALUE_V2, MIN_RECORD_SIZE_V2, RECORDS_OFFSET
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pylog.columnar.window import GroupRequest
+    from pylog.errors import LogStorageError
+    from pylog.record.batch_scan import BatchHeaders
+
+_REASONS = {
+    kernel.STATUS_BAD_VARINT: "a number runs past the end of the record",
+    kernel.STATUS_BAD_RECORD_LENGTH: "the record's length does not fit into the batch",
+    kernel.STATUS_BAD_KEY_LENGTH: "the key's length does not fit into the record",
+    kernel.STATUS_BAD_VALUE_LENGTH: "the value's length does not fit into the record",
+    kernel.STATUS_BAD_HEADER: "a header does not fit into the record",
+    kernel.STATUS_LENGTH_MISMATCH: "the record's fields and its length disagree",
+    kernel.STATUS_BYTES_REMAIN: "bytes remain after the last record that the batch counts",
+}
+
+
+def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
+    """Return the kernel's input table; its first two columns bound the records' bytes."""
+    table = np.empty((len(run), kernel.BATCH_FIELDS), dtype=np.int64)
+    table[:, kernel.BATCH_START] = run.positions + RECORDS_OFFSET
+    table[:, kernel.BATCH_END] = run.positions + run.sizes_bytes
+    table[:, kernel.BATCH_BASE_OFFSET] = run.offsets
+    table[:, kernel.BATCH_BASE_TIMESTAMP] = run.base_timestamps
+    table[:, kernel.BATCH_APPEND_TIME] = run.is_append_time
+    table[:, kernel.BATCH_MAX_TIMESTAMP] = run.max_timestamps
+    table[:, kernel.BATCH_RECORD_COUNT] = run.record_counts
+    return table
+
+
+def stream_of(
+    run: BatchHeaders, index: int, records: memoryview
+) -> tuple[memoryview, CompressionType]:
+    """Return the bytes to decompress of batch ``index``, and their codec.
+
+    Kafka never opens the stream of a batch that counts no records.
+    """
+    if run.record_counts[index] == 0:
+        return records, CompressionType.NONE
+    return records, codec_of(int(run.codec_ids[index]), MAGIC_VALUE_V2)
+
+
+def decode_group(
+    request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
+) -> RecordColumns:
+    """Return the columns of the group's records.
+
+    Parameters
+    ----------
+    request
+        Buffer, offsets and columns wanted.
+    run
+        Headers of the batches in the group.
+    table
+        From `describe_batches`, its bounds pointing into ``request.buffer``.
+
+    Raises
+    ------
+    InvalidRecordError
+        The records break the format or are not as many as counted.
+    TimestampOverflowError
+        A timestamp does not fit the unit asked for.
+    """
+    _check_counts(request, run, table)
+    most = int(table[:, kernel.BATCH_RECORD_COUNT].sum())
+    data_bytes = int((table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]).sum())
+    columns = RecordColumns(most, data_bytes, request.want)
+    with_headers = bool(request.want & kernel.WANT_HEADERS)
+    header_positions = np.empty(most if with_headers else 0, dtype=np.int64)
+    header_counts = np.empty(most if with_headers else 0, dtype=np.int32)
+    columns.batch_rows = np.zeros(len(run), dtype=np.int64)
+    columns.base_offsets = run.offsets
+    totals = np.zeros(6, dtype=np.int64)
+    rows, status, at = kernel.decode_records(
+        request.buffer,
+        table,
+        request.start_offset,
+        request.end_offset,
+        request.want,
+        request.timestamp_scale,
+        columns.offsets,
+        columns.timestamps,
+        columns.key_ends,
+        columns.key_data,
+        columns.key_validity,
+        columns.value_ends,
+        columns.value_data,
+        columns.value_validity,
+        header_positions,
+        header_counts,
+        columns.batch_rows,
+        totals,
+    )
+    if status != kernel.STATUS_OK:
+        raise _error(request, run, table, status, int(totals[5]), int(at))
+    columns.finish(int(rows), totals, request.timestamp_type)
+    if with_headers:
+        columns.arrays["headers"] = headers_array(
+            request.buffer, header_positions[:rows], header_counts[:rows]
+        )
+    return columns
+
+
+def _check_counts(request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]) -> None:
+    """Refuse record counts that the bytes cannot hold, before memory is made for them."""
+    counts = table[:, kernel.BATCH_RECORD_COUNT]
+    room = (table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]) // MIN_RECORD_SIZE_V2
+    bad = np.flatnonzero((counts < 0) | (counts > room))
+    if bad.size:
+        index = int(bad[0])
+        reason = f"batch counts {counts[index]} records, its bytes have room for {room[index]}"
+        raise InvalidRecordError(reason, request.path, request.position_of(run, index))
+
+
+def _error(
+    request: GroupRequest,
+    run: BatchHeaders,
+    table: npt.NDArray[np.int64],
+    status: int,
+    index: int,
+    at: int,
+) -> LogStorageError:
+    inside = at - int(table[index, kernel.BATCH_START])
+    position = request.position_of(run, index)
+    if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
+        return TimestampOverflowError(request.overflow_reason(inside), request.path, position)
+    reason = f"{_REASONS[status]} ({inside} bytes into the batch's records)"
+    return InvalidRecordError(reason, request.path, position)

@@ -1,0 +1,1 @@
+"""Bytes at rest: byte sources, file and directory names, indexes, checkpoints and side files."""

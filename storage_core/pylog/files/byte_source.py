@@ -1,0 +1,149 @@
+"""Positional, read-only access to the bytes of one file.
+
+Reading goes by ``preadv`` into buffers the caller owns, never by mmap: a file that is truncated
+under an mmap kills the process with SIGBUS, and mappings count against the memory limit that
+Spark gives its Python workers. A file may grow, shrink or be unlinked while it is open; a read
+past its end is short, not an error.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING, Protocol, Self
+
+from pylog.errors import LogDirectoryError, SegmentVanishedError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class ByteSource(Protocol):
+    """What the readers need of a file, wherever it lies.
+
+    Attributes
+    ----------
+    path
+        Names the file in errors.
+    """
+
+    path: str
+
+    def size(self) -> int:
+        """Return the file's length in bytes, now."""
+        ...
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return the bytes ``[position, position + length)``, fewer where the file ends before."""
+        ...
+
+    def read_into(self, position: int, buffer: memoryview) -> int:
+        """Fill ``buffer`` from ``position`` on; return how many bytes there were."""
+        ...
+
+    def next_data(self, position: int) -> int | None:
+        """Return the first position at or after ``position`` that may hold non-zero bytes.
+
+        None where a hole reaches to the end of the file. A source that knows nothing of holes
+        returns ``position``.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the file; a second call does nothing."""
+        ...
+
+
+class LocalFile:
+    """`ByteSource` of a local file.
+
+    One descriptor, no position of its own: any number of threads may read at once.
+
+    Raises
+    ------
+    SegmentVanishedError
+        The file does not exist (any more).
+    LogDirectoryError
+        It cannot be opened; the text says why.
+    """
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._descriptor = -1
+        try:
+            self._descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        except FileNotFoundError as error:
+            reason = "file is gone (deleted or renamed since the directory was listed)"
+            raise SegmentVanishedError(reason, self.path) from error
+        except OSError as error:
+            reason = f"cannot open file: {error.strerror}"
+            raise LogDirectoryError(reason, self.path) from error
+
+    def size(self) -> int:
+        """Return the file's length in bytes, now."""
+        return os.fstat(self._descriptor).st_size
+
+    def modified_ms(self) -> int:
+        """Return the file's modification time in ms since the epoch."""
+        return os.fstat(self._descriptor).st_mtime_ns // 1_000_000
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return the bytes ``[position, position + length)``, fewer where the file ends before."""
+        try:
+            return os.pread(self._descriptor, length, position)
+        except OSError as error:
+            reason = f"cannot read {length} bytes: {error.strerror}"
+            raise LogDirectoryError(reason, self.path, position) from error
+
+    def read_into(self, position: int, buffer: memoryview) -> int:
+        """Fill ``buffer`` from ``position`` on; return how many bytes there were."""
+        filled = 0
+        try:
+            while filled < len(buffer):
+                count = os.preadv(self._descriptor, [buffer[filled:]], position + filled)
+                if count == 0:
+                    break
+                filled += count
+        except OSError as error:
+            reason = f"cannot read {len(buffer)} bytes: {error.strerror}"
+            raise LogDirectoryError(reason, self.path, position) from error
+        return filled
+
+    def next_data(self, position: int) -> int | None:
+        """Return the first position at or after ``position`` outside a hole, None if there is none.
+
+        Makes a preallocated or sparse tail cost one system call instead of reading its zeros.
+        """
+        if position >= self.size():
+            return None
+        try:
+            return os.lseek(self._descriptor, position, os.SEEK_DATA)
+        except AttributeError:  # a platform without SEEK_DATA
+            return position
+        except OSError as error:
+            # ENXIO: nothing but a hole up to the end. Anything else: a file system without holes.
+            return None if error.errno == errno.ENXIO else position
+
+    def close(self) -> None:
+        """Release the file; a second call does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:  # a reader that was dropped in mid-iteration
+            os.close(self._descriptor)
+            self._descriptor = -1

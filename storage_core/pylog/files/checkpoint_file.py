@@ -1,0 +1,211 @@
+"""Text checkpoints: a version, a count, and one entry a line.
+
+::
+
+    0                      version
+    2                      how many entries follow
+    web-events 0 8531      fields, separated by whitespace
+    web-events 1 9106
+
+UTF-8, lines ended by a newline. A broker replaces the file as a whole (``<file>.tmp``, fsync,
+rename), so what is there is complete or not a checkpoint. An empty file, and one that ends after
+the version, have no entries: brokers create empty ones. A wrong version, a line that does not
+parse, and a count that is not the number of lines are errors.
+
+Offset checkpoints (version 0, fields ``topic partition offset``) lie in the log directory, one
+line a partition:
+
+================================== ========================================================
+recovery-point-offset-checkpoint   everything below the offset has been flushed
+log-start-offset-checkpoint        first offset served; only where it is not a segment's base
+cleaner-offset-checkpoint          first offset that was not compacted yet
+replication-offset-checkpoint      high watermark
+================================== ========================================================
+
+Source: CheckpointFile, OffsetCheckpointFile (KIP-107 for the log start offset; Kafka 3.9, 4.3).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeVar
+
+from pylog.errors import CorruptCheckpointError, SegmentVanishedError
+from pylog.files.byte_source import LocalFile
+from pylog.model import TopicPartition
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+EntryT = TypeVar("EntryT")
+
+OFFSET_CHECKPOINT_VERSION = 0
+MAX_TEXT_FILE_BYTES = 64 * 1024 * 1024
+_SHOWN_CHARACTERS = 80
+_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+# As Java's readLine and \s have them; str.splitlines and str.split know many more characters.
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_WHITESPACE = re.compile(r"[ \t\n\x0b\f\r]+")
+
+
+def read_text_file(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
+    """Return the whole text of a small local file.
+
+    Raises
+    ------
+    CorruptCheckpointError
+        The file is longer than 64 MiB, or not in ``encoding``.
+    SegmentVanishedError
+        There is no such file.
+    LogDirectoryError
+        It cannot be read.
+    """
+    with LocalFile(path) as file:
+        size = file.size()
+        if size > MAX_TEXT_FILE_BYTES:
+            reason = f"text file has {size} bytes, expected at most {MAX_TEXT_FILE_BYTES}"
+            raise CorruptCheckpointError(reason, path)
+        data = file.read_at(0, size)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        reason = f"text file is not {encoding}: {error.reason}"
+        raise CorruptCheckpointError(reason, path, error.start) from error
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Return the lines of ``text`` without their ends, which are ``\n``, ``\r`` or ``\r\n``."""
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
+
+
+def parse_integer(text: str, bits: int) -> int:
+    """Return the signed decimal integer that ``text`` is.
+
+    Raises
+    ------
+    ValueError
+        It is none, or does not fit into ``bits``.
+    """
+    if _INTEGER.fullmatch(text) is None:
+        msg = f"{shorten(text)} is not an integer"
+        raise ValueError(msg)
+    value = int(text)
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        msg = f"{text} does not fit into int{bits}"
+        raise ValueError(msg)
+    return value
+
+
+def shorten(text: str) -> str:
+    """Return ``text`` in quotes, escaped and cut, so that it fits into an error's line."""
+    shown = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
+    return repr(shown)
+
+
+def parse_checkpoint(
+    text: str,
+    path: str | os.PathLike[str],
+    version: int,
+    field_count: int,
+    parse_fields: Callable[[list[str]], EntryT],
+) -> list[EntryT]:
+    """Return the entries of a checkpoint's ``text``, in file order.
+
+    Parameters
+    ----------
+    text
+        The whole file.
+    path
+        Names the file in errors.
+    version
+        The only version accepted.
+    field_count
+        How many fields each line has.
+    parse_fields
+        Makes an entry of one line's fields; its ``ValueError`` says what is wrong with them.
+
+    Raises
+    ------
+    CorruptCheckpointError
+        The text does not follow the format; the error shows the line.
+    """
+    lines = split_lines(text)
+    if lines:
+        found = _parse_header(lines, 0, "version", path)
+        if found != version:
+            reason = f"checkpoint has version {found}, expected {version}"
+            raise CorruptCheckpointError(reason, path)
+    if len(lines) < 2:
+        return []
+    count = _parse_header(lines, 1, "entry count", path)
+    entries: list[EntryT] = []
+    for number, line in enumerate(lines[2:], start=3):
+        try:
+            entries.append(parse_fields(_split_fields(line, field_count)))
+        except ValueError as error:
+            reason = f"checkpoint line {number}, {shorten(line)}, is malformed: {error}"
+            raise CorruptCheckpointError(reason, path) from error
+    if len(entries) != count:
+        reason = f"checkpoint has {len(entries)} entries, its second line says {count}"
+        raise CorruptCheckpointError(reason, path)
+    return entries
+
+
+def read_checkpoint(
+    path: str | os.PathLike[str],
+    version: int,
+    field_count: int,
+    parse_fields: Callable[[list[str]], EntryT],
+) -> list[EntryT]:
+    """Return the entries of a checkpoint file, none if there is no such file.
+
+    See `parse_checkpoint` and `read_text_file` for the parameters and the errors.
+    """
+    try:
+        text = read_text_file(path)
+    except SegmentVanishedError:
+        return []
+    return parse_checkpoint(text, path, version, field_count, parse_fields)
+
+
+def read_offset_checkpoint(path: str | os.PathLike[str]) -> dict[TopicPartition, int]:
+    """Return the offset of every partition in an offset checkpoint, {} if there is no such file.
+
+    Reads recovery point, log start, cleaner and replication (high watermark) checkpoints. Where a
+    partition occurs twice, its last line counts, as in Kafka.
+
+    Raises
+    ------
+    CorruptCheckpointError
+        The file does not follow the format; the error shows the line.
+    LogDirectoryError
+        The file cannot be read.
+    """
+    return dict(read_checkpoint(path, OFFSET_CHECKPOINT_VERSION, 3, _parse_offset_entry))
+
+
+def _split_fields(line: str, field_count: int) -> list[str]:
+    # Java's split drops empty fields at the end of a line, not at its beginning.
+    fields = _WHITESPACE.split(line.rstrip(" \t\x0b\f"))
+    if len(fields) != field_count:
+        msg = f"it has {len(fields)} fields, expected {field_count}"
+        raise ValueError(msg)
+    return fields
+
+
+def _parse_offset_entry(fields: list[str]) -> tuple[TopicPartition, int]:
+    topic, partition, offset = fields
+    if not topic:
+        msg = "the topic is empty"
+        raise ValueError(msg)
+    return TopicPartition(topic, parse_integer(partition, 32)), parse_integer(offset, 64)
+
+
+def _parse_header(lines: list[str], index: int, what: str, path: str | os.PathLike[str]) -> int:
+    try:
+        return parse_integer(lines[index], 32)
+    except ValueError as error:
+        reason = f"checkpoint {what} in line {index + 1} is malformed: {error}"
+        raise CorruptCheckpointError(reason, path) from error

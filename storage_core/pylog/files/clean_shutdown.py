@@ -1,0 +1,58 @@
+"""``.kafka_cleanshutdown``: the broker closed all logs of this log directory in order.
+
+Its existence is the message: without it, a broker distrusts the last segment of every partition.
+It is written after all logs were closed and deleted at start-up. Since 3.7 it holds a JSON object
+``{"version":0,"brokerEpoch":15}``, with -1 for an unknown epoch; before, it is empty.
+
+Source: CleanShutdownFileHandler (KIP-966; Kafka 3.9 and 4.3), which ignores fields it does not
+know and takes content that it cannot read for an unknown epoch.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import SegmentVanishedError
+from pylog.files.byte_source import LocalFile
+
+if TYPE_CHECKING:
+    import os
+
+_MAX_JSON_BYTES = 64 * 1024
+_MAX_BROKER_EPOCH = 2**63 - 1
+
+
+class CleanShutdown(NamedTuple):
+    """A clean shutdown; ``broker_epoch`` is None where the file does not tell it."""
+
+    broker_epoch: int | None
+
+
+def read_clean_shutdown(path: str | os.PathLike[str]) -> CleanShutdown | None:
+    """Return what the clean shutdown file says, None if there is no such file.
+
+    Never fails because of the content: a file that cannot be understood is there all the same.
+
+    Raises
+    ------
+    LogDirectoryError
+        The file is there and cannot be opened or read.
+    """
+    try:
+        with LocalFile(path) as file:
+            data = file.read_at(0, _MAX_JSON_BYTES)
+    except SegmentVanishedError:
+        return None
+    return CleanShutdown(_find_broker_epoch(data))
+
+
+def _find_broker_epoch(data: bytes) -> int | None:
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):  # also: not UTF-8, empty, absurdly nested
+        return None
+    epoch = content.get("brokerEpoch") if isinstance(content, dict) else None
+    if not isinstance(epoch, int) or isinstance(epoch, bool):
+        return None
+    return epoch if 0 <= epoch <= _MAX_BROKER_EPOCH else None

@@ -1,0 +1,147 @@
+"""Names of the files in a partition directory and of the directories in a log directory.
+
+Segment files
+    ``<base offset, 20 digits><suffix>`` with suffix ``.log``, ``.index``, ``.timeindex`` or
+    ``.txnindex``; producer snapshots ``<offset, 20 digits>.snapshot`` where the offset is
+    exclusive. ``.deleted``, ``.cleaned`` and ``.swap`` are appended to such a name.
+Directories
+    ``<topic>-<partition>``; a topic may hold dashes, so the last dash separates.
+    ``<topic>-<partition>.<32 hex digits>-delete`` (topic being deleted), ``-stray`` (not owned by
+    this broker) and ``-future`` (a replica on its way between disks).
+
+Source: LogFileUtils, LocalLog.parseTopicPartitionName, UnifiedLog (Kafka 3.9 and 4.3).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from pylog.errors import UnexpectedFileError
+from pylog.model import TopicPartition
+
+LOG_FILE_SUFFIX = ".log"
+INDEX_FILE_SUFFIX = ".index"
+TIME_INDEX_FILE_SUFFIX = ".timeindex"
+TXN_INDEX_FILE_SUFFIX = ".txnindex"
+PRODUCER_SNAPSHOT_FILE_SUFFIX = ".snapshot"
+DELETED_FILE_SUFFIX = ".deleted"
+CLEANED_FILE_SUFFIX = ".cleaned"
+SWAP_FILE_SUFFIX = ".swap"
+DELETE_DIR_SUFFIX = "-delete"
+STRAY_DIR_SUFFIX = "-stray"
+FUTURE_DIR_SUFFIX = "-future"
+
+LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
+LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
+CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
+HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+META_PROPERTIES = "meta.properties"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+LOCK = ".lock"
+
+_OFFSET_DIGITS = 20
+_MAX_OFFSET = 2**63 - 1
+_MAX_PARTITION = 2**31 - 1
+_SUFFIXED_DIRECTORY = re.compile(r"(\S+)-(\S+)\.(\S+)-(delete|future|stray)")
+_DATA_SUFFIXES = (
+    LOG_FILE_SUFFIX,
+    INDEX_FILE_SUFFIX,
+    TIME_INDEX_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+    PRODUCER_SNAPSHOT_FILE_SUFFIX,
+)
+_STATE_SUFFIXES = (DELETED_FILE_SUFFIX, CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
+
+
+class SegmentFileName(NamedTuple):
+    """The parts of a segment file's name.
+
+    ``suffix`` is the kind (``.log`` …), ``state`` is ``""`` for a live file, else ``.deleted``,
+    ``.cleaned`` or ``.swap``.
+    """
+
+    base_offset: int
+    suffix: str
+    state: str
+
+
+class PartitionDirectoryName(NamedTuple):
+    """The parts of a partition directory's name.
+
+    ``state`` is ``""`` for a live partition, else ``-delete``, ``-stray`` or ``-future``. In the
+    first two cases Kafka may have cut the topic to keep the name within 255 characters.
+    """
+
+    topic_partition: TopicPartition
+    state: str
+
+
+def file_name_prefix(offset: int) -> str:
+    """Return ``offset`` as the 20 digits that begin a segment file's name.
+
+    Raises
+    ------
+    ValueError
+        ``offset`` is negative or does not fit into an int64.
+    """
+    if not 0 <= offset <= _MAX_OFFSET:
+        msg = f"offset {offset} is not in 0 .. 2^63-1"
+        raise ValueError(msg)
+    return f"{offset:0{_OFFSET_DIGITS}d}"
+
+
+def find_segment_file_name(name: str) -> SegmentFileName | None:
+    """Return the parts of ``name``, or None if it does not name a segment file or a snapshot."""
+    state = next((s for s in _STATE_SUFFIXES if name.endswith(s)), "")
+    stem = name.removesuffix(state) if state else name
+    digits, dot, rest = stem.partition(".")
+    suffix = dot + rest
+    if suffix not in _DATA_SUFFIXES:
+        return None
+    # str.isdecimal alone would let other scripts' digits pass.
+    if len(digits) != _OFFSET_DIGITS or not (digits.isascii() and digits.isdecimal()):
+        return None
+    base_offset = int(digits)
+    return SegmentFileName(base_offset, suffix, state) if base_offset <= _MAX_OFFSET else None
+
+
+def parse_partition_directory_name(name: str) -> PartitionDirectoryName:
+    """Return the topic, the partition and the state that a directory name tells.
+
+    Parameters
+    ----------
+    name
+        The last component of the path, without separators.
+
+    Raises
+    ------
+    UnexpectedFileError
+        The name is not one that a broker gives to a partition directory.
+    """
+    state = next(
+        (s for s in (DELETE_DIR_SUFFIX, STRAY_DIR_SUFFIX, FUTURE_DIR_SUFFIX) if name.endswith(s)),
+        "",
+    )
+    stem = name
+    if state:
+        if _SUFFIXED_DIRECTORY.fullmatch(name) is None:
+            reason = f"directory name {name!r} ends in {state} but is not <topic>-<n>.<id>{state}"
+            raise UnexpectedFileError(reason)
+        stem = name[: name.rindex(".")]
+    topic, dash, number = stem.rpartition("-")
+    is_number = number.isascii() and number.isdecimal() and int(number) <= _MAX_PARTITION
+    if not (dash and topic and is_number):
+        reason = f"directory name {name!r} is not <topic>-<partition>"
+        raise UnexpectedFileError(reason)
+    return PartitionDirectoryName(TopicPartition(topic, int(number)), state)
+
+
+def find_partition_directory_name(name: str) -> PartitionDirectoryName | None:
+    """Return what `parse_partition_directory_name` does, or None where that raises."""
+    try:
+        return parse_partition_directory_name(name)
+    except UnexpectedFileError:
+        return None

@@ -1,0 +1,154 @@
+r"""``meta.properties``: whose log directory this is.
+
+A Java properties file, in ISO 8859-1, keys in any order; brokers write a ``#`` line and a date
+line first::
+
+    #
+    #Sat Nov 21 00:12:06 UTC 2026
+    node.id=1
+    directory.id=Igo74ZAZCxWJ1lxdTzs-vQ
+    version=1
+    cluster.id=qM6VaBEQIIV4rb6KS_2csw
+
+``version`` (0 if missing)
+    0: ZooKeeper brokers, ``broker.id`` and ``cluster.id`` may be there. 1: KRaft, ``node.id`` and
+    ``cluster.id`` must be.
+``directory.id``
+    A UUID in base64url, since 3.7; optional in both versions.
+
+Properties syntax: a line whose first visible character is ``#`` or ``!`` is a comment. A key ends
+at the first unescaped ``=``, ``:`` or blank. A backslash escapes the next character (``\t \n \r
+\f`` and ``\uXXXX`` mean what they mean in Java), at a line's end it joins the next line, whose
+leading blanks are dropped.
+
+Source: MetaProperties, MetaPropertiesVersion (KIP-631, KIP-858; Kafka 3.9 and 4.3);
+java.util.Properties.load.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import CorruptCheckpointError
+from pylog.files.checkpoint_file import parse_integer, read_text_file, shorten, split_lines
+from pylog.files.partition_metadata import parse_uuid
+
+if TYPE_CHECKING:
+    import os
+    import uuid
+    from collections.abc import Iterator
+
+_VERSION_ZOOKEEPER = 0
+_VERSION_KRAFT = 1
+_BLANKS = " \t\f"
+_COMMENT_MARKS = ("#", "!")
+_KEY_AND_VALUE = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+class MetaProperties(NamedTuple):
+    """Content of a ``meta.properties`` file.
+
+    ``node_id`` is ``node.id`` of version 1 and ``broker.id`` of version 0. What the file does not
+    say is None.
+    """
+
+    version: int
+    node_id: int | None
+    cluster_id: str | None
+    directory_id: uuid.UUID | None
+
+
+def read_meta_properties(path: str | os.PathLike[str]) -> MetaProperties:
+    """Return the content of a ``meta.properties`` file.
+
+    Raises
+    ------
+    CorruptCheckpointError
+        The file does not follow the syntax, its version is unknown, a value that the version
+        requires is missing, or a number or id is malformed.
+    SegmentVanishedError
+        There is no such file.
+    LogDirectoryError
+        It cannot be read.
+    """
+    text = read_text_file(path, "iso-8859-1")
+    try:
+        return _meta_properties(parse_java_properties(text))
+    except ValueError as error:
+        reason = f"meta.properties is malformed: {error}"
+        raise CorruptCheckpointError(reason, path) from error
+
+
+def parse_java_properties(text: str) -> dict[str, str]:
+    r"""Return the properties in ``text``; of a key that occurs twice, the last value.
+
+    Raises
+    ------
+    ValueError
+        A ``\u`` is not followed by four hexadecimal digits.
+    """
+    properties: dict[str, str] = {}
+    for line in _logical_lines(text):
+        match = _KEY_AND_VALUE.fullmatch(line)
+        if match is not None:  # always: every part may be empty
+            properties[_unescape(match[1])] = _unescape(match[2])
+    return properties
+
+
+def _meta_properties(properties: dict[str, str]) -> MetaProperties:
+    version = parse_integer(properties.get("version", "0"), 32)
+    if version not in {_VERSION_ZOOKEEPER, _VERSION_KRAFT}:
+        msg = f"version {version} is unknown, expected 0 or 1"
+        raise ValueError(msg)
+    node_id_key = "node.id" if version == _VERSION_KRAFT else "broker.id"
+    if version == _VERSION_KRAFT:
+        for key in (node_id_key, "cluster.id"):
+            if key not in properties:
+                msg = f"version {version} requires {key}, which is missing"
+                raise ValueError(msg)
+    node_id = properties.get(node_id_key)
+    directory_id = properties.get("directory.id")
+    return MetaProperties(
+        version,
+        None if node_id is None else parse_integer(node_id, 32),
+        properties.get("cluster.id"),
+        None if directory_id is None else parse_uuid(directory_id),
+    )
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Yield each line that holds a property, continuation lines joined to it."""
+    parts: list[str] = []
+    for natural_line in split_lines(text):
+        line = natural_line.lstrip(_BLANKS)
+        if not parts and (not line or line.startswith(_COMMENT_MARKS)):
+            continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            parts.append(line[:-1])
+            continue
+        yield "".join([*parts, line])
+        parts = []
+    if parts:
+        yield "".join(parts)
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    unescaped = _ESCAPE.sub(_replace_escape, text)
+    # Two \u escapes can be the halves of one character; a single half becomes U+FFFD.
+    return unescaped.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _replace_escape(match: re.Match[str]) -> str:
+    escaped = match[1]
+    if escaped == "u":
+        msg = f"{shorten(match.string)} has a \\u without four hexadecimal digits"
+        raise ValueError(msg)
+    if len(escaped) > 1:
+        return chr(int(escaped[1:], 16))
+    return _ESCAPED.get(escaped, escaped)

@@ -1,0 +1,79 @@
+"""Offset index, ``<base offset>.index``: where in the ``.log`` file an offset is.
+
+===== ===== ============================================================
+pos   width field (big-endian, signed)
+===== ===== ============================================================
+0     4     relative offset: an offset of the batch minus the base offset
+4     4     position: the byte at which the batch begins in ``.log``
+===== ===== ============================================================
+
+Both columns increase. The offset is the batch's last one; brokers up to 1.1 stored its first,
+brokers up to 3.9.0 and 4.0.0 the last one of a whole produce request together with the position
+of that request's first batch. All of them allow the same search: the batch at the position found
+begins at or before the wanted offset, and the exact batch is found by walking on from there. The
+index is sparse (one entry per ``index.interval.bytes``) and never holds the segment's first batch.
+
+Source: OffsetIndex, LogSegment.append (Kafka 3.9 and 4.3). What both kinds of index share stands
+in `pylog.files.fixed_width_index`.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import ClassVar
+
+from pylog.files.fixed_width_index import FixedWidthIndex
+from pylog.model import OffsetPosition
+
+_RELATIVE_OFFSET_COLUMN = 0
+_POSITION_COLUMN = 1
+
+
+class OffsetIndex(FixedWidthIndex[OffsetPosition]):
+    """Offsets and byte positions of some batches of one segment. See `FixedWidthIndex`."""
+
+    __slots__ = ()
+
+    entry_struct: ClassVar[struct.Struct] = struct.Struct(">ii")
+    relative_offset_column: ClassVar[int] = _RELATIVE_OFFSET_COLUMN
+
+    @property
+    def last_offset(self) -> int:
+        """The last indexed offset, the base offset if there is none."""
+        last = self.last_entry()
+        return self.base_offset if last is None else last.offset
+
+    def lookup(self, target_offset: int) -> OffsetPosition:
+        """Return the entry with the largest offset that is not above ``target_offset``.
+
+        Returns
+        -------
+        OffsetPosition
+            ``(base_offset, 0)`` if there is no such entry, or if it is impossible (an offset
+            below the base offset, a negative position). The position may lie past the end of the
+            ``.log`` file or inside a batch, if the index is damaged.
+        """
+        start = OffsetPosition(self.base_offset, 0)
+        fields = self._floor_fields(_RELATIVE_OFFSET_COLUMN, target_offset - self.base_offset)
+        if fields is None or min(fields) < 0:
+            return start
+        return self._decode(*fields)
+
+    def fetch_upper_bound_offset(
+        self, fetch_offset: OffsetPosition, fetch_size_bytes: int
+    ) -> OffsetPosition | None:
+        """Return the first entry at or behind the end of a range of bytes, None if there is none.
+
+        Parameters
+        ----------
+        fetch_offset
+            Where the range begins; only its position counts.
+        fetch_size_bytes
+            Length of the range.
+        """
+        end_position = fetch_offset.position + fetch_size_bytes
+        slot = self._first_slot_at_least(_POSITION_COLUMN, end_position)
+        return self.entry(slot) if slot < self.entry_count else None
+
+    def _decode(self, first: int, second: int) -> OffsetPosition:
+        return OffsetPosition(self.base_offset + first, second)

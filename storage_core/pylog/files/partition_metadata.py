@@ -1,0 +1,103 @@
+"""``partition.metadata``: the id of the topic that a partition directory belongs to.
+
+Two lines of UTF-8 text, each ``<name>: <value>``; the broker writes no newline at the end::
+
+    version: 0
+    topic_id: 7bGSu7gYRDuEkZTQ2w4F_g
+
+The id is a UUID as Kafka writes all of them: its 16 bytes in URL-safe base64, 22 characters,
+without padding. Versions above 0 are accepted, since a broker accepts them to allow downgrades;
+the UUID of 16 zero bytes is not an id. Written by brokers since 2.8.
+
+Source: PartitionMetadataFile, Uuid (KIP-516; Kafka 3.9 and 4.3). Differs from Kafka, which does
+not look at the names.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import uuid
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import CorruptCheckpointError
+from pylog.files.checkpoint_file import parse_integer, read_text_file, shorten, split_lines
+
+if TYPE_CHECKING:
+    import os
+
+ZERO_UUID = uuid.UUID(int=0)
+_UUID_TEXT = re.compile(r"([A-Za-z0-9_-]{22})(?:==)?")
+
+
+class PartitionMetadata(NamedTuple):
+    """Content of a ``partition.metadata`` file."""
+
+    version: int
+    topic_id: uuid.UUID
+
+
+def parse_uuid(text: str) -> uuid.UUID:
+    """Return the UUID that Kafka writes as ``text``, 22 characters of URL-safe base64.
+
+    Raises
+    ------
+    ValueError
+        ``text`` is not of that form; ``==`` at its end is accepted.
+    """
+    match = _UUID_TEXT.fullmatch(text)
+    if match is None:
+        msg = f"{shorten(text)} is not a UUID of 22 base64url characters"
+        raise ValueError(msg)
+    return uuid.UUID(bytes=base64.urlsafe_b64decode(match[1] + "=="))
+
+
+def format_uuid(value: uuid.UUID) -> str:
+    """Return ``value`` as Kafka writes it, 22 characters of URL-safe base64."""
+    return base64.urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")
+
+
+def read_partition_metadata(path: str | os.PathLike[str]) -> PartitionMetadata:
+    """Return the content of a ``partition.metadata`` file.
+
+    Raises
+    ------
+    CorruptCheckpointError
+        The file does not follow the format, or its topic id is the zero UUID.
+    SegmentVanishedError
+        There is no such file.
+    LogDirectoryError
+        It cannot be read.
+    """
+    lines = split_lines(read_text_file(path))
+    version_text = _field(lines, 0, "version", path)
+    id_text = _field(lines, 1, "topic_id", path)
+    try:
+        version = parse_integer(version_text, 32)
+        topic_id = parse_uuid(id_text)
+    except ValueError as error:
+        reason = f"partition metadata is malformed: {error}"
+        raise CorruptCheckpointError(reason, path) from error
+    if version < 0:
+        reason = f"partition metadata has version {version}, expected 0 or above"
+        raise CorruptCheckpointError(reason, path)
+    if topic_id == ZERO_UUID:
+        reason = f"partition metadata has the zero topic id {id_text}, which no topic has"
+        raise CorruptCheckpointError(reason, path)
+    return PartitionMetadata(version, topic_id)
+
+
+def _field(lines: list[str], index: int, name: str, path: str | os.PathLike[str]) -> str:
+    """Return the value in line ``index``, which must be called ``name``."""
+    if index >= len(lines):
+        reason = (
+            f"partition metadata has {len(lines)} lines, expected line {index + 1}: '{name}: …'"
+        )
+        raise CorruptCheckpointError(reason, path)
+    found, colon, value = lines[index].partition(": ")
+    if not colon or found != name:
+        reason = (
+            f"partition metadata line {index + 1} is {shorten(lines[index])}, expected '{name}: …'"
+        )
+        raise CorruptCheckpointError(reason, path)
+    return value.strip(" \t")

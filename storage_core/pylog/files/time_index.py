@@ -1,0 +1,68 @@
+"""Time index, ``<base offset>.timeindex``: from which offset on a timestamp can occur.
+
+===== ===== ============================================================
+pos   width field (big-endian, signed)
+===== ===== ============================================================
+0     8     timestamp: the largest one in the segment so far, ms
+8     4     relative offset: where it occurred, minus the base offset
+===== ===== ============================================================
+
+Both columns increase, strictly. An entry ``(t, o)`` says: no record at or before offset ``o`` has
+a timestamp above ``t``; so the first record with a timestamp above ``t`` is found by reading from
+``o`` on. The offset is the last one of the first batch that carried the timestamp; leaders up to
+3.7 stored the record's own offset for uncompressed batches. A segment whose records have no
+timestamps (message format v0) has no entries. Brokers before 0.10.1 have no such file.
+
+Source: TimeIndex, LogSegment.append (KIP-33; Kafka 3.9 and 4.3; KAFKA-16310 for the offset). What
+both kinds of index share stands in `pylog.files.fixed_width_index`.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import ClassVar
+
+from pylog.files.fixed_width_index import FixedWidthIndex
+from pylog.model import NO_TIMESTAMP, TimestampOffset
+
+_TIMESTAMP_COLUMN = 0
+_RELATIVE_OFFSET_COLUMN = 1
+
+
+class TimeIndex(FixedWidthIndex[TimestampOffset]):
+    """Running maxima of the timestamps of one segment. See `FixedWidthIndex`."""
+
+    __slots__ = ()
+
+    entry_struct: ClassVar[struct.Struct] = struct.Struct(">qi")
+    relative_offset_column: ClassVar[int] = _RELATIVE_OFFSET_COLUMN
+
+    def lookup(self, timestamp: int) -> TimestampOffset:
+        """Return the entry with the largest timestamp that is not above ``timestamp`` (ms).
+
+        Returns
+        -------
+        TimestampOffset
+            ``(NO_TIMESTAMP, base_offset)`` if there is no such entry, or if its offset lies below
+            the base offset.
+        """
+        fields = self._floor_fields(_TIMESTAMP_COLUMN, timestamp)
+        if fields is None or fields[_RELATIVE_OFFSET_COLUMN] < 0:
+            return TimestampOffset(NO_TIMESTAMP, self.base_offset)
+        return self._decode(*fields)
+
+    def find_defect(self) -> str | None:
+        """Return what Kafka's ``sanityCheck`` would complain about, None if nothing."""
+        defect = super().find_defect()
+        last = self.last_entry()
+        if defect is not None or last is None:
+            return defect
+        first = self.entry(0)
+        if last.timestamp < first.timestamp:
+            return (
+                f"last index timestamp {last.timestamp} is below the first one, {first.timestamp}"
+            )
+        return None
+
+    def _decode(self, first: int, second: int) -> TimestampOffset:
+        return TimestampOffset(first, self.base_offset + second)

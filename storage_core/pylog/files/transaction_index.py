@@ -1,0 +1,154 @@
+"""Transaction index, ``<base offset>.txnindex``: the aborted transactions of a segment.
+
+===== ===== ============================================================
+pos   width field (big-endian, signed)
+===== ===== ============================================================
+0     2     version: 0
+2     8     producer id
+10    8     first offset: of the transaction in this partition
+18    8     last offset: of the ABORT marker
+26    8     last stable offset: right after this abort
+===== ===== ============================================================
+
+An entry lies in the index of the segment that holds the marker, wherever the transaction's data
+is. Entries are appended when a marker is, so ``last offset`` increases strictly. The file has no
+header and no checksum, is never preallocated, and exists only once an abort happened. A trailing
+partial entry (a torn append) is no entry.
+
+Source: TransactionIndex, AbortedTxn (KIP-98; Kafka 3.9, 4.3, 4.4). Differs from Kafka up to 4.3,
+which accepts negative versions; 4.4 accepts 0 alone, as this reader does.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import CorruptIndexError
+from pylog.files.byte_source import LocalFile
+from pylog.files.file_names import find_segment_file_name
+from pylog.model import AbortedTransaction
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+TRANSACTION_INDEX_VERSION = 0
+_ENTRY = struct.Struct(">hqqqq")
+_ENTRIES_PER_READ = 4096
+
+
+class TransactionIndexEntry(NamedTuple):
+    """One aborted transaction. Both offsets are inclusive; `last_offset` is that of the marker."""
+
+    version: int
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndexSearchResult(NamedTuple):
+    """Aborted transactions of a range of offsets.
+
+    ``is_complete`` is False if transactions that began in the range may be listed in the index of
+    a later segment.
+    """
+
+    aborted_transactions: list[AbortedTransaction]
+    is_complete: bool
+
+
+def read_transaction_index(
+    path: str | os.PathLike[str], *, base_offset: int | None = None
+) -> list[TransactionIndexEntry]:
+    """Return all entries of a transaction index, in file order.
+
+    Parameters
+    ----------
+    path
+        A local file.
+    base_offset
+        Base offset of the segment; None takes it from the file's name, if that begins with one.
+
+    Raises
+    ------
+    CorruptIndexError
+        An entry has an unknown version, a last offset not above the one before it, or a last
+        offset below the base offset.
+    SegmentVanishedError
+        There is no such file. A segment without aborts has none; but one that was there when the
+        directory was listed must not be taken for empty, or aborted records would be served.
+    LogDirectoryError
+        The file cannot be read.
+    """
+    if base_offset is None:
+        name = find_segment_file_name(Path(path).name)
+        base_offset = 0 if name is None else name.base_offset
+    entries: list[TransactionIndexEntry] = []
+    lowest = base_offset
+    for position, entry in _read_entries(path):
+        if entry.version != TRANSACTION_INDEX_VERSION:
+            reason = (
+                f"transaction index entry has version {entry.version}, "
+                f"expected {TRANSACTION_INDEX_VERSION}"
+            )
+            raise CorruptIndexError(reason, path, position)
+        if entry.last_offset < lowest:
+            bound = "the base offset" if not entries else "one more than the entry before it"
+            reason = (
+                f"transaction index entry has last offset {entry.last_offset}, "
+                f"expected at least {lowest} ({bound})"
+            )
+            raise CorruptIndexError(reason, path, position)
+        entries.append(entry)
+        lowest = entry.last_offset + 1
+    return entries
+
+
+def collect_aborted_transactions(
+    entries: Iterable[TransactionIndexEntry], start_offset: int, end_offset: int
+) -> TransactionIndexSearchResult:
+    """Return the aborted transactions that touch ``start_offset <= offset < end_offset``.
+
+    Parameters
+    ----------
+    entries
+        Of one segment, in file order.
+    start_offset, end_offset
+        The range; its end is exclusive.
+
+    Returns
+    -------
+    TransactionIndexSearchResult
+        If it is not complete, the search goes on in the next segment's index with the same range.
+
+    Notes
+    -----
+    TransactionIndex.collectAbortedTxns. The last stable offset of an entry is at or behind the end
+    of the range: then every transaction that began before that end is decided, and those aborted
+    are in the entries up to this one.
+    """
+    aborted: list[AbortedTransaction] = []
+    for entry in entries:
+        if entry.last_offset >= start_offset and entry.first_offset < end_offset:
+            aborted.append(
+                AbortedTransaction(entry.producer_id, entry.first_offset, entry.last_offset)
+            )
+        if entry.last_stable_offset >= end_offset:
+            return TransactionIndexSearchResult(aborted, is_complete=True)
+    return TransactionIndexSearchResult(aborted, is_complete=False)
+
+
+def _read_entries(path: str | os.PathLike[str]) -> Iterator[tuple[int, TransactionIndexEntry]]:
+    """Yield each whole entry and its byte position."""
+    position = 0
+    with LocalFile(path) as file:
+        while chunk := file.read_at(position, _ENTRIES_PER_READ * _ENTRY.size):
+            whole = len(chunk) - len(chunk) % _ENTRY.size
+            for fields in _ENTRY.iter_unpack(chunk[:whole]):
+                yield position, TransactionIndexEntry(*fields)
+                position += _ENTRY.size
+            if whole < len(chunk):
+                return

@@ -1,0 +1,52 @@
+"""Kernel: the types of the control records in uncompressed v2 control batches.
+
+A control batch begins like any v2 batch; its first record's key holds int16 version, int16 type.
+See `pylog.record.control_record` for the types.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+RECORDS_OFFSET = 61
+UNKNOWN = -1
+NEEDS_REFERENCE = -2
+"""The batch is not of the usual form; the plain decoder must look at it."""
+
+
+@numba.njit(cache=True, nogil=True)
+def _skip_varint(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
+    for i in range(10):
+        if at + i >= end:
+            return np.int64(-1)
+        if buf[at + i] < 0x80:
+            return at + i + 1
+    return np.int64(-1)
+
+
+@numba.njit(cache=True, nogil=True)
+def decode_control_types(
+    buf: npt.NDArray[np.uint8],
+    positions: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    types: npt.NDArray[np.int64],
+) -> None:
+    """Fill ``types`` with the control type of each whole, uncompressed batch at ``positions``."""
+    for i in range(positions.size):
+        types[i] = NEEDS_REFERENCE
+        end = positions[i] + sizes[i]
+        at = _skip_varint(buf, positions[i] + RECORDS_OFFSET, end)  # length
+        if at < 0:
+            continue
+        at = _skip_varint(buf, at + 1, end)  # attributes, timestamp delta
+        if at < 0:
+            continue
+        at = _skip_varint(buf, at, end)  # offset delta
+        if at < 0 or at + 5 > end or buf[at] != 8:  # key length 4, zig-zag
+            continue
+        if buf[at + 1] >= 0x80:  # negative version
+            continue
+        kind = (np.int64(buf[at + 3]) << 8) | np.int64(buf[at + 4])
+        types[i] = kind if kind <= 6 else UNKNOWN

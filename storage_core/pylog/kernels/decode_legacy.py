@@ -1,0 +1,332 @@
+"""Kernels: v0 and v1 messages, plain or unpacked from wrappers, into columns in one pass.
+
+A *set* is either one plain message or the decompressed content of one wrapper. The rules for
+inner offsets, timestamps and formats are told in `pylog.record.legacy_batch`, the readable
+reference. CRC-32 (IEEE) is computed here, four bytes a step, because messages are many and short.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+STATUS_OK = 0
+STATUS_BAD_SIZE = 1
+STATUS_BAD_MAGIC = 2
+STATUS_BAD_CRC = 3
+STATUS_BAD_KEY_LENGTH = 4
+STATUS_BAD_VALUE_LENGTH = 5
+STATUS_NESTED_COMPRESSION = 6
+STATUS_EMPTY_SET = 7
+STATUS_OFFSET_BELOW_INNER = 8
+STATUS_TIMESTAMP_OVERFLOW = 9
+
+WANT_KEY = 1
+WANT_VALUE = 2
+WANT_TIMESTAMP = 8
+
+# One row of the per-set input.
+SET_START = 0
+SET_END = 1
+SET_IS_WRAPPED = 2
+SET_WRAPPER_OFFSET = 3
+SET_WRAPPER_MAGIC = 4
+SET_APPEND_TIME = 5
+"""1 where the wrapper says LogAppendTime."""
+SET_WRAPPER_TIMESTAMP = 6
+SET_FIELDS = 7
+
+LOG_OVERHEAD = 12
+MAGIC_OFFSET = 16
+MIN_SIZE_V0 = 14
+MIN_SIZE_V1 = 22
+MIN_ENTRY_SIZE = 26
+NO_TIMESTAMP = -1
+COMPRESSION_CODEC_MASK = 0x07
+CRC32_POLYNOMIAL = 0xEDB88320
+
+
+def _crc32_tables() -> npt.NDArray[np.uint32]:
+    tables = np.zeros((4, 256), dtype=np.uint32)
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = (value >> 1) ^ (CRC32_POLYNOMIAL if value & 1 else 0)
+        tables[0, byte] = value
+    for byte in range(256):
+        value = int(tables[0, byte])
+        for table in range(1, 4):
+            value = (value >> 8) ^ int(tables[0, value & 0xFF])
+            tables[table, byte] = value
+    return tables
+
+
+_TABLES = _crc32_tables()
+
+
+@intrinsic
+def _copy_bytes(
+    typing_context: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, count: Any
+) -> Any:
+    """``dst[dst_at:dst_at + count] = src[src_at:src_at + count]``, unchecked, as one memcpy."""
+    signature = types.void(dst, types.int64, src, types.int64, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        dst_value, dst_offset, src_value, src_offset, length = arguments
+        to_array = context.make_array(signature.args[0])(context, builder, dst_value)
+        from_array = context.make_array(signature.args[2])(context, builder, src_value)
+        to = builder.gep(to_array.data, [dst_offset])
+        source = builder.gep(from_array.data, [src_offset])
+        cgutils.raw_memcpy(builder, to, source, length, 1)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@numba.njit(cache=True, nogil=True)
+def _read_int64(buf: npt.NDArray[np.uint8], at: int) -> int:
+    value = np.int64(0)
+    for i in range(8):
+        value = (value << 8) | np.int64(buf[at + i])
+    return value
+
+
+@numba.njit(cache=True, nogil=True)
+def _read_int32(buf: npt.NDArray[np.uint8], at: int) -> int:
+    value = np.int64(0)
+    for i in range(4):
+        value = (value << 8) | np.int64(buf[at + i])
+    return value - ((value & 0x80000000) << 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def _crc32(buf: npt.NDArray[np.uint8], start: int, end: int) -> int:
+    crc = np.int64(0xFFFFFFFF)
+    at = start
+    while end - at >= 4:
+        word = np.int64(buf[at]) | (np.int64(buf[at + 1]) << 8)
+        word |= (np.int64(buf[at + 2]) << 16) | (np.int64(buf[at + 3]) << 24)
+        crc ^= word
+        crc = (
+            np.int64(_TABLES[3, crc & 0xFF])
+            ^ np.int64(_TABLES[2, (crc >> 8) & 0xFF])
+            ^ np.int64(_TABLES[1, (crc >> 16) & 0xFF])
+            ^ np.int64(_TABLES[0, (crc >> 24) & 0xFF])
+        )
+        at += 4
+    while at < end:
+        crc = (crc >> 8) ^ np.int64(_TABLES[0, (crc ^ np.int64(buf[at])) & 0xFF])
+        at += 1
+    return crc ^ np.int64(0xFFFFFFFF)
+
+
+@numba.njit(cache=True, nogil=True)
+def find_bad_crc(
+    buf: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+) -> tuple[int, int]:
+    """Return the index of the first v0/v1 entry whose CRC is wrong and the computed CRC, or -1, 0.
+
+    Entries lie whole in ``buf``; ``sizes`` counts the 12 bytes of offset and size.
+    """
+    for i in range(positions.size):
+        at = positions[i]
+        computed = _crc32(buf, at + MAGIC_OFFSET, at + sizes[i])
+        stored = np.int64(0)
+        for j in range(4):
+            stored = (stored << 8) | np.int64(buf[at + LOG_OVERHEAD + j])
+        if stored != computed:
+            return np.int64(i), computed
+    return np.int64(-1), np.int64(0)
+
+
+@numba.njit(cache=True, nogil=True)
+def _last_entry(buf: npt.NDArray[np.uint8], start: int, end: int) -> tuple[int, int]:
+    """Return the position of the last whole entry of a set (-1: none) and a status."""
+    at = start
+    last = np.int64(-1)
+    while end - at >= LOG_OVERHEAD:
+        size = _read_int32(buf, at + 8)
+        if size < MIN_SIZE_V0:
+            return last, STATUS_BAD_SIZE
+        if size > end - at - LOG_OVERHEAD:
+            break
+        last = at
+        at += LOG_OVERHEAD + size
+    return last, STATUS_OK
+
+
+@numba.njit(cache=True, nogil=True)
+def _base_offset(
+    buf: npt.NDArray[np.uint8], sets: npt.NDArray[np.int64], i: int
+) -> tuple[int, int]:
+    """Return what is added to the offsets stored in set ``i``, and a status."""
+    if sets[i, SET_IS_WRAPPED] == 0:
+        return np.int64(0), STATUS_OK
+    last, status = _last_entry(buf, sets[i, SET_START], sets[i, SET_END])
+    if status != STATUS_OK:
+        return np.int64(0), status
+    if last < 0:
+        return np.int64(0), STATUS_EMPTY_SET
+    wrapper_offset = sets[i, SET_WRAPPER_OFFSET]
+    if sets[i, SET_WRAPPER_MAGIC] == 0 or wrapper_offset == 0:
+        return np.int64(0), STATUS_OK
+    last_inner = _read_int64(buf, last)
+    if wrapper_offset < last_inner:
+        return np.int64(0), STATUS_OFFSET_BELOW_INNER
+    return wrapper_offset - last_inner, STATUS_OK
+
+
+@numba.njit(cache=True, nogil=True)
+def _check_inner(buf: npt.NDArray[np.uint8], at: int, size: int) -> int:
+    """Return the status of an unpacked message of ``size`` bytes behind its 12-byte prefix."""
+    magic = np.int64(buf[at + MAGIC_OFFSET])
+    if magic > 1:
+        return STATUS_BAD_MAGIC
+    if magic == 1 and size < MIN_SIZE_V1:
+        return STATUS_BAD_SIZE
+    if (np.int64(buf[at + 17]) & COMPRESSION_CODEC_MASK) != 0:
+        return STATUS_NESTED_COMPRESSION
+    stored = _read_int32(buf, at + LOG_OVERHEAD) & 0xFFFFFFFF
+    if stored != _crc32(buf, at + MAGIC_OFFSET, at + LOG_OVERHEAD + size):
+        return STATUS_BAD_CRC
+    return STATUS_OK
+
+
+@numba.njit(cache=True, nogil=True)
+def decode_legacy(
+    buf: npt.NDArray[np.uint8],
+    sets: npt.NDArray[np.int64],
+    start_offset: int,
+    end_offset: int,
+    want: int,
+    timestamp_scale: int,
+    offsets: npt.NDArray[np.int64],
+    timestamps: npt.NDArray[np.int64],
+    key_ends: npt.NDArray[np.int32],
+    key_data: npt.NDArray[np.uint8],
+    key_validity: npt.NDArray[np.uint8],
+    value_ends: npt.NDArray[np.int32],
+    value_data: npt.NDArray[np.uint8],
+    value_validity: npt.NDArray[np.uint8],
+    set_rows: npt.NDArray[np.int64],
+    set_base_offsets: npt.NDArray[np.int64],
+    totals: npt.NDArray[np.int64],
+) -> tuple[int, int, int]:
+    """Decode every message with ``start_offset <= offset < end_offset`` of ``sets``.
+
+    Parameters
+    ----------
+    buf
+        The bytes that the sets lie in, decompressed.
+    sets
+        Shape (sets, SET_FIELDS); SET_START and SET_END lie within ``buf``. Plain messages have had
+        their CRC checked; unpacked ones are checked here.
+    offsets, timestamps, key_ends, value_ends, key_validity, value_validity
+        As in ``decode_records``; rows are at most the sets' bytes / MIN_ENTRY_SIZE.
+    key_data, value_data
+        At least as many bytes as the sets have.
+    set_rows
+        Rows that each set gave.
+    set_base_offsets
+        Offset of each set's first message, whether or not it is in the range.
+    totals
+        Filled with key bytes, value bytes, null keys, null values, and on failure the index of the
+        set at fault.
+
+    Returns
+    -------
+    tuple of int
+        Rows; a status; the position in ``buf`` of the message that was looked at last.
+    """
+    row = np.int64(0)
+    key_at = np.int64(0)
+    value_at = np.int64(0)
+    null_keys = np.int64(0)
+    null_values = np.int64(0)
+    status = STATUS_OK
+    bad_set = np.int64(0)
+    at = np.int64(0)
+    want_key = (want & WANT_KEY) != 0
+    want_value = (want & WANT_VALUE) != 0
+    want_timestamp = (want & WANT_TIMESTAMP) != 0
+    highest = np.int64(0x7FFFFFFFFFFFFFFF) // timestamp_scale
+    key_ends[0] = 0
+    value_ends[0] = 0
+    for i in range(sets.shape[0]):
+        at = sets[i, SET_START]
+        set_end = sets[i, SET_END]
+        wrapped = sets[i, SET_IS_WRAPPED] != 0
+        first_row = row
+        base, status = _base_offset(buf, sets, i)
+        set_base_offsets[i] = base + _read_int64(buf, at) if status == STATUS_OK else -1
+        while status == STATUS_OK and set_end - at >= LOG_OVERHEAD:
+            size = _read_int32(buf, at + 8)
+            if size < MIN_SIZE_V0:
+                status = STATUS_BAD_SIZE
+                break
+            end = at + LOG_OVERHEAD + size
+            if end > set_end:
+                break
+            if wrapped:
+                status = _check_inner(buf, at, size)
+                if status != STATUS_OK:
+                    break
+            magic = np.int64(buf[at + MAGIC_OFFSET])
+            key_from = at + (30 if magic == 1 else 22)
+            key_length = _read_int32(buf, key_from - 4)
+            after_key = key_from + max(key_length, 0)
+            if after_key + 4 > end:
+                status = STATUS_BAD_KEY_LENGTH
+                break
+            value_length = _read_int32(buf, after_key)
+            if value_length > end - after_key - 4:
+                status = STATUS_BAD_VALUE_LENGTH
+                break
+            offset = base + _read_int64(buf, at)
+            if offset < start_offset or offset >= end_offset:
+                at = end
+                continue
+            offsets[row] = offset
+            if want_timestamp:
+                timestamp = np.int64(NO_TIMESTAMP)
+                if magic == 1:
+                    timestamp = _read_int64(buf, at + 18)
+                    if wrapped and sets[i, SET_APPEND_TIME] != 0:
+                        timestamp = sets[i, SET_WRAPPER_TIMESTAMP]
+                if timestamp > highest or timestamp < -highest:
+                    status = STATUS_TIMESTAMP_OVERFLOW
+                    break
+                timestamps[row] = timestamp * timestamp_scale
+            if want_key:
+                if key_length >= 0:
+                    _copy_bytes(key_data, key_at, buf, key_from, key_length)
+                    key_at += key_length
+                else:
+                    key_validity[row >> 3] &= np.uint8(0xFF ^ (1 << (row & 7)))
+                    null_keys += 1
+                key_ends[row + 1] = key_at
+            if want_value:
+                if value_length >= 0:
+                    _copy_bytes(value_data, value_at, buf, after_key + 4, value_length)
+                    value_at += value_length
+                else:
+                    value_validity[row >> 3] &= np.uint8(0xFF ^ (1 << (row & 7)))
+                    null_values += 1
+                value_ends[row + 1] = value_at
+            row += 1
+            at = end
+        if status != STATUS_OK:
+            bad_set = np.int64(i)
+            break
+        set_rows[i] = row - first_row
+    totals[0] = key_at
+    totals[1] = value_at
+    totals[2] = null_keys
+    totals[3] = null_values
+    totals[4] = bad_set
+    return row, status, at

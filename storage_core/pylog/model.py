@@ -1,0 +1,123 @@
+"""Value types, sentinels and enumerations that every layer shares. Imports nothing of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+# Sentinels, named as in Kafka's RecordBatch.
+NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_PARTITION_LEADER_EPOCH = -1
+
+INTERNAL_TOPICS = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
+)
+"""Topics that a reader skips unless it names them (Kafka: Topic.isInternal, and the KRaft log)."""
+
+
+class CompressionType(IntEnum):
+    """Codec ids of the three low attribute bits (Kafka: CompressionType)."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @property
+    def label(self) -> str:
+        """The lower-case name that Kafka's configuration and tools print."""
+        return self.name.lower()
+
+
+class TimestampType(IntEnum):
+    """Who stamped a record (Kafka: TimestampType)."""
+
+    NO_TIMESTAMP_TYPE = -1
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+class IsolationLevel(IntEnum):
+    """Which records of transactions a reader sees (Kafka: IsolationLevel)."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+    @property
+    def label(self) -> str:
+        """The text of consumer property ``isolation.level``."""
+        return self.name.lower()
+
+    @classmethod
+    def parse(cls, text: str | IsolationLevel) -> IsolationLevel:
+        """Return the level that ``text`` names, in any case; ``ValueError`` otherwise."""
+        if isinstance(text, IsolationLevel):
+            return text
+        for level in cls:
+            if text.strip().lower() == level.label:
+                return level
+        msg = f"isolation level {text!r} is neither 'read_uncommitted' nor 'read_committed'"
+        raise ValueError(msg)
+
+
+class ControlRecordType(IntEnum):
+    """Types of control records (Kafka: ControlRecordType)."""
+
+    UNKNOWN = -1
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+    KRAFT_VERSION = 5
+    KRAFT_VOTERS = 6
+
+
+class TopicPartition(NamedTuple):
+    """A topic name and a partition number; orders by topic, then by number."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class OffsetPosition(NamedTuple):
+    """A log offset and the byte position of the batch that an index gives for it."""
+
+    offset: int
+    position: int
+
+
+class TimestampOffset(NamedTuple):
+    """A timestamp in ms and a log offset."""
+
+    timestamp: int
+    offset: int
+
+
+class AbortedTransaction(NamedTuple):
+    """Offsets of one aborted transaction; both ends inclusive.
+
+    ``last_offset`` is the offset of the ABORT marker. Transactional batches of ``producer_id``
+    with ``first_offset <= base_offset <= last_offset`` are not committed data.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Offsets ``start_offset <= offset < end_offset`` of one partition."""
+
+    topic_partition: TopicPartition
+    start_offset: int
+    end_offset: int

@@ -1,0 +1,272 @@
+"""The header of one batch (v2) or message (v0, v1), decoded without touching its records.
+
+Layouts are in `pylog.record.batch_layout`. For v0 and v1 an uncompressed message is its own
+batch, a compressed wrapper is a batch whose base offset and record count are known only after
+decompression.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pylog.errors import CorruptRecordError, UnsupportedCodecError
+from pylog.model import (
+    NO_PARTITION_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    CompressionType,
+    TimestampType,
+)
+from pylog.record.batch_layout import (
+    COMPRESSION_CODEC_MASK,
+    CONTROL_FLAG_MASK,
+    DELETE_HORIZON_FLAG_MASK,
+    HEADER_SIZE_UP_TO_MAGIC,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MAGIC_VALUE_V1,
+    MAGIC_VALUE_V2,
+    MIN_ENTRY_SIZE_V0,
+    MIN_ENTRY_SIZE_V1,
+    RECORD_BATCH_OVERHEAD,
+    RECORD_OVERHEAD_V0,
+    SIZE_OFFSET,
+    TIMESTAMP_TYPE_MASK,
+    TRANSACTIONAL_FLAG_MASK,
+)
+
+if TYPE_CHECKING:
+    import os
+
+UNKNOWN_RECORD_COUNT = -1
+
+_V2 = struct.Struct(">qiibIhiqqqhii")
+_LEGACY_V0 = struct.Struct(">qiIbB")
+_LEGACY_V1 = struct.Struct(">qiIbBq")
+_SIZE = struct.Struct(">i")
+_MIN_SIZE = {0: RECORD_OVERHEAD_V0, 1: MIN_ENTRY_SIZE_V1 - LOG_OVERHEAD, 2: 49}
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeader:
+    """Every header field of one batch; fields a format lacks hold their ``NO_*`` sentinel.
+
+    ``offset`` is the raw first field: the base offset in v2, the last offset in v0 and v1.
+    ``size_bytes`` is the whole entry, including the 12 bytes of offset and size.
+    ``record_count`` is `UNKNOWN_RECORD_COUNT` for a compressed v0/v1 wrapper.
+    """
+
+    offset: int
+    size_bytes: int
+    magic: int
+    crc: int
+    attributes: int
+    partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH
+    last_offset_delta: int = 0
+    base_timestamp: int = NO_TIMESTAMP
+    max_timestamp: int = NO_TIMESTAMP
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    base_sequence: int = NO_SEQUENCE
+    record_count: int = UNKNOWN_RECORD_COUNT
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the last record the batch was written with."""
+        return self.offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after `last_offset`."""
+        return self.last_offset + 1
+
+    @property
+    def base_offset(self) -> int | None:
+        """The first offset the batch was written with; None for a compressed v0/v1 wrapper."""
+        if self.magic < MAGIC_VALUE_V2 and self.is_compressed:
+            return None
+        return self.offset
+
+    @property
+    def codec_id(self) -> int:
+        """The three codec bits, 0 to 7, as stored."""
+        return self.attributes & COMPRESSION_CODEC_MASK
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether any codec is set."""
+        return self.codec_id != 0
+
+    @property
+    def compression(self) -> CompressionType:
+        """The codec.
+
+        Raises
+        ------
+        UnsupportedCodecError
+            The id is none that Kafka knows, or zstd in a v0/v1 message.
+        """
+        return codec_of(self.codec_id, self.magic)
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Who stamped the records."""
+        if self.magic == 0:
+            return TimestampType.NO_TIMESTAMP_TYPE
+        return TimestampType(int(bool(self.attributes & TIMESTAMP_TYPE_MASK)))
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the batch belongs to a transaction."""
+        return self.magic >= MAGIC_VALUE_V2 and bool(self.attributes & TRANSACTIONAL_FLAG_MASK)
+
+    @property
+    def is_control_batch(self) -> bool:
+        """Whether the batch holds control records, which no application ever sees."""
+        return self.magic >= MAGIC_VALUE_V2 and bool(self.attributes & CONTROL_FLAG_MASK)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When the tombstones in the batch may go; None where no horizon was set."""
+        if self.magic < MAGIC_VALUE_V2 or not self.attributes & DELETE_HORIZON_FLAG_MASK:
+            return None
+        return self.base_timestamp
+
+
+def codec_of(codec_id: int, magic: int) -> CompressionType:
+    """Return the codec that ``codec_id`` means in format ``magic``.
+
+    Raises
+    ------
+    UnsupportedCodecError
+        The id is above 4, or zstd below format v2.
+    """
+    if codec_id > CompressionType.ZSTD:
+        reason = f"compression codec id {codec_id} does not exist (known: 0 to 4)"
+        raise UnsupportedCodecError(reason)
+    codec = CompressionType(codec_id)
+    if codec is CompressionType.ZSTD and magic < MAGIC_VALUE_V2:
+        reason = f"zstd is not allowed in message format v{magic}"
+        raise UnsupportedCodecError(reason)
+    return codec
+
+
+def peek_entry_size(
+    buffer: bytes | memoryview,
+    at: int = 0,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    position: int | None = None,
+) -> int:
+    """Return how many bytes the entry at ``buffer[at:]`` takes, from its first 17 bytes.
+
+    Parameters
+    ----------
+    buffer
+        At least `HEADER_SIZE_UP_TO_MAGIC` bytes from ``at`` on.
+    at
+        Where the entry begins in ``buffer``.
+    path, position
+        Name the place in errors.
+
+    Raises
+    ------
+    CorruptRecordError
+        The size is below the minimum of its format, or the magic is not 0, 1 or 2.
+    """
+    (size,) = _SIZE.unpack_from(buffer, at + SIZE_OFFSET)
+    magic = buffer[at + MAGIC_OFFSET]
+    if magic not in _MIN_SIZE:
+        reason = f"record format (magic) is {magic}, expected 0, 1 or 2"
+        raise CorruptRecordError(reason, path, position)
+    if size < _MIN_SIZE[magic]:
+        reason = f"batch size is {size}, expected at least {_MIN_SIZE[magic]} in format v{magic}"
+        raise CorruptRecordError(reason, path, position)
+    return LOG_OVERHEAD + int(size)
+
+
+def parse_batch_header(
+    buffer: bytes | memoryview,
+    at: int = 0,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    position: int | None = None,
+) -> BatchHeader:
+    """Return the header of the entry at ``buffer[at:]``; its records are neither read nor checked.
+
+    Parameters
+    ----------
+    buffer
+        At least 61 bytes from ``at`` on for a v2 batch, 34 for a v1 and 26 for a v0 message.
+    at, path, position
+        As in `peek_entry_size`.
+
+    Raises
+    ------
+    CorruptRecordError
+        As in `peek_entry_size`, or fewer bytes than the header needs.
+    """
+    if len(buffer) - at < HEADER_SIZE_UP_TO_MAGIC:
+        reason = f"only {len(buffer) - at} bytes where a batch header should be"
+        raise CorruptRecordError(reason, path, position)
+    size_bytes = peek_entry_size(buffer, at, path=path, position=position)
+    magic = buffer[at + MAGIC_OFFSET]
+    needed = (MIN_ENTRY_SIZE_V0, MIN_ENTRY_SIZE_V1, RECORD_BATCH_OVERHEAD)[magic]
+    if len(buffer) - at < needed:
+        reason = f"only {len(buffer) - at} bytes where a v{magic} header of {needed} should be"
+        raise CorruptRecordError(reason, path, position)
+    if magic == MAGIC_VALUE_V2:
+        return _parse_v2(buffer, at, size_bytes)
+    if magic == MAGIC_VALUE_V1:
+        offset, _, crc, _, attributes, timestamp = _LEGACY_V1.unpack_from(buffer, at)
+    else:
+        offset, _, crc, _, attributes = _LEGACY_V0.unpack_from(buffer, at)
+        timestamp = NO_TIMESTAMP
+    compressed = attributes & COMPRESSION_CODEC_MASK
+    return BatchHeader(
+        offset=offset,
+        size_bytes=size_bytes,
+        magic=magic,
+        crc=crc,
+        attributes=attributes,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        record_count=UNKNOWN_RECORD_COUNT if compressed else 1,
+    )
+
+
+def _parse_v2(buffer: bytes | memoryview, at: int, size_bytes: int) -> BatchHeader:
+    (
+        offset,
+        _,
+        leader_epoch,
+        magic,
+        crc,
+        attributes,
+        last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        record_count,
+    ) = _V2.unpack_from(buffer, at)
+    return BatchHeader(
+        offset=offset,
+        size_bytes=size_bytes,
+        magic=magic,
+        crc=crc,
+        attributes=attributes & 0xFF,
+        partition_leader_epoch=leader_epoch,
+        last_offset_delta=last_offset_delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=record_count,
+    )

@@ -1,0 +1,266 @@
+"""The batches in a window of a ``.log`` file: boundaries, headers, checksums. No record is touched.
+
+Same boundary rule as Kafka's FileLogInputStream, plus the check of the magic that Kafka leaves to
+the checksum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.checksum import crc32c
+from pylog.errors import CorruptRecordError
+from pylog.kernels import decode_headers as fields
+from pylog.kernels import scan_batches as kernel
+from pylog.kernels.decode_headers import decode_headers
+from pylog.kernels.decode_legacy import find_bad_crc
+from pylog.record.batch_header import peek_entry_size
+from pylog.record.batch_layout import (
+    ATTRIBUTES_OFFSET,
+    COMPRESSION_CODEC_MASK,
+    CONTROL_FLAG_MASK,
+    HEADER_SIZE_UP_TO_MAGIC,
+    MAGIC_VALUE_V2,
+    TIMESTAMP_TYPE_MASK,
+    TRANSACTIONAL_FLAG_MASK,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Int64Array = npt.NDArray[np.int64]
+    BoolArray = npt.NDArray[np.bool_]
+
+_GUESSED_BATCH_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeaders:
+    """Header fields of consecutive batches, a column a field; see `BatchHeader` for meanings.
+
+    ``columns`` has dtype int64 and shape (FIELD_COUNT, batches); all properties are views of it.
+    """
+
+    columns: Int64Array
+
+    def __len__(self) -> int:
+        return int(self.columns.shape[1])
+
+    def select(self, which: BoolArray | slice) -> BatchHeaders:
+        """Return the headers that a mask or slice picks, in their order."""
+        return BatchHeaders(self.columns[:, which])
+
+    @property
+    def positions(self) -> Int64Array:
+        """Where each batch begins in the scanned buffer."""
+        return self.columns[fields.POSITION]
+
+    @property
+    def sizes_bytes(self) -> Int64Array:
+        """Size of each batch, the 12 bytes of offset and size included."""
+        return self.columns[fields.SIZE_BYTES]
+
+    @property
+    def offsets(self) -> Int64Array:
+        """The raw offset field: base offset in v2, last offset in v0 and v1."""
+        return self.columns[fields.OFFSET]
+
+    @property
+    def last_offsets(self) -> Int64Array:
+        """Last offset of each batch."""
+        return self.columns[fields.LAST_OFFSET]
+
+    @property
+    def magics(self) -> Int64Array:
+        """Record format of each batch."""
+        return self.columns[fields.MAGIC]
+
+    @property
+    def crcs(self) -> Int64Array:
+        """Stored checksum of each batch, unsigned."""
+        return self.columns[fields.CRC]
+
+    @property
+    def attributes(self) -> Int64Array:
+        """Low attribute byte of each batch."""
+        return self.columns[fields.ATTRIBUTES]
+
+    @property
+    def partition_leader_epochs(self) -> Int64Array:
+        """Leader epoch of each batch."""
+        return self.columns[fields.PARTITION_LEADER_EPOCH]
+
+    @property
+    def base_timestamps(self) -> Int64Array:
+        """Base timestamp (or delete horizon) of each batch, ms."""
+        return self.columns[fields.BASE_TIMESTAMP]
+
+    @property
+    def max_timestamps(self) -> Int64Array:
+        """Largest timestamp of each batch, ms."""
+        return self.columns[fields.MAX_TIMESTAMP]
+
+    @property
+    def producer_ids(self) -> Int64Array:
+        """Producer id of each batch."""
+        return self.columns[fields.PRODUCER_ID]
+
+    @property
+    def producer_epochs(self) -> Int64Array:
+        """Producer epoch of each batch."""
+        return self.columns[fields.PRODUCER_EPOCH]
+
+    @property
+    def base_sequences(self) -> Int64Array:
+        """First sequence number of each batch."""
+        return self.columns[fields.BASE_SEQUENCE]
+
+    @property
+    def record_counts(self) -> Int64Array:
+        """Records of each batch as its header counts them; -1 for compressed wrappers."""
+        return self.columns[fields.RECORD_COUNT]
+
+    @property
+    def codec_ids(self) -> Int64Array:
+        """Codec id of each batch, 0 to 7 as stored."""
+        return self.attributes & COMPRESSION_CODEC_MASK
+
+    @property
+    def is_v2(self) -> BoolArray:
+        """Whether each batch has format v2."""
+        return self.magics == MAGIC_VALUE_V2
+
+    @property
+    def is_append_time(self) -> BoolArray:
+        """Whether the broker stamped each batch."""
+        return (self.magics > 0) & (self.attributes & TIMESTAMP_TYPE_MASK != 0)
+
+    @property
+    def is_control(self) -> BoolArray:
+        """Whether each batch holds control records."""
+        return self.is_v2 & (self.attributes & CONTROL_FLAG_MASK != 0)
+
+    @property
+    def is_transactional(self) -> BoolArray:
+        """Whether each batch belongs to a transaction."""
+        return self.is_v2 & (self.attributes & TRANSACTIONAL_FLAG_MASK != 0)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchScan:
+    """The whole batches at the head of a buffer.
+
+    Attributes
+    ----------
+    buffer
+        uint8, read-only, the scanned bytes; not a copy.
+    headers
+        One column a whole batch.
+    valid_bytes
+        Bytes that the whole batches take; a batch cut by the end of the buffer begins here.
+    defect
+        What is impossible about the header at ``valid_bytes``; None where nothing is.
+    """
+
+    buffer: npt.NDArray[np.uint8]
+    headers: BatchHeaders
+    valid_bytes: int
+    defect: str | None
+
+
+def find_batches(buffer: npt.NDArray[np.uint8]) -> BatchScan:
+    """Return every whole batch in ``buffer`` with its header.
+
+    Parameters
+    ----------
+    buffer
+        dtype uint8, C-contiguous, read-only; begins where a batch begins. Not copied.
+
+    Notes
+    -----
+    Neither checksums nor offsets are looked at. An impossible header ends the scan and is told in
+    ``defect``; the batches before it are returned.
+    """
+    capacity = max(16, buffer.size // _GUESSED_BATCH_BYTES)
+    pieces: list[Int64Array] = []
+    at = 0
+    while True:
+        positions = np.empty(capacity, dtype=np.int64)
+        count, at, status = kernel.scan_batches(buffer, at, buffer.size, positions)
+        columns = np.empty((fields.FIELD_COUNT, count), dtype=np.int64)
+        decode_headers(buffer, positions, count, columns)
+        pieces.append(columns)
+        if status != kernel.STATUS_FULL:
+            break
+        capacity *= 4
+    columns = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
+    defect = None
+    if status in (kernel.STATUS_BAD_SIZE, kernel.STATUS_BAD_MAGIC):
+        defect = _describe(buffer, at)
+    return BatchScan(buffer, BatchHeaders(columns), int(at), defect)
+
+
+def _describe(buffer: npt.NDArray[np.uint8], at: int) -> str:
+    from_header = bytes(buffer[at : at + HEADER_SIZE_UP_TO_MAGIC])
+    try:
+        peek_entry_size(from_header)
+    except CorruptRecordError as error:
+        return error.reason
+    return "impossible batch header"
+
+
+@dataclass(frozen=True, slots=True)
+class BadChecksum:
+    """The first batch of a scan whose checksum is wrong; ``index`` counts batches."""
+
+    index: int
+    stored: int
+    computed: int
+
+
+def find_bad_checksum(scan: BatchScan, only: BoolArray | None = None) -> BadChecksum | None:
+    """Return the first batch of ``scan`` whose stored checksum is not the computed one, or None.
+
+    CRC-32C for v2, CRC-32 for v0 and v1. About 0.1 s a gigabyte of 16 KB batches.
+
+    Parameters
+    ----------
+    scan
+        Whole batches.
+    only
+        Mask of the batches to check; all if None.
+    """
+    headers = scan.headers
+    if only is None:
+        only = np.ones(len(headers), dtype=np.bool_)
+    legacy = only & ~headers.is_v2
+    bad_legacy = _find_bad_legacy(scan, legacy) if legacy.any() else None
+    view = memoryview(scan.buffer)
+    starts = headers.positions
+    limit = bad_legacy.index if bad_legacy else len(headers)
+    checked = np.flatnonzero((only & headers.is_v2)[:limit])
+    batches = zip(
+        checked.tolist(),
+        (starts[checked] + ATTRIBUTES_OFFSET).tolist(),
+        (starts[checked] + headers.sizes_bytes[checked]).tolist(),
+        headers.crcs[checked].tolist(),
+        strict=True,
+    )
+    for index, start, end, stored in batches:
+        computed = crc32c(view[start:end])
+        if computed != stored:
+            return BadChecksum(index, stored, computed)
+    return bad_legacy
+
+
+def _find_bad_legacy(scan: BatchScan, legacy: BoolArray) -> BadChecksum | None:
+    which = np.flatnonzero(legacy)
+    headers = scan.headers
+    bad, computed = find_bad_crc(scan.buffer, headers.positions[which], headers.sizes_bytes[which])
+    if bad < 0:
+        return None
+    index = int(which[bad])
+    return BadChecksum(index, int(headers.crcs[index]), int(computed))

@@ -1,0 +1,99 @@
+"""A byte buffer that grows and is used again, so that decompression touches the same pages."""
+
+from __future__ import annotations
+
+from pylog.errors import InvalidRecordError
+
+
+class ByteBuffer:
+    """Bytes appended one after the other into memory that is kept between uses.
+
+    Invariant: ``memory[:length]`` is what was appended since the last `clear`. Views handed out
+    are valid until the next `clear` or append. One thread.
+
+    Parameters
+    ----------
+    limit
+        Most bytes that one decompressed batch may have; see `open_batch`.
+    """
+
+    __slots__ = ("_batch_start", "length", "limit", "memory")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.memory = bytearray(1 << 16)
+        self.length = 0
+        self._batch_start = 0
+
+    def clear(self) -> None:
+        """Forget the content; keep the memory."""
+        self.length = 0
+        self._batch_start = 0
+
+    def open_batch(self) -> int:
+        """Return the position where the next batch begins; `limit` counts from here."""
+        self._batch_start = self.length
+        return self.length
+
+    def reserve(self, count: int) -> memoryview:
+        """Return a writable view of at least ``count`` bytes after the content.
+
+        Call `advance` with what was used.
+
+        Raises
+        ------
+        InvalidRecordError
+            The batch would exceed `limit`.
+        """
+        if self.length + count - self._batch_start > self.limit:
+            self.refuse()
+        self._grow(self.length + count)
+        return memoryview(self.memory)[self.length :]
+
+    def reserve_up_to(self, count: int) -> memoryview:
+        """Return a writable view for a stream of unknown length, at most one byte over the limit.
+
+        The byte over the limit tells a stream that just fits from one that does not; content
+        that reaches it is refused here, on the next call.
+
+        Raises
+        ------
+        InvalidRecordError
+            The batch exceeds `limit` already.
+        """
+        room = self.room()
+        if room < 0:
+            self.refuse()
+        count = min(count, room + 1)
+        self._grow(self.length + count)
+        return memoryview(self.memory)[self.length : self.length + count]
+
+    def _grow(self, needed: int) -> None:
+        if needed > len(self.memory):
+            # Views of the old memory may be alive, so it cannot be resized in place.
+            grown = bytearray(max(needed, 2 * len(self.memory)))
+            grown[: self.length] = memoryview(self.memory)[: self.length]
+            self.memory = grown
+
+    def room(self) -> int:
+        """Return how many more bytes the current batch may have."""
+        return self.limit - (self.length - self._batch_start)
+
+    def refuse(self) -> None:
+        """Raise the error for a batch that exceeds `limit`."""
+        reason = f"batch decompresses to more than the limit of {self.limit} bytes"
+        raise InvalidRecordError(reason)
+
+    def advance(self, count: int) -> None:
+        """Count ``count`` bytes of the reserved view as content."""
+        self.length += count
+
+    def append(self, data: bytes | bytearray | memoryview) -> None:
+        """Append a copy of ``data``."""
+        count = len(data)
+        self.reserve(count)[:count] = data
+        self.length += count
+
+    def view(self, start: int, end: int) -> memoryview:
+        """Return a read-only view of the bytes ``[start, end)``."""
+        return memoryview(self.memory)[start:end].toreadonly()

@@ -1,0 +1,120 @@
+"""Decompression of what a batch's codec bits announce, in Kafka's framing.
+
+===== ======= =====================================================================
+id    codec   stream
+===== ======= =====================================================================
+0     none
+1     gzip    RFC 1952, concatenated members, garbage behind the last one ignored
+2     snappy  `pylog.record.xerial_snappy`
+3     lz4     `pylog.record.lz4_frame`
+4     zstd    RFC 8878, concatenated frames, usually without a content size; v2 only
+===== ======= =====================================================================
+
+In v0 and v1 the stream is the wrapper message's value, in v2 all that follows the 61 header
+bytes. Source: CompressionType and the classes of org.apache.kafka.common.compress (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import isal.isal_zlib
+import zstandard
+
+from pylog.errors import InvalidRecordError
+from pylog.model import CompressionType
+from pylog.record.byte_buffer import ByteBuffer
+from pylog.record.lz4_frame import decompress_lz4
+from pylog.record.xerial_snappy import decompress_snappy
+
+DEFAULT_MAX_DECOMPRESSED_BYTES = 1 << 30
+"""Most bytes one batch may decompress to unless the caller says otherwise (1 GiB)."""
+
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_GZIP_WINDOW_BITS = 31
+_CHUNK = 1 << 16
+
+
+class Decompressor:
+    """Appends decompressed batches to a `ByteBuffer`; keeps the codecs' contexts.
+
+    One thread.
+
+    Parameters
+    ----------
+    max_decompressed_bytes
+        Most bytes one batch may decompress to.
+    """
+
+    def __init__(self, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> None:
+        self.buffer = ByteBuffer(max_decompressed_bytes)
+        self._zstd = zstandard.ZstdDecompressor()
+
+    def append(self, codec: CompressionType, payload: memoryview, magic: int) -> tuple[int, int]:
+        """Decompress ``payload`` behind the content of `buffer`.
+
+        Parameters
+        ----------
+        codec
+            What the batch's attributes say.
+        payload
+            The compressed stream; one-dimensional bytes.
+        magic
+            Record format of the batch: the LZ4 rules depend on it.
+
+        Returns
+        -------
+        tuple of int
+            Start and end (exclusive) of the decompressed bytes in `buffer`.
+
+        Raises
+        ------
+        InvalidRecordError
+            The stream is damaged, cut short, or larger than the limit.
+        """
+        start = self.buffer.open_batch()
+        match codec:
+            case CompressionType.NONE:
+                self.buffer.append(payload)
+            case CompressionType.GZIP:
+                _append_gzip(payload, self.buffer)
+            case CompressionType.SNAPPY:
+                decompress_snappy(payload, self.buffer)
+            case CompressionType.LZ4:
+                decompress_lz4(payload, magic, self.buffer)
+            case CompressionType.ZSTD:
+                self._append_zstd(payload)
+        return start, self.buffer.length
+
+    def _append_zstd(self, payload: memoryview) -> None:
+        out = self.buffer
+        try:
+            with self._zstd.stream_reader(payload, read_across_frames=True) as reader:
+                guess = max(_CHUNK, 4 * len(payload))
+                while True:
+                    room = out.reserve_up_to(guess)
+                    count = reader.readinto(room)
+                    if count == 0:
+                        return
+                    out.advance(count)
+        except zstandard.ZstdError as error:
+            reason = f"zstd stream cannot be decompressed: {error}"
+            raise InvalidRecordError(reason) from error
+
+
+def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
+    rest: bytes | memoryview = payload
+    while True:
+        member = isal.isal_zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
+        try:
+            data = member.decompress(rest, out.room() + 1)
+        except isal.isal_zlib.error as error:
+            reason = f"gzip stream cannot be decompressed: {error}"
+            raise InvalidRecordError(reason) from error
+        if len(data) > out.room():
+            out.refuse()
+        out.append(data)
+        if not member.eof:
+            reason = "gzip stream is cut short"
+            raise InvalidRecordError(reason)
+        rest = member.unused_data
+        if rest[:3] != _GZIP_MAGIC:  # the JDK ignores what is no further member
+            return

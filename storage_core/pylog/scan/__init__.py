@@ -1,0 +1,1 @@
+"""A read-only view of any directory: whose, live, damaged. Changes nothing, takes no lock."""

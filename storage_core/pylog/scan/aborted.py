@@ -1,0 +1,247 @@
+"""What READ_COMMITTED leaves out: aborted transactions, and all from the last stable offset on.
+
+A transactional data batch is decided by the next marker of its producer: COMMIT delivers it, ABORT
+drops it, and where no marker follows the transaction is open and the last stable offset (LSO) is
+at or below it.
+
+``.txnindex`` files give the aborted ranges of the segments that hold the markers, without reading
+the log. Kafka makes the file only when it sees an ABORT, so a segment without one is normal, and
+also what a lost file looks like: then the ranges are taken from the batch headers and markers
+themselves, from the range's beginning to where its last transaction is decided.
+
+The LSO comes from the newest sound producer snapshot, which lists the open transactions, and the
+headers behind it; without a snapshot, from all headers.
+
+Source: TransactionIndex.collectAbortedTxns, ProducerStateManager (Kafka 4.3); KIP-98.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.errors import (
+    CorruptIndexError,
+    CorruptRecordError,
+    CorruptSnapshotError,
+    SegmentVanishedError,
+)
+from pylog.files.file_names import (
+    PRODUCER_SNAPSHOT_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+    file_name_prefix,
+)
+from pylog.files.producer_snapshot import read_producer_snapshot
+from pylog.files.transaction_index import read_transaction_index
+from pylog.kernels.decode_control import NEEDS_REFERENCE, decode_control_types
+from pylog.model import AbortedTransaction, ControlRecordType
+from pylog.record.record_batch import RecordBatch
+from pylog.scan.segment_windows import SegmentWindows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from pylog.record.batch_scan import BatchHeaders, BatchScan
+    from pylog.scan.log_view import LogView
+
+_END_TYPES = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
+
+
+class AbortedTransactions:
+    """Tells which batches belong to aborted transactions."""
+
+    def __init__(self, transactions: tuple[AbortedTransaction, ...]) -> None:
+        self._ranges: dict[int, tuple[list[int], list[int]]] = {}
+        for transaction in sorted(transactions, key=lambda each: each.first_offset):
+            firsts, lasts = self._ranges.setdefault(transaction.producer_id, ([], []))
+            firsts.append(transaction.first_offset)
+            lasts.append(transaction.last_offset)
+
+    def mask(self, headers: BatchHeaders) -> npt.NDArray[np.bool_]:
+        """Return True for every batch that READ_COMMITTED drops; shape (batches,)."""
+        dropped = np.zeros(len(headers), dtype=np.bool_)
+        if not self._ranges:
+            return dropped
+        for index in np.flatnonzero(headers.is_transactional & ~headers.is_control).tolist():
+            ranges = self._ranges.get(int(headers.producer_ids[index]))
+            if ranges is None:
+                continue
+            offset = int(headers.last_offsets[index])
+            place = bisect_right(ranges[0], offset) - 1
+            dropped[index] = place >= 0 and offset <= ranges[1][place]
+        return dropped
+
+
+def control_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the `ControlRecordType` of the control batches with indexes ``which``."""
+    headers = scan.headers
+    types = np.full(which.size, NEEDS_REFERENCE, dtype=np.int64)
+    plain = headers.codec_ids[which] == 0
+    found = types[plain]
+    decode_control_types(
+        scan.buffer, headers.positions[which][plain], headers.sizes_bytes[which][plain], found
+    )
+    types[plain] = found
+    view = memoryview(scan.buffer)
+    for place in np.flatnonzero(types == NEEDS_REFERENCE).tolist():
+        kind = RecordBatch(view[int(headers.positions[which[place]]) :]).control_type()
+        types[place] = ControlRecordType.UNKNOWN if kind is None else kind
+    return types
+
+
+def _windows(view: LogView, first: int, position: int = 0) -> Iterator[BatchScan]:
+    """Yield the scans of all windows from a position of segment ``first`` on."""
+    for index in range(first, len(view.segments)):
+        with view.segments[index].open_log() as source:
+            start = position if index == first else 0
+            windows = SegmentWindows(source, start, view.segment_end(index))
+            for window in windows:
+                yield window.scan
+            if windows.tail.defect is not None:
+                raise CorruptRecordError(windows.tail.defect, source.path, windows.tail.position)
+
+
+def _transaction_events(
+    scan: BatchScan, from_offset: int
+) -> Iterator[tuple[int, int, ControlRecordType | None]]:
+    """Yield (producer id, offset, marker type or None for data) of transactional batches."""
+    headers = scan.headers
+    which = np.flatnonzero(headers.is_transactional & (headers.last_offsets >= from_offset))
+    if not which.size:
+        return
+    kinds = np.full(which.size, -1, dtype=np.int64)
+    control = headers.is_control[which]
+    kinds[control] = control_types(scan, which[control])
+    rows = zip(
+        headers.producer_ids[which].tolist(),
+        headers.offsets[which].tolist(),
+        control.tolist(),
+        kinds.tolist(),
+        strict=True,
+    )
+    for producer_id, offset, is_control, kind in rows:
+        yield producer_id, offset, ControlRecordType(kind) if is_control else None
+
+
+def find_last_stable_offset(view: LogView) -> int:
+    """Return the first offset of the oldest open transaction; the log end offset if none is open.
+
+    Raises
+    ------
+    CorruptRecordError
+        A header that has to be looked at is impossible.
+    """
+    open_since, offset = _newest_snapshot(view)
+    segment = view.find_segment(offset)
+    if segment is not None and offset < view.log_end_offset:
+        with view.segments[segment].open_log() as source:
+            batch = view.segments[segment].find_batch(source, offset, view.segment_end(segment))
+        if batch is None:  # all of this segment is below the snapshot
+            segment, position = segment + 1, 0
+        else:
+            position = batch.position
+        for scan in _windows(view, segment, position):
+            for producer_id, at, kind in _transaction_events(scan, offset):
+                if kind is None:
+                    open_since.setdefault(producer_id, at)
+                elif kind in _END_TYPES:
+                    open_since.pop(producer_id, None)
+    return min([view.log_end_offset, *open_since.values()])
+
+
+def _newest_snapshot(view: LogView) -> tuple[dict[int, int], int]:
+    """Return open transactions (producer id to first offset) and the offset they are known at."""
+    for offset in sorted(view.producer_snapshot_offsets, reverse=True):
+        if offset > view.log_end_offset:
+            continue
+        name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
+        try:
+            entries = read_producer_snapshot(f"{view.directory.path}/{name}")
+        except (CorruptSnapshotError, SegmentVanishedError):
+            continue  # an older one, and more headers, tell the same
+        return {
+            entry.producer_id: entry.current_txn_first_offset
+            for entry in entries
+            if entry.current_txn_first_offset >= 0
+        }, offset
+    return {}, 0
+
+
+def find_aborted_transactions(
+    view: LogView, start_offset: int, end_offset: int
+) -> tuple[AbortedTransaction, ...]:
+    """Return the aborted transactions that overlap ``[start_offset, end_offset)``.
+
+    Parameters
+    ----------
+    view
+        The log.
+    start_offset, end_offset
+        The range that will be read; ``end_offset`` is not above the last stable offset.
+
+    Raises
+    ------
+    CorruptRecordError
+        A header that has to be looked at is impossible.
+    """
+    if start_offset >= end_offset:
+        return ()
+    first = view.find_segment(start_offset) or 0
+    found = _from_indexes(view, first, end_offset)
+    if found is None:
+        found = list(_from_markers(view, first, end_offset))
+    return tuple(
+        each
+        for each in found
+        if each.first_offset < end_offset and each.last_offset >= start_offset
+    )
+
+
+def _from_indexes(view: LogView, first: int, end_offset: int) -> list[AbortedTransaction] | None:
+    """Return what the ``.txnindex`` files say; None if one is missing or unsound on the way.
+
+    An entry whose last stable offset is at or above ``end_offset`` ends the search: nothing below
+    that offset is decided later.
+    """
+    found: list[AbortedTransaction] = []
+    for segment in view.segments[first:]:
+        if not segment.has_transaction_index:
+            return None
+        try:
+            entries = read_transaction_index(segment.file_path(TXN_INDEX_FILE_SUFFIX))
+        except CorruptIndexError:
+            return None
+        for entry in entries:
+            found.append(
+                AbortedTransaction(entry.producer_id, entry.first_offset, entry.last_offset)
+            )
+            if entry.last_stable_offset >= end_offset:
+                return found
+    return found
+
+
+def _from_markers(view: LogView, first: int, end_offset: int) -> Iterator[AbortedTransaction]:
+    """Yield every aborted range that the batches from segment ``first`` on tell.
+
+    A range begins with the producer's first batch since its last marker; batches before the first
+    segment looked at are not of interest. The scan ends when every transaction that began below
+    ``end_offset`` is decided. One that never is has not been committed, so it counts as aborted.
+    """
+    open_since: dict[int, int] = {}
+    for scan in _windows(view, first):
+        for producer_id, offset, kind in _transaction_events(scan, 0):
+            if kind is None:
+                if offset < end_offset:
+                    open_since.setdefault(producer_id, offset)
+            elif kind in _END_TYPES:
+                since = open_since.pop(producer_id, None)
+                if kind is ControlRecordType.ABORT and since is not None:
+                    yield AbortedTransaction(producer_id, since, offset)
+        if not open_since and len(scan.headers) and scan.headers.last_offsets[-1] >= end_offset - 1:
+            return
+    for producer_id, since in open_since.items():
+        yield AbortedTransaction(producer_id, since, end_offset)

@@ -1,0 +1,230 @@
+"""Header by header through a ``.log`` file, in plain Python, reading only what it must.
+
+For look-ups and for the end of a log, where few headers are read and start-up time counts; bulk
+work goes through `pylog.scan.segment_windows`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.checksum import crc32c
+from pylog.errors import CorruptRecordError
+from pylog.record.batch_header import BatchHeader, parse_batch_header, peek_entry_size
+from pylog.record.batch_layout import (
+    ATTRIBUTES_OFFSET,
+    HEADER_SIZE_UP_TO_MAGIC,
+    MAGIC_OFFSET,
+    MAGIC_VALUE_V2,
+    RECORD_BATCH_OVERHEAD,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.files.byte_source import ByteSource
+
+_FIRST_CHUNK = 1 << 13
+_LARGEST_CHUNK = 1 << 20
+_ZERO_CHUNK = 1 << 20
+
+
+class PositionedHeader(NamedTuple):
+    """A batch header and the byte of the file where it begins."""
+
+    position: int
+    header: BatchHeader
+
+    @property
+    def end_position(self) -> int:
+        """The byte after the batch."""
+        return self.position + self.header.size_bytes
+
+
+class WholeBatches(NamedTuple):
+    """How far a file holds whole batches.
+
+    Attributes
+    ----------
+    end_position
+        The byte after the last whole batch.
+    last
+        The last whole batch, None if there is none.
+    defect
+        What is impossible about the header at ``end_position``; None for a clean end, a torn tail
+        or a tail of zeros.
+    """
+
+    end_position: int
+    last: PositionedHeader | None
+    defect: str | None
+
+
+class _Chunks:
+    """Bytes around a moving position, read in chunks that grow while the walk goes on."""
+
+    def __init__(self, source: ByteSource, end: int) -> None:
+        self._source = source
+        self._end = end
+        self._data = b""
+        self._start = 0
+        self._chunk = _FIRST_CHUNK
+
+    def at(self, position: int, length: int) -> tuple[bytes, int]:
+        """Return bytes holding ``[position, position + length)`` as far as they exist, and where."""
+        inside = position - self._start
+        if inside < 0 or inside + length > len(self._data):
+            wanted = min(max(length, self._chunk), self._end - position)
+            self._data = self._source.read_at(position, wanted)
+            self._start = position
+            self._chunk = min(2 * self._chunk, _LARGEST_CHUNK)
+            inside = 0
+        return self._data, inside
+
+
+def read_header(source: ByteSource, position: int, end: int) -> PositionedHeader | None:
+    """Return the header of the batch at ``position`` if the whole batch lies before ``end``.
+
+    None for a batch cut short by ``end``.
+
+    Raises
+    ------
+    CorruptRecordError
+        The header is impossible.
+    """
+    data = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
+    return _parse(data, 0, source.path, position, end)
+
+
+def _parse(data: bytes, at: int, path: str, position: int, end: int) -> PositionedHeader | None:
+    if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
+        return None
+    if position + peek_entry_size(data, at, path=path, position=position) > end:
+        return None
+    return PositionedHeader(position, parse_batch_header(data, at, path=path, position=position))
+
+
+def walk_headers(source: ByteSource, position: int, end: int) -> Iterator[PositionedHeader]:
+    """Yield the header of every whole batch in ``[position, end)``.
+
+    Parameters
+    ----------
+    source
+        A ``.log`` file.
+    position
+        Where a batch begins.
+    end
+        Byte behind the last one to look at.
+
+    Raises
+    ------
+    CorruptRecordError
+        A header is impossible (the batches before it have been yielded).
+    """
+    chunks = _Chunks(source, end)
+    while position < end:
+        data, at = chunks.at(position, RECORD_BATCH_OVERHEAD)
+        found = _parse(data, at, source.path, position, end)
+        if found is None:
+            return
+        yield found
+        position = found.end_position
+
+
+def find_whole_batches(source: ByteSource, position: int, end: int) -> WholeBatches:
+    """Return how far whole batches reach from ``position`` on, reading sizes only.
+
+    Zeros up to ``end`` (a preallocated file, a hole) and a batch or header cut short by ``end`` are
+    normal ends: Kafka acknowledges before it forces to disk. Anything else that cannot be a header
+    is told as a defect.
+    """
+    chunks = _Chunks(source, end)
+    last = None
+    while end - position >= HEADER_SIZE_UP_TO_MAGIC:
+        data, at = chunks.at(position, HEADER_SIZE_UP_TO_MAGIC)
+        if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
+            break
+        try:
+            size = peek_entry_size(data, at, path=source.path, position=position)
+        except CorruptRecordError as error:
+            defect = None if is_zero(source, position, end) else error.reason
+            return _whole(source, position, last, end, defect)
+        if position + size > end:
+            break
+        last = position
+        position += size
+    return _whole(source, position, last, end, None)
+
+
+def _whole(
+    source: ByteSource, end_position: int, last: int | None, end: int, defect: str | None
+) -> WholeBatches:
+    header = None if last is None else read_header(source, last, end)
+    return WholeBatches(end_position, header, defect)
+
+
+def is_zero(source: ByteSource, position: int, end: int) -> bool:
+    """Whether every byte in ``[position, end)`` is zero; holes are not read."""
+    while position < end:
+        data_at = source.next_data(position)
+        if data_at is None or data_at >= end:
+            return True
+        data = source.read_at(data_at, min(_ZERO_CHUNK, end - data_at))
+        if not data or data.count(0) != len(data):
+            return not data
+        position = data_at + len(data)
+    return True
+
+
+def is_sound_batch(source: ByteSource, position: int, end: int) -> PositionedHeader | None:
+    """Return the batch at ``position`` if there is certainly one, else None.
+
+    Certain means: a possible header, a right checksum, and behind it either ``end``, another
+    possible header, or a tail that a crash or preallocation leaves. Bytes of a record's value that
+    look like a batch do not pass, since what follows them is more of that record.
+    """
+    if not 0 <= position < end:
+        return None
+    try:
+        found = read_header(source, position, end)
+        if found is None or not has_valid_checksum(source, found):
+            return None
+        after = source.read_at(
+            found.end_position, min(RECORD_BATCH_OVERHEAD, end - found.end_position)
+        )
+        if len(after) >= HEADER_SIZE_UP_TO_MAGIC:
+            _check_follows(found, after)
+    except CorruptRecordError:
+        return None
+    return found
+
+
+def _check_follows(found: PositionedHeader, after: bytes) -> None:
+    if after.count(0) == len(after):
+        return
+    peek_entry_size(after)
+    offset = int.from_bytes(after[:8], "big", signed=True)
+    if offset <= found.header.last_offset:
+        reason = f"next offset is {offset}, expected above {found.header.last_offset}"
+        raise CorruptRecordError(reason)
+
+
+def has_valid_checksum(source: ByteSource, found: PositionedHeader) -> bool:
+    """Whether the batch's stored checksum is that of its bytes; memory is bounded."""
+    return computed_checksum(source, found) == found.header.crc
+
+
+def computed_checksum(source: ByteSource, found: PositionedHeader) -> int:
+    """Return the checksum that the batch should store, read a chunk at a time."""
+    is_v2 = found.header.magic == MAGIC_VALUE_V2
+    update = crc32c if is_v2 else zlib.crc32
+    position = found.position + (ATTRIBUTES_OFFSET if is_v2 else MAGIC_OFFSET)
+    value = 0
+    while position < found.end_position:
+        data = source.read_at(position, min(_LARGEST_CHUNK, found.end_position - position))
+        if not data:
+            break
+        value = update(data, value)
+        position += len(data)
+    return value

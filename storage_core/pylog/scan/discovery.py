@@ -1,0 +1,150 @@
+"""What lies under a path: the topic-partition directories of a log directory, or one of them.
+
+A path is either a *log directory* (Kafka: an entry of ``log.dirs``), whose sub-directories are named
+``<topic>-<partition>``, or such a partition directory itself. The content decides, not the name: a
+log directory may well be called ``kafka-0``.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pylog.errors import LogDirectoryError, UnexpectedFileError
+from pylog.files.file_names import (
+    LEADER_EPOCH_CHECKPOINT,
+    LOG_FILE_SUFFIX,
+    PARTITION_METADATA,
+    find_partition_directory_name,
+    find_segment_file_name,
+    parse_partition_directory_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pylog.model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PartitionDirectory:
+    """A directory that holds the segments of one partition.
+
+    ``state`` is ``""`` for a live partition, else ``-delete``, ``-stray`` or ``-future``.
+    """
+
+    topic_partition: TopicPartition
+    path: str
+    state: str = ""
+
+    @property
+    def log_directory(self) -> str:
+        """The directory above, where the log directory's checkpoints lie."""
+        return str(Path(self.path).parent)
+
+
+def list_directory(path: str) -> list[os.DirEntry[str]]:
+    """Return the entries of ``path``, sorted by name.
+
+    Raises
+    ------
+    LogDirectoryError
+        The directory does not exist, is none, or cannot be read.
+    """
+    try:
+        with os.scandir(path) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError as error:
+        reason = "no such directory (is it mounted on this host?)"
+        raise LogDirectoryError(reason, path) from error
+    except NotADirectoryError as error:
+        reason = "not a directory; give a log directory or a <topic>-<partition> directory, found"
+        raise LogDirectoryError(reason, path) from error
+    except OSError as error:
+        reason = f"cannot list directory: {error.strerror}"
+        raise LogDirectoryError(reason, path) from error
+
+
+def _is_log_file(name: str) -> bool:
+    parts = find_segment_file_name(name)
+    return parts is not None and parts.suffix == LOG_FILE_SUFFIX and not parts.state
+
+
+def _is_partition_file(name: str) -> bool:
+    return name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT) or (
+        find_segment_file_name(name) is not None
+    )
+
+
+def discover_partitions(path: str | os.PathLike[str]) -> list[PartitionDirectory]:
+    """Return the partition directories that ``path`` is or holds, sorted; all states.
+
+    Parameters
+    ----------
+    path
+        A log directory or a partition directory, absolute or relative to the working directory.
+
+    Raises
+    ------
+    LogDirectoryError
+        The path cannot be read, or holds no Kafka log.
+    """
+    root = os.fspath(path)
+    entries = list_directory(root)
+    if any(_is_log_file(entry.name) for entry in entries):
+        return [_partition_directory(root)]
+    found = []
+    for entry in entries:
+        name = find_partition_directory_name(entry.name)
+        if name is None or not entry.is_dir():
+            continue
+        # A directory such as backup-2024 has a partition's name and holds nothing of Kafka's.
+        if any(_is_partition_file(child.name) for child in list_directory(entry.path)):
+            found.append(PartitionDirectory(name.topic_partition, entry.path, name.state))
+    if not found:
+        reason = (
+            "no Kafka log here: neither segment files (<20 digits>.log) nor sub-directories named "
+            "<topic>-<partition> with such files"
+        )
+        raise LogDirectoryError(reason, root)
+    return sorted(found)
+
+
+def _partition_directory(path: str) -> PartitionDirectory:
+    absolute = Path(path).resolve()
+    try:
+        name = parse_partition_directory_name(absolute.name)
+    except UnexpectedFileError as error:
+        reason = f"segment files in a directory whose topic cannot be told: {error.reason}"
+        raise LogDirectoryError(reason, path) from error
+    return PartitionDirectory(name.topic_partition, str(absolute), name.state)
+
+
+def discover_all(paths: Iterable[str | os.PathLike[str]]) -> list[PartitionDirectory]:
+    """Return the partition directories under several paths, sorted; each directory once.
+
+    Raises
+    ------
+    LogDirectoryError
+        A path cannot be read or holds no log, no path was given, or two directories hold the same
+        live partition (two brokers' replicas, say): one row would come twice.
+    """
+    directories: dict[str, PartitionDirectory] = {}
+    for path in paths:
+        for directory in discover_partitions(path):
+            directories.setdefault(os.path.realpath(directory.path), directory)
+    if not directories:
+        reason = "no path was given"
+        raise LogDirectoryError(reason)
+    found = sorted(directories.values())
+    live = [directory for directory in found if not directory.state]
+    for one, other in zip(live, live[1:], strict=False):
+        if one.topic_partition == other.topic_partition:
+            reason = (
+                f"partition {one.topic_partition} lies both in {one.path} and in {other.path}; "
+                "read one of them"
+            )
+            raise LogDirectoryError(reason)
+    return found

@@ -1,0 +1,126 @@
+"""One segment of a log that is being read: its files, and look-ups inside it.
+
+Indexes are hints: whatever they say is checked against the batch at that position, so that a
+missing, stale, zero-tailed or lying index costs time and never rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pylog.files.byte_source import LocalFile
+from pylog.files.file_names import (
+    INDEX_FILE_SUFFIX,
+    LOG_FILE_SUFFIX,
+    TIME_INDEX_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+    file_name_prefix,
+)
+from pylog.files.offset_index import OffsetIndex
+from pylog.scan.batch_walk import PositionedHeader, is_sound_batch, walk_headers
+
+if TYPE_CHECKING:
+    from pylog.files.byte_source import ByteSource
+
+_INDEX_TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LogSegmentView:
+    """The files of one segment as the directory listing showed them.
+
+    Attributes
+    ----------
+    directory
+        The partition directory.
+    base_offset
+        What the file name says.
+    size_bytes
+        Length of the ``.log`` file when it was listed.
+    suffixes
+        Which files there are.
+    """
+
+    directory: str
+    base_offset: int
+    size_bytes: int
+    suffixes: frozenset[str]
+
+    def file_path(self, suffix: str = LOG_FILE_SUFFIX) -> str:
+        """Return the path of the segment's file of that kind."""
+        return f"{self.directory}/{file_name_prefix(self.base_offset)}{suffix}"
+
+    @property
+    def has_transaction_index(self) -> bool:
+        """Whether a ``.txnindex`` was listed."""
+        return TXN_INDEX_FILE_SUFFIX in self.suffixes
+
+    @property
+    def has_time_index(self) -> bool:
+        """Whether a ``.timeindex`` was listed."""
+        return TIME_INDEX_FILE_SUFFIX in self.suffixes
+
+    def open_log(self) -> LocalFile:
+        """Open the ``.log`` file."""
+        return LocalFile(self.file_path())
+
+    def find_batch(self, source: ByteSource, offset: int, end: int) -> PositionedHeader | None:
+        """Return the first batch whose last offset is at or above ``offset``.
+
+        Parameters
+        ----------
+        source
+            The opened ``.log`` file.
+        offset
+            Log offset.
+        end
+            Byte behind the last whole batch to consider.
+
+        Returns
+        -------
+        PositionedHeader or None
+            None if all batches before ``end`` are below ``offset``.
+
+        Raises
+        ------
+        CorruptRecordError
+            A header on the way is impossible.
+        """
+        start = self._position_at_or_before(source, offset, end)
+        for found in walk_headers(source, start, end):
+            if found.header.last_offset >= offset:
+                return found
+        return None
+
+    def _position_at_or_before(self, source: ByteSource, offset: int, end: int) -> int:
+        """Return where a batch begins that is not behind the one holding ``offset``."""
+        if offset <= self.base_offset:
+            return 0
+        with OffsetIndex.open(self.file_path(INDEX_FILE_SUFFIX), self.base_offset) as index:
+            target = offset
+            for _ in range(_INDEX_TRIES):
+                entry = index.lookup(target)
+                if entry.position == 0:
+                    return 0
+                # Batches are in order: if this one does not begin above the offset, none before
+                # it holds the offset. Whether the entry stores the first or the last offset of
+                # what was appended depends on the broker's age and does not matter here.
+                batch = self._sound_batch(source, entry.position, end)
+                if batch is not None and batch.header.offset <= offset:
+                    return entry.position
+                target = min(entry.offset, target) - 1
+        return 0
+
+    def _sound_batch(self, source: ByteSource, position: int, end: int) -> PositionedHeader | None:
+        batch = is_sound_batch(source, position, end)
+        return batch if batch is not None and batch.header.offset >= self.base_offset else None
+
+    def last_indexed_position(self, source: ByteSource) -> int:
+        """Return where the last batch that the offset index knows begins; 0 if none is sound."""
+        with OffsetIndex.open(self.file_path(INDEX_FILE_SUFFIX), self.base_offset) as index:
+            entry = index.last_entry()
+        if entry is None or entry.position <= 0:
+            return 0
+        found = self._sound_batch(source, entry.position, source.size())
+        return 0 if found is None else found.position

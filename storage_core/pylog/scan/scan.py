@@ -1,0 +1,163 @@
+"""The public `Scan`: a range of records of some partitions, as Arrow, pandas, or a count."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pylog.columnar.arrow_schema import record_schema
+from pylog.model import IsolationLevel
+from pylog.scan.log_directory import LogDirectory, open_directory
+from pylog.scan.offset_spec import EARLIEST, LATEST, check_specs_are_known
+from pylog.scan.planner import ScanRange, plan_tasks
+from pylog.scan.reader import TaskReader
+from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pandas as pd
+
+    from pylog.scan.log_view import LogView
+    from pylog.scan.offset_spec import OffsetSpecs
+    from pylog.scan.scan_task import ScanTask
+
+
+class Scan:
+    """A planned read. What it covers is fixed at the first use; make a new one to see more.
+
+    Made by `scan`. Any number of readers may be taken from it; each is for one thread.
+
+    Attributes
+    ----------
+    schema
+        Arrow schema of what is read.
+    partitions
+        The logs that are read.
+    """
+
+    def __init__(
+        self,
+        partitions: list[LogView],
+        wanted: ScanRange,
+        schema: pa.Schema,
+        window_bytes: int = DEFAULT_WINDOW_BYTES,
+    ) -> None:
+        self.partitions = partitions
+        self.schema = schema
+        self._wanted = wanted
+        self._window_bytes = window_bytes
+        self._tasks: list[ScanTask] | None = None
+
+    def plan(self) -> list[ScanTask]:
+        """Return the tasks, one a partition that has anything to read."""
+        if self._tasks is None:
+            self._tasks = plan_tasks(self.partitions, self._wanted)
+        return self._tasks
+
+    def _readers(self) -> Iterator[TaskReader]:
+        for task in self.plan():
+            yield TaskReader(task, self.schema, window_bytes=self._window_bytes)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the records, partition by partition, in offset order.
+
+        Raises
+        ------
+        LogStorageError
+            Something to be read is damaged, gone, or not to be expressed in the schema. No row of
+            the window at fault is given.
+        """
+        for reader in self._readers():
+            yield from reader.record_batches()
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the records as an Arrow stream; memory stays bounded. Plans now, reads later."""
+        self.plan()
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_table(self) -> pa.Table:
+        """Return all records in memory."""
+        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all records as a pandas DataFrame (pandas must be installed)."""
+        return self.to_table().to_pandas()
+
+    def count(self) -> int:
+        """Return how many records there are, from batch headers alone wherever possible."""
+        return sum(reader.count() for reader in self._readers())
+
+
+def scan(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    *,
+    topics: str | Iterable[str] | None = None,
+    assign: Mapping[str, Iterable[int]] | None = None,
+    pattern: str | None = None,
+    start: OffsetSpecs = EARLIEST,
+    end: OffsetSpecs = LATEST,
+    isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    columns: Iterable[str] | None = None,
+    include_headers: bool = False,
+    include_batch_metadata: bool = False,
+    timestamp_unit: str = "us",
+    window_bytes: int = DEFAULT_WINDOW_BYTES,
+) -> Scan:
+    """Return a read of the records under ``path``: exactly what Kafka's consumer would return.
+
+    Parameters
+    ----------
+    path
+        A log directory, a topic-partition directory, several of them, or what `open_directory`
+        returned. Never written to, locked or mapped.
+    topics, assign, pattern
+        Which partitions: topic names, partitions by topic, or a regular expression found in topic
+        names. All but internal topics by default.
+    start, end
+        First offset, and offset before which to stop: "earliest", "latest", "max_timestamp", an
+        offset, a `Timestamp` or an aware datetime (first offset at or after that time), or a
+        mapping from partition or topic to one of these.
+    isolation
+        "read_uncommitted", or "read_committed": no aborted records, and nothing from the first open
+        transaction on.
+    columns
+        Names, in the order wanted; all by default. Fewer columns are read faster.
+    include_headers, include_batch_metadata
+        Whether "all" columns include ``headers`` and ``batch``.
+    timestamp_unit
+        "us", or "ms", which holds every timestamp that Kafka can store.
+    window_bytes
+        How much of a file is read at once.
+
+    Raises
+    ------
+    LogDirectoryError, UnknownTopicOrPartitionError
+        The path holds no log, or not what was asked for.
+    ValueError
+        An argument makes no sense.
+
+    Examples
+    --------
+    >>> pylog.scan("/mnt/kafka-logs", topics="orders", columns=["key", "value"]).to_table()
+    """
+    if isinstance(path, LogDirectory):
+        directory = path
+    else:
+        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+        directory = open_directory(*paths)
+    names = [topics] if isinstance(topics, str) else topics
+    views = directory.select(topics=names, assign=assign, pattern=pattern)
+    known = [view.topic_partition for view in views]
+    check_specs_are_known(start, known)
+    check_specs_are_known(end, known)
+    schema = record_schema(
+        columns,
+        include_headers=include_headers,
+        include_batch_metadata=include_batch_metadata,
+        timestamp_unit=timestamp_unit,
+    )
+    wanted = ScanRange(start, end, IsolationLevel.parse(isolation))
+    return Scan(views, wanted, schema, window_bytes)

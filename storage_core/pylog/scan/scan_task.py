@@ -1,0 +1,69 @@
+"""What one reader is given: byte ranges of segments, offsets, and what to leave out.
+
+Frozen and picklable: made on a driver, read on an executor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pylog.model import AbortedTransaction, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSlice:
+    """Bytes ``[start_position, end_position)`` of one ``.log`` file, beginning where a batch does.
+
+    Attributes
+    ----------
+    path
+        The ``.log`` file.
+    base_offset
+        Base offset of the segment: no record in it is below.
+    next_base_offset
+        Base offset of the segment behind it: no record here is at or above. None for the last one.
+    runs_to_segment_end
+        Whether ``end_position`` is the length of a file that has a segment behind it. Then whole
+        batches must reach it, or reach up to ``next_base_offset``: bytes that are left could be
+        lost records. Otherwise whole batches end exactly at ``end_position``.
+    """
+
+    path: str
+    base_offset: int
+    next_base_offset: int | None
+    start_position: int
+    end_position: int
+    runs_to_segment_end: bool
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes to read."""
+        return self.end_position - self.start_position
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTask:
+    """A range of one partition.
+
+    Attributes
+    ----------
+    topic_partition
+        Whose records.
+    slices
+        In offset order.
+    start_offset, end_offset
+        Records with ``start_offset <= offset < end_offset``; the slices may hold more.
+    aborted
+        Transactions whose batches are left out.
+    """
+
+    topic_partition: TopicPartition
+    slices: tuple[SegmentSlice, ...]
+    start_offset: int
+    end_offset: int
+    aborted: tuple[AbortedTransaction, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of ``.log`` files to read."""
+        return sum(each.size_bytes for each in self.slices)

@@ -1,0 +1,107 @@
+"""``python -m tests.benchmarks``: measure, then print or write the tables."""
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from tests.benchmarks.batches import CODECS
+from tests.benchmarks.counting import count_sets
+from tests.benchmarks.data_sets import Bench
+from tests.benchmarks.java_peer import JavaTools, java_tools
+from tests.benchmarks.machine import load_average, machine_lines
+from tests.benchmarks.measuring import NotHereError
+from tests.benchmarks.memory import measure_memory
+from tests.benchmarks.reading import read_sets
+from tests.benchmarks.report import report
+from tests.benchmarks.results import Results
+from tests.benchmarks.spark_scan import scan_by_spark
+from tests.benchmarks.start_up import measure_start_up
+
+ROUNDS = 7
+QUICK_ROUNDS = 3
+VALUE_SIZES = (100, 1000)
+BUILD = Path(__file__).parents[2] / "build"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the data, 3 rounds")
+    parser.add_argument(
+        "--only",
+        metavar="SUBSTRING",
+        default="",
+        help="only what has this in its name: s100-none … s1000-zstd, spark-100B, spark-1000B, "
+        "count, memory, start-up",
+    )
+    parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
+    return parser.parse_args()
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+    sys.stderr.flush()
+
+
+def _java(results: Results) -> JavaTools | None:
+    try:
+        return java_tools(BUILD)
+    except NotHereError as error:
+        results.notes.append(f"the rows of Kafka's Java classes: {error}")
+        return None
+
+
+def _spark(results: Results, bench: Bench, sizes: list[int], rounds: int) -> None:
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        results.notes.append("the Spark part: no Java")
+    else:
+        results.spark = scan_by_spark(bench, sizes, rounds, _say)
+
+
+def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results:
+    """Return what the parts with `only` in their names measured; `machine` gets what ran them."""
+    results = Results()
+    sets = [(v, c) for v in VALUE_SIZES for c in CODECS if only in f"s{v}-{c}"]
+    spark_sizes = [v for v in VALUE_SIZES if only in f"spark-{v}B"]
+    if sets:
+        tools = _java(results)
+        _say("data sets")
+        bench.prepare(sorted({value_bytes for value_bytes, _ in sets}))
+        results.sets = read_sets(bench, sets, rounds, tools, _say)
+        results.notes += [note for result in results.sets for note in result.notes]
+        if tools is not None:
+            machine.append(f"- {tools.version}")
+    if spark_sizes:
+        _spark(results, bench, spark_sizes, rounds)
+    if only in "count":
+        results.counts = count_sets(bench, rounds, _say)
+    if only in "memory":
+        results.memory = measure_memory(bench, _say)
+    if only in "start-up":
+        results.start_up = measure_start_up(bench, _say)
+    return results
+
+
+def main() -> None:
+    """Run the benchmarks that the command line asks for."""
+    arguments = _arguments()
+    rounds = arguments.rounds or (QUICK_ROUNDS if arguments.quick else ROUNDS)
+    load = load_average()
+    machine = machine_lines()
+    bench = Bench(BUILD / "bench", quick=arguments.quick)
+    results = measure(bench, arguments.only, rounds, machine)
+    machine.append(f"- load average (1 / 5 minutes) {load} before, {load_average()} after")
+    command = " ".join(["python -m tests.benchmarks", *sys.argv[1:]])
+    page = report(results, machine, command)
+    sys.stdout.write(page)
+    if arguments.output is not None:
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        arguments.output.write_text(page, encoding="utf-8")
+        _say(f"written to {arguments.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Kafka's own Java classes over the same files: ``FileRecords``, one warm JVM a data set.
+
+The jar comes through PySpark's own Ivy (no Maven needed), the class is compiled by the ``javac``
+of this machine. Where either is missing, :func:`java_tools` says why and there are no Java rows.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.benchmarks.data_sets import Bench, DataSet
+from tests.benchmarks.measuring import NotHereError, Run, Tally, ensure_equal
+
+KAFKA_CLIENTS = "org.apache.kafka:kafka-clients:4.3.1"
+WARM_UP_REPETITIONS = 5  # before the first that counts, and for
+WARM_UP_SECONDS = 4.0  # this long: C2 has the loop by then
+HEAP = "1g"
+
+_SOURCE = Path(__file__).parent / "java" / "FileRecordsPeer.java"
+_MAIN_CLASS = "FileRecordsPeer"
+_IVY_SECONDS = 300
+_EXIT_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class JavaTools:
+    """What it takes to run the Java peer: class path and the versions to report."""
+
+    class_path: str
+    version: str
+
+
+def _run(command: list[str], seconds: int = _IVY_SECONDS) -> str:
+    """Return what `command` printed, both streams."""
+    try:
+        done = subprocess.run(
+            command,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.CalledProcessError as error:
+        lines = (error.stderr or error.stdout).strip().splitlines()
+        message = f"{Path(command[0]).name} failed: {lines[-1] if lines else error.returncode}"
+        raise NotHereError(message) from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotHereError(f"{Path(command[0]).name}: {error}") from error
+    return done.stdout + done.stderr
+
+
+def _spark_submit() -> str:
+    """Return the spark-submit of the running environment."""
+    beside = Path(sys.executable).parent / "spark-submit"
+    found = str(beside) if beside.exists() else shutil.which("spark-submit")
+    if found is None:
+        raise NotHereError("no spark-submit in this environment to fetch kafka-clients with")
+    return found
+
+
+def _jars(build: Path) -> list[Path]:
+    """Return kafka-clients and what it needs, fetched once into ``build/ivy``."""
+    jars = build / "ivy" / "jars"
+    if not any(jars.glob("*kafka-clients*.jar")):
+        program = build / "ivy" / "noop.py"
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text("")
+        _run(
+            [
+                _spark_submit(),
+                *("--conf", f"spark.jars.ivy={build / 'ivy'}"),
+                *("--conf", "spark.ui.enabled=false"),
+                *("--packages", KAFKA_CLIENTS),
+                str(program),
+            ]
+        )
+    found = sorted(jars.glob("*.jar"))
+    if not found:
+        raise NotHereError(f"Ivy left no jar under {jars}")
+    return found
+
+
+def java_tools(build: Path) -> JavaTools:
+    """Return the compiled peer with its class path, or raise :class:`NotHereError`."""
+    if shutil.which("javac") is None or shutil.which("java") is None:
+        raise NotHereError("no JDK: javac is not on the PATH")
+    jars = _jars(build)
+    classes = build / "bench-java"
+    classes.mkdir(parents=True, exist_ok=True)
+    class_path = os.pathsep.join([str(classes), *map(str, jars)])
+    compiled = classes / f"{_MAIN_CLASS}.class"
+    if not compiled.exists() or compiled.stat().st_mtime < _SOURCE.stat().st_mtime:
+        _run(["javac", "-cp", class_path, "-d", str(classes), str(_SOURCE)])
+    version = re.search(r'version "([^"]+)"', _run(["java", "-version"]))
+    number = version.group(1) if version else "of unknown version"
+    return JavaTools(class_path, f"Java {number}, {KAFKA_CLIENTS}")
+
+
+class JavaReader:
+    """One JVM reading one data set, repetition by repetition; a context manager ends it."""
+
+    name = "Kafka's Java FileRecords"
+
+    def __init__(self, tools: JavaTools, bench: Bench, data_set: DataSet) -> None:
+        self._data_set = data_set
+        self._log = bench.logs(data_set.name)[0]
+        self.records = data_set.records
+        self.log_bytes = data_set.log_bytes
+        command = ["java", f"-Xms{HEAP}", f"-Xmx{HEAP}", "-cp", tools.class_path, _MAIN_CLASS]
+        self._jvm = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # SLF4J says that it has no logger
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._jvm.kill()
+        self._jvm.communicate(timeout=_EXIT_SECONDS)
+
+    def check(self) -> None:
+        """Warm the JVM up, comparing the sums each time."""
+        done, seconds = 0, 0.0
+        while done < WARM_UP_REPETITIONS or seconds < WARM_UP_SECONDS:
+            seconds += self.repeat().seconds
+            done += 1
+
+    def repeat(self) -> Run:
+        """Read the segment once by the JVM's own clock; the sums must be those written."""
+        if self._jvm.stdin is None or self._jvm.stdout is None:
+            raise NotHereError("the JVM has no pipes")
+        self._jvm.stdin.write(f"{self._log.resolve()}\n")
+        self._jvm.stdin.flush()
+        answer = self._jvm.stdout.readline().split()
+        if not answer:
+            raise NotHereError(f"{_MAIN_CLASS} died; run it by hand on {self._log}")
+        numbers = list(map(int, answer))
+        ensure_equal(self.name, Tally(*numbers[:5]), self._data_set.tally)
+        return Run(numbers[5] / 1e9, numbers[6] / 1e9)

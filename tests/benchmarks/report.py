@@ -1,0 +1,169 @@
+"""The results as Markdown: targets first, then the tables they come from."""
+
+from collections.abc import Iterable, Iterator
+
+from tests.benchmarks import spark_scan
+from tests.benchmarks.data_sets import QUICK_DIVISOR
+from tests.benchmarks.measuring import Figure
+from tests.benchmarks.reading import AIOKAFKA, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
+from tests.benchmarks.results import Results
+from tests.benchmarks.targets import Ratio, faster, over_floor, targets
+
+_MET = {True: "yes", False: "**no**", None: "-"}
+
+_HOW = f"""\
+Every reader checks the CRC of every batch and reads every field of every record on one core, the
+files in the page cache. Readers of a data set take turns, after each was checked against the sums
+of what was written and warmed up; `best / median` are over the rounds. MB/s (10^6) is of `.log`
+files: compressed bytes for compressed sets. *pylog* ends with Arrow record batches and starts at
+the file; *aiokafka* and *kafka-python* parse bytes already in memory, of a leading sample;
+*codec alone* is the fastest of the libraries at hand on batches found beforehand, no CRC;
+*Kafka's Java FileRecords* is `ensureValid` and key and value of each record copied to `byte[]`,
+one thread of a JVM warm for that data set. CPU is of the whole process: with helper threads (the
+JVM's compiler and collector) it exceeds the wall time. Records: 8-byte keys, JSON text as value,
+CreateTime; batches hold 16 KB of records uncompressed, 64 KB (before compression) compressed.
+`--quick` uses 1/{QUICK_DIVISOR} of the data: its figures are for trying the program out."""
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]], left: int = 1) -> Iterator[str]:
+    """Yield a Markdown table; the first `left` columns are text."""
+    names = list(head)
+    yield "| " + " | ".join(names) + " |"
+    yield "|" + "|".join("---" if i < left else "--:" for i in range(len(names))) + "|"
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+def _millions(figure: Figure) -> str:
+    best, median = figure.best_seconds, figure.median_seconds
+    return f"{figure.records / best / 1e6:.2f} / {figure.records / median / 1e6:.2f}"
+
+
+def _megabytes(figure: Figure) -> str:
+    best, median = figure.best_seconds, figure.median_seconds
+    return f"{figure.log_bytes / best / 1e6:.0f} / {figure.log_bytes / median / 1e6:.0f}"
+
+
+def _text(ratio: Ratio | None) -> str:
+    return "" if ratio is None else str(ratio)
+
+
+def _readers(sets: list[SetResult]) -> Iterator[str]:
+    head = ("value bytes", "codec", "reader", "M records/s", "MB/s of log", "CPU µs/record")
+    rows = (
+        (
+            str(result.data_set.value_bytes),
+            result.data_set.codec,
+            figure.reader,
+            _millions(figure),
+            _megabytes(figure),
+            f"{figure.best_cpu_us_per_record:.3f}",
+        )
+        for result in sets
+        for peer, figure in result.figures.items()
+        if peer != OURS_UNCOMPRESSED
+    )
+    yield from _table(head, rows, left=3)
+
+
+def _ratios(sets: list[SetResult]) -> Iterator[str]:
+    head = (
+        "value bytes",
+        "codec",
+        "pylog / Java",
+        "pylog / aiokafka",
+        "our time / (codec alone + our uncompressed decode)",
+    )
+
+    def against(result: SetResult, peer: str) -> str:
+        found = result.figures.get(peer)
+        return _text(faster(result.figures[OURS], found) if found else None)
+
+    rows = (
+        (
+            str(result.data_set.value_bytes),
+            result.data_set.codec,
+            against(result, JAVA),
+            against(result, AIOKAFKA),
+            _text(over_floor(result)),
+        )
+        for result in sets
+    )
+    yield from _table(head, rows, left=2)
+
+
+def _spark(results: Results) -> Iterator[str]:
+    head = ("value bytes", "rows", "source", "M rows/s", "pylog / it")
+    rows = (
+        (
+            str(result.data_set.value_bytes),
+            f"{figure.records:,}",
+            figure.reader,
+            _millions(figure),
+            ""
+            if name == spark_scan.OURS
+            else _text(faster(result.figures[spark_scan.OURS], figure)),
+        )
+        for result in results.spark
+        for name, figure in result.figures.items()
+    )
+    yield from _table(head, rows, left=3)
+    sizes = ", ".join(f"{r.batch_rows} ({r.data_set.value_bytes} B)" for r in results.spark)
+    yield ""
+    yield (
+        f"Full scan into the `noop` sink, {results.spark[0].settings}; four topic partitions, four "
+        f"Parquet files of the same rows (pyarrow, snappy). Prebuilt: one batch of as many rows as "
+        f"pylog's batches have, again and again: {sizes}."
+    )
+
+
+def _others(results: Results) -> Iterator[str]:
+    if results.counts:
+        yield from _section("Header-only count")
+        rows = (
+            (f.reader, f"{f.log_bytes / 1e6:.0f}", _megabytes(f), _millions(f))
+            for f in results.counts
+        )
+        yield from _table(("data set", "MB of log", "MB/s of log", "M records/s"), rows)
+    if results.memory:
+        yield from _section("Memory")
+        rows_of_memory = (
+            (f"{f.log_bytes / (1 << 20):.0f}", f"{f.median_mb:.0f}") for f in results.memory
+        )
+        yield from _table(("MiB of segment", "peak MiB of draining it"), rows_of_memory, left=0)
+    if results.start_up:
+        yield from _section("Start-up")
+        times = (
+            (f.command, f"{f.best_seconds:.2f} / {f.median_seconds:.2f}") for f in results.start_up
+        )
+        yield from _table(("command", "seconds, best / median"), times)
+
+
+def _section(title: str) -> Iterator[str]:
+    yield from ("", f"## {title}", "")
+
+
+def _lines(results: Results, machine: list[str], command: str) -> Iterator[str]:
+    yield from ("# Benchmarks", "", f"Written by `{command}` on", "")
+    yield from machine
+    yield from ("", _HOW)
+    if results.notes:
+        yield from ("", "Left out:", "", *(f"- {note}" for note in results.notes))
+    yield from _section("Targets")
+    lines = ((t.text, t.measured, _MET[t.met]) for t in targets(results))
+    yield from _table(("target", "measured", "met?"), lines, left=3)
+    yield from ("", "Ratios: median of the rounds, which decides, and the ratio of the bests.")
+    if results.sets:
+        yield from _section("Readers, one core")
+        yield from _readers(results.sets)
+        yield from _section("Ratios")
+        yield from _ratios(results.sets)
+    if results.spark:
+        yield from _section("Spark")
+        yield from _spark(results)
+    yield from _others(results)
+
+
+def report(results: Results, machine: list[str], command: str) -> str:
+    """Return the whole page."""
+    return "\n".join(_lines(results, machine, command)) + "\n"

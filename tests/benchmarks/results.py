@@ -1,0 +1,21 @@
+"""Everything one run of the benchmarks measured."""
+
+from dataclasses import dataclass, field
+
+from tests.benchmarks.measuring import Figure
+from tests.benchmarks.memory import MemoryFigure
+from tests.benchmarks.reading import SetResult
+from tests.benchmarks.spark_scan import SparkResult
+from tests.benchmarks.start_up import StartUpFigure
+
+
+@dataclass(slots=True)
+class Results:
+    """What was measured; an empty list is a part that was left out, `notes` say why."""
+
+    sets: list[SetResult] = field(default_factory=list)
+    spark: list[SparkResult] = field(default_factory=list)
+    counts: list[Figure] = field(default_factory=list)
+    memory: list[MemoryFigure] = field(default_factory=list)
+    start_up: list[StartUpFigure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)

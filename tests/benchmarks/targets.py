@@ -1,0 +1,144 @@
+"""The project's targets, and whether this run met them.
+
+Ratios are taken round by round, of neighbours in time, and the median of the rounds decides: a
+busy machine slows both sides of a round. The ratio of the best repetitions stands beside it. The
+one absolute speed (header-only count) is decided by its best repetition.
+"""
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.benchmarks import spark_scan
+from tests.benchmarks.measuring import Figure
+from tests.benchmarks.reading import AIOKAFKA, CODEC_ALONE, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
+from tests.benchmarks.results import Results
+
+JAVA_TIMES = 2.0
+AIOKAFKA_TIMES = 8.0
+COMPRESSED_AT_MOST = 1.3
+PREBUILT_AT_LEAST = 0.85
+COUNT_GB_PER_SECOND = 5.0
+MEMORY_MB = 32.0
+FIRST_CAT_TIMES = 4.0
+
+_NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A ratio of two times or rates: of the best repetitions, and the median of the rounds."""
+
+    best: float
+    median: float
+
+    def __str__(self) -> str:
+        """Median first: it is the one that decides."""
+        return f"{self.median:.2f} (best {self.best:.2f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One line of the table of targets; `met` is None where it was not measured."""
+
+    text: str
+    measured: str
+    met: bool | None
+
+
+def faster(figure: Figure, than: Figure) -> Ratio:
+    """Return how many times the records a second of `than` `figure` reads."""
+    scale = figure.records / than.records
+    pairs = zip(than.seconds(), figure.seconds(), strict=True)
+    return Ratio(
+        scale * than.best_seconds / figure.best_seconds,
+        scale * statistics.median(slow / fast for slow, fast in pairs),
+    )
+
+
+def over_floor(result: SetResult) -> Ratio | None:
+    """Return our time over (codec alone + our uncompressed time), or None for such a set."""
+    if CODEC_ALONE not in result.figures:
+        return None
+    whole = result.figures[OURS]
+    codec, plain = result.figures[CODEC_ALONE], result.figures[OURS_UNCOMPRESSED]
+    rounds = zip(whole.seconds(), codec.seconds(), plain.seconds(), strict=True)
+    return Ratio(
+        whole.best_seconds / (codec.best_seconds + plain.best_seconds),
+        statistics.median(ours / (alone + decode) for ours, alone, decode in rounds),
+    )
+
+
+def _at_least(text: str, ratio: Ratio | None, limit: float) -> Target:
+    if ratio is None:
+        return Target(text, _NOT_MEASURED, None)
+    return Target(text, str(ratio), ratio.median >= limit)
+
+
+def _reading(results: Results) -> Iterator[Target]:
+    by_set = {(r.data_set.value_bytes, r.data_set.codec): r.figures for r in results.sets}
+    for peer, name, value_bytes, limit in (
+        (JAVA, "one thread of Kafka's Java classes", 100, JAVA_TIMES),
+        (JAVA, "one thread of Kafka's Java classes", 1000, JAVA_TIMES),
+        (AIOKAFKA, "aiokafka", 100, AIOKAFKA_TIMES),
+    ):
+        figures = by_set.get((value_bytes, "none"), {})
+        ratio = faster(figures[OURS], figures[peer]) if peer in figures else None
+        yield _at_least(f"uncompressed, {value_bytes} B: ≥ {limit:g} times {name}", ratio, limit)
+    for result in results.sets:
+        if (ratio := over_floor(result)) is not None:
+            text = (
+                f"{result.data_set.codec}, {result.data_set.value_bytes} B: our time ≤ "
+                f"{COMPRESSED_AT_MOST} times (codec alone + uncompressed decode)"
+            )
+            yield Target(text, str(ratio), ratio.median <= COMPRESSED_AT_MOST)
+
+
+def _spark(results: Results) -> Iterator[Target]:
+    by_size = {result.data_set.value_bytes: result.figures for result in results.spark}
+    for value_bytes in (100, 1000):
+        figures = by_size.get(value_bytes)
+        for peer, limit in ((spark_scan.PREBUILT, PREBUILT_AT_LEAST), (spark_scan.PARQUET, 1.0)):
+            ratio = faster(figures[spark_scan.OURS], figures[peer]) if figures else None
+            text = f"Spark scan, {value_bytes} B: ≥ {limit:g} times the rows/s of {peer}"
+            yield _at_least(text, ratio, limit)
+
+
+def _count(results: Results) -> Iterator[Target]:
+    text = f"header-only count, 16 KB batches: ≥ {COUNT_GB_PER_SECOND:g} GB/s of log"
+    for figure in results.counts:
+        rate = figure.log_bytes / figure.best_seconds / 1e9
+        yield Target(
+            f"{text} ({figure.reader})", f"{rate:.1f} GB/s (best)", rate >= COUNT_GB_PER_SECOND
+        )
+    if not results.counts:
+        yield Target(text, _NOT_MEASURED, None)
+
+
+def _memory(results: Results) -> Iterator[Target]:
+    text = f"peak memory of a 64 MB and a 1 GB segment within {MEMORY_MB:g} MB"
+    if results.memory:
+        small, large = results.memory
+        more = large.median_mb - small.median_mb
+        yield Target(text, f"{more:+.1f} MB", more <= MEMORY_MB)
+    else:
+        yield Target(text, _NOT_MEASURED, None)
+
+
+def _start_up(results: Results) -> Iterator[Target]:
+    text = f"first `pylog cat` after an installation ≤ {FIRST_CAT_TIMES:g} times the second"
+    if results.start_up:
+        first, second = results.start_up[:2]
+        times = first.median_seconds / second.median_seconds
+        yield Target(text, f"{times:.2f} times", times <= FIRST_CAT_TIMES)
+    else:
+        yield Target(text, _NOT_MEASURED, None)
+
+
+def targets(results: Results) -> list[Target]:
+    """Return every target of the reader with what this run says of it."""
+    return [
+        target
+        for part in (_reading, _spark, _count, _memory, _start_up)
+        for target in part(results)
+    ]

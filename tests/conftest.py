@@ -1,0 +1,67 @@
+"""What every test has: a hypothesis profile, and golden data that nothing may write to."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+from tests.support.golden import GoldenRoot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROFILE_VARIABLE = "HYPOTHESIS_PROFILE"
+
+# No deadlines: the first call of a kernel compiles it.
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+settings.register_profile("nightly", deadline=None, max_examples=2_000, print_blob=True)
+
+
+def _profile_name() -> str:
+    return os.environ.get(PROFILE_VARIABLE) or ("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.hookimpl(tryfirst=True)  # hypothesis reads the seed in its own pytest_configure
+def pytest_configure(config: pytest.Config) -> None:
+    name = config.option.hypothesis_profile or _profile_name()
+    settings.load_profile(name)
+    if config.option.hypothesis_seed is None and not settings.get_profile(name).derandomize:
+        config.option.hypothesis_seed = str(random.randrange(2**32))
+    # One line a skipped test, with its name; folded, a file's skips are a number.
+    config.option.fold_skipped = False
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    seed = config.option.hypothesis_seed
+    how = f"--hypothesis-seed={seed}" if seed is not None else "derandomized"
+    return f"hypothesis: {settings.get_current_profile_name()} {how}"
+
+
+@pytest.fixture(scope="session")
+def golden_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenRoot]:
+    """Give the golden cases, each unpacked at its first use."""
+    directory = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        directory = directory.parent  # the workers share one
+    root = GoldenRoot(directory / "golden")
+    yield root
+    # Once more, of all cases: a fixture of a wider scope than a test's may have held one.
+    _fail_if_changed(root.changes(of_all_ever_used=True), "by some test of this session")
+
+
+@pytest.fixture(autouse=True)
+def golden_data_is_only_read(golden_root: GoldenRoot) -> Iterator[None]:
+    """Fail a test after which a golden case it used is not what it was: we only read."""
+    golden_root.begin_watching()
+    yield
+    _fail_if_changed(golden_root.changes(), "by this test, or by one before or beside it")
+
+
+def _fail_if_changed(changes: list[str], by: str) -> None:
+    if changes:
+        pytest.fail(f"golden data was written to, {by}:\n  " + "\n  ".join(changes), pytrace=False)

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pylog.errors import CorruptCheckpointError, SegmentVanishedError
+from pylog.files.meta_properties import (
+    MetaProperties,
+    parse_java_properties,
+    read_meta_properties,
+)
+from pylog.files.partition_metadata import parse_uuid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KRAFT_TEXT = """#
+#Sat Nov 21 00:12:06 UTC 2026
+node.id=1
+directory.id=Igo74ZAZCxWJ1lxdTzs-vQ
+version=1
+cluster.id=qM6VaBEQIIV4rb6KS_2csw
+"""
+ZOOKEEPER_TEXT = """#
+#Sat Nov 21 00:24:04 UTC 2026
+broker.id=7
+version=0
+cluster.id=A8Y4xi7rRgiNAOrSvQxONw
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "meta.properties"
+    path.write_bytes(text.encode("iso-8859-1"))
+    return path
+
+
+def test_kraft_file_of_a_real_broker_is_read(tmp_path: Path) -> None:
+    assert read_meta_properties(write(tmp_path, KRAFT_TEXT)) == MetaProperties(
+        version=1,
+        node_id=1,
+        cluster_id="qM6VaBEQIIV4rb6KS_2csw",
+        directory_id=parse_uuid("Igo74ZAZCxWJ1lxdTzs-vQ"),
+    )
+
+
+def test_zookeeper_file_gives_its_broker_id_as_node_id(tmp_path: Path) -> None:
+    expected = MetaProperties(0, 7, "A8Y4xi7rRgiNAOrSvQxONw", None)
+    assert read_meta_properties(write(tmp_path, ZOOKEEPER_TEXT)) == expected
+
+
+@pytest.mark.parametrize("text", ["", "#\n", "unknown=1\n"])
+def test_missing_version_is_zero_and_requires_nothing(tmp_path: Path, text: str) -> None:
+    assert read_meta_properties(write(tmp_path, text)) == MetaProperties(0, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("version=2\n", "version 2 is unknown, expected 0 or 1"),
+        ("version=one\n", "'one' is not an integer"),
+        ("version=1\ncluster.id=c\n", "version 1 requires node.id, which is missing"),
+        ("version=1\nnode.id=1\n", "version 1 requires cluster.id, which is missing"),
+        ("version=1\nnode.id=x\ncluster.id=c", "'x' is not an integer"),
+        ("directory.id=zzz\n", "'zzz' is not a UUID of 22 base64url characters"),
+        ("cluster.id=\\u12\n", "without four hexadecimal digits"),
+    ],
+)
+def test_malformed_file_is_corrupt(tmp_path: Path, text: str, reason: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(CorruptCheckpointError, match=reason) as caught:
+        read_meta_properties(path)
+    assert caught.value.path == path
+
+
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SegmentVanishedError):
+        read_meta_properties(tmp_path / "meta.properties")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        ("\n \t\f\n\r\n", {}),
+        ("# a=1\n ! b=2\n", {}),
+        ("a=1", {"a": "1"}),
+        ("a = 1 ", {"a": "1 "}),
+        ("  a:1\n", {"a": "1"}),
+        ("a 1\n", {"a": "1"}),
+        ("a\t:  1\n", {"a": "1"}),
+        ("a == 1\n", {"a": "= 1"}),
+        ("a\n", {"a": ""}),
+        ("=1\n", {"": "1"}),
+        ("a=1#2!3\n", {"a": "1#2!3"}),
+        ("a=1\r\nb=2\rc=3", {"a": "1", "b": "2", "c": "3"}),
+        ("a=1\na=2\n", {"a": "2"}),
+        ("a=1,\\\n   2\n", {"a": "1,2"}),
+        ("a=1\\\n# no comment\n", {"a": "1# no comment"}),
+        ("a=1\\\n\nb=2\n", {"a": "1", "b": "2"}),
+        ("a=1\\\\\nb=2\n", {"a": "1\\", "b": "2"}),
+        ("a=1\\\\\\\n2\n", {"a": "1\\2"}),
+        ("a=1\\", {"a": "1"}),
+        ("# c\\\na=1\n", {"a": "1"}),
+        (r"a\ b\=\:c=1", {"a b=:c": "1"}),
+        (r"a=\t\n\r\f\q\\\"", {"a": '\t\n\r\fq\\"'}),
+        (r"a=\u0041\u00e9\u003d", {"a": "A\u00e9="}),
+        (r"\u0061=1", {"a": "1"}),
+        (r"a=\ud83d\ude00", {"a": "\U0001f600"}),
+        (r"a=\ud83d", {"a": "\ufffd"}),
+        (r"a=\\u0041", {"a": r"\u0041"}),
+    ],
+)
+def test_properties_have_the_syntax_of_java(text: str, expected: dict[str, str]) -> None:
+    assert parse_java_properties(text) == expected
+
+
+@settings(deadline=None)  # busy machines are slow at times
+@given(st.text(alphabet=st.sampled_from("ab=: \t\\\n\r#!u004z\u00e9"), max_size=40))
+def test_any_text_is_properties_or_a_bad_value(text: str) -> None:
+    try:
+        parse_java_properties(text)
+    except ValueError as error:
+        assert "hexadecimal" in str(error)  # noqa: PT017 - no error is fine too

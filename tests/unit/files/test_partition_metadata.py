@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pylog.errors import CorruptCheckpointError, SegmentVanishedError
+from pylog.files.partition_metadata import (
+    PartitionMetadata,
+    format_uuid,
+    parse_uuid,
+    read_partition_metadata,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Written by a 3.9.1 broker.
+REAL_TEXT = "version: 0\ntopic_id: 7bGSu7gYRDuEkZTQ2w4F_g"
+REAL_ID = uuid.UUID("edb192bb-b818-443b-8491-94d0db0e05fe")
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "partition.metadata"
+    path.write_bytes(text.encode())
+    return path
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\nfuture: yes\n"])
+def test_file_of_a_real_broker_is_read(tmp_path: Path, end: str) -> None:
+    assert read_partition_metadata(write(tmp_path, REAL_TEXT + end)) == (0, REAL_ID)
+
+
+def test_higher_version_is_accepted(tmp_path: Path) -> None:
+    path = write(tmp_path, REAL_TEXT.replace("version: 0", "version: 7"))
+    assert read_partition_metadata(path) == PartitionMetadata(7, REAL_ID)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "has 0 lines, expected line 1: 'version: …'"),
+        ("version: 0\n", "has 1 lines, expected line 2: 'topic_id: …'"),
+        ("version:0\n" + REAL_TEXT[11:], "line 1 is 'version:0', expected 'version: …'"),
+        (REAL_TEXT[11:] + "\nversion: 0", "line 1 is 'topic_id: 7bGSu7"),
+        ("version: x\n" + REAL_TEXT[11:], "'x' is not an integer"),
+        ("version: -1\n" + REAL_TEXT[11:], "version -1, expected 0 or above"),
+        ("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA", "zero topic id"),
+        ("version: 0\ntopic_id: 7bGSu7gYRDuEkZTQ2w4F_", "not a UUID of 22 base64url characters"),
+        ("version: 0\ntopic_id: " + str(REAL_ID), "not a UUID of 22 base64url characters"),
+        ("\0" * 50, "line 1 is"),
+    ],
+)
+def test_malformed_file_is_corrupt(tmp_path: Path, text: str, reason: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(CorruptCheckpointError, match=reason) as caught:
+        read_partition_metadata(path)
+    assert caught.value.path == path
+
+
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SegmentVanishedError):
+        read_partition_metadata(tmp_path / "partition.metadata")
+
+
+@settings(deadline=None)  # busy machines are slow at times
+@given(st.uuids())
+def test_uuid_text_is_read_back(value: uuid.UUID) -> None:
+    text = format_uuid(value)
+    assert len(text) == 22
+    assert parse_uuid(text) == parse_uuid(text + "==") == value
+
+
+@settings(deadline=None)  # busy machines are slow at times
+@given(st.text(max_size=30))
+def test_any_text_is_a_uuid_or_a_bad_value(text: str) -> None:
+    try:
+        parse_uuid(text)
+    except ValueError as error:
+        assert "not a UUID" in str(error)  # noqa: PT017 - no error is fine too
