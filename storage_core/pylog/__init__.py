@@ -1,13 +1,19 @@
 """Apache Kafka's on-disk log without a broker.
 
-The public names are loaded at first use, so that ``import pylog`` and the command line start without
-NumPy, Numba and Arrow.
+The public names are loaded at first use, so that ``import pylog`` and the command line start
+without NumPy, Numba and Arrow.
 """
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
+
+import pylog.scan
+
+# Loading the package of that name has just put it here. It stays importable as a package, and the
+# attribute becomes free for the function (through __getattr__): ``pylog.scan(path)``.
+del scan  # type: ignore[name-defined]  # noqa: F821
 
 if TYPE_CHECKING:
     from pylog.errors import LogStorageError as LogStorageError
@@ -34,7 +40,18 @@ _HOMES = {
     "scan": "pylog.scan.scan",
 }
 
-__all__ = [*_HOMES, "__version__"]
+__all__ = [
+    "IsolationLevel",
+    "LogDirectory",
+    "LogStorageError",
+    "LogView",
+    "Scan",
+    "Timestamp",
+    "TopicPartition",
+    "__version__",
+    "open_directory",
+    "scan",
+]
 
 
 def __getattr__(name: str) -> object:

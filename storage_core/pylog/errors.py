@@ -52,7 +52,7 @@ class _LocatedError(LogStorageError):
 
 
 class CorruptRecordError(_LocatedError):
-    """Bytes of a ``.log`` file that cannot be what a broker wrote (Kafka: CorruptRecordException)."""
+    """Bytes of a ``.log`` that cannot be what a broker wrote (Kafka: CorruptRecordException)."""
 
 
 class InvalidRecordError(_LocatedError):
@@ -68,7 +68,7 @@ class CorruptIndexError(_LocatedError):
 
 
 class CorruptSnapshotError(_LocatedError):
-    """A producer snapshot with a wrong version, length or checksum (Kafka: CorruptSnapshotException)."""
+    """A producer snapshot of wrong version, length or CRC (Kafka: CorruptSnapshotException)."""
 
 
 class CorruptCheckpointError(_LocatedError):

@@ -151,6 +151,7 @@ class Bench:
     def _clear(self, name: str) -> Path:
         self._manifest(name).unlink(missing_ok=True)
         shutil.rmtree(self.directory(name), ignore_errors=True)
+        shutil.rmtree(self.root / f"{name}.parquet", ignore_errors=True)  # spark_scan's copy
         return self.directory(name)
 
     def _save(self, data_set: DataSet) -> None:

@@ -38,6 +38,9 @@ class JavaTools:
 
 def _run(command: list[str], seconds: int = _IVY_SECONDS) -> str:
     """Return what `command` printed, both streams."""
+    paths = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    # spark-submit looks for its home with the python3 of the PATH, which need not be ours
+    environment = {**os.environ, "PATH": os.pathsep.join(paths)}
     try:
         done = subprocess.run(
             command,
@@ -45,6 +48,7 @@ def _run(command: list[str], seconds: int = _IVY_SECONDS) -> str:
             capture_output=True,
             text=True,
             timeout=seconds,
+            env=environment,
             stdin=subprocess.DEVNULL,
         )
     except subprocess.CalledProcessError as error:

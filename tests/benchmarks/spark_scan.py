@@ -49,6 +49,7 @@ def _session() -> SparkSession:
     builder = SparkSession.Builder().master(MASTER).appName("pylog benchmarks")
     settings = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "2g",

@@ -69,7 +69,8 @@ def _seconds(arguments: list[str], cache: Path) -> float:
     )
     seconds = time.perf_counter() - started
     if done.returncode != 0:
-        raise CommandFailedError(f"pylog {' '.join(arguments)}: {done.stderr.strip()}")
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise CommandFailedError(f"pylog {' '.join(arguments)}: {lines[-1]}")
     return seconds
 
 

@@ -8,6 +8,7 @@ after the other into one reused buffer first.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,7 @@ class RecordDecoder:
         """
         is_v2 = window.headers.is_v2
         edges = [0, *(np.flatnonzero(np.diff(is_v2)) + 1).tolist(), len(window.headers)]
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in pairwise(edges):
             if start == end:
                 continue
             family = decode_v2 if is_v2[start] else decode_legacy
@@ -129,7 +130,7 @@ class RecordDecoder:
             return
         scratch = self._decompressor.buffer
         scratch.clear()
-        view = memoryview(window.buffer)
+        view = window.buffer.data
         first = 0
         for index in range(len(run)):
             start, end = int(table[index, _START]), int(table[index, _END])

@@ -54,7 +54,7 @@ def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
 def stream_of(
     run: BatchHeaders, index: int, entry: memoryview
 ) -> tuple[memoryview, CompressionType]:
-    """Return the bytes to decompress of entry ``index``, and their codec; plain ones as they are."""
+    """Return the bytes to decompress of entry ``index``, and their codec; a plain one as it is."""
     magic = int(run.magics[index])
     codec = codec_of(int(run.codec_ids[index]), magic)
     if codec is CompressionType.NONE:

@@ -70,9 +70,7 @@ _TABLES = _crc32_tables()
 
 
 @intrinsic
-def _copy_bytes(
-    typing_context: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, count: Any
-) -> Any:
+def _memcpy(typing_context: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, count: Any) -> Any:
     """``dst[dst_at:dst_at + count] = src[src_at:src_at + count]``, unchecked, as one memcpy."""
     signature = types.void(dst, types.int64, src, types.int64, types.int64)
 
@@ -86,6 +84,20 @@ def _copy_bytes(
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@numba.njit(cache=True, nogil=True)
+def _copy_byte_by_byte(
+    dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
+) -> None:
+    for i in range(count):
+        dst[dst_at + i] = src[src_at + i]
+
+
+# An intrinsic exists only in compiled code, and a memcpy knows no bounds to check.
+_copy_bytes: Any = (
+    _copy_byte_by_byte if numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK else _memcpy
+)
 
 
 @numba.njit(cache=True, nogil=True)

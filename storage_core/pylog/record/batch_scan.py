@@ -49,6 +49,10 @@ class BatchHeaders:
     def __len__(self) -> int:
         return int(self.columns.shape[1])
 
+    def _column(self, field: int) -> Int64Array:
+        column: Int64Array = self.columns[field]
+        return column
+
     def select(self, which: BoolArray | slice) -> BatchHeaders:
         """Return the headers that a mask or slice picks, in their order."""
         return BatchHeaders(self.columns[:, which])
@@ -56,97 +60,102 @@ class BatchHeaders:
     @property
     def positions(self) -> Int64Array:
         """Where each batch begins in the scanned buffer."""
-        return self.columns[fields.POSITION]
+        return self._column(fields.POSITION)
 
     @property
     def sizes_bytes(self) -> Int64Array:
         """Size of each batch, the 12 bytes of offset and size included."""
-        return self.columns[fields.SIZE_BYTES]
+        return self._column(fields.SIZE_BYTES)
 
     @property
     def offsets(self) -> Int64Array:
         """The raw offset field: base offset in v2, last offset in v0 and v1."""
-        return self.columns[fields.OFFSET]
+        return self._column(fields.OFFSET)
 
     @property
     def last_offsets(self) -> Int64Array:
         """Last offset of each batch."""
-        return self.columns[fields.LAST_OFFSET]
+        return self._column(fields.LAST_OFFSET)
 
     @property
     def magics(self) -> Int64Array:
         """Record format of each batch."""
-        return self.columns[fields.MAGIC]
+        return self._column(fields.MAGIC)
 
     @property
     def crcs(self) -> Int64Array:
         """Stored checksum of each batch, unsigned."""
-        return self.columns[fields.CRC]
+        return self._column(fields.CRC)
 
     @property
     def attributes(self) -> Int64Array:
         """Low attribute byte of each batch."""
-        return self.columns[fields.ATTRIBUTES]
+        return self._column(fields.ATTRIBUTES)
 
     @property
     def partition_leader_epochs(self) -> Int64Array:
         """Leader epoch of each batch."""
-        return self.columns[fields.PARTITION_LEADER_EPOCH]
+        return self._column(fields.PARTITION_LEADER_EPOCH)
 
     @property
     def base_timestamps(self) -> Int64Array:
         """Base timestamp (or delete horizon) of each batch, ms."""
-        return self.columns[fields.BASE_TIMESTAMP]
+        return self._column(fields.BASE_TIMESTAMP)
 
     @property
     def max_timestamps(self) -> Int64Array:
         """Largest timestamp of each batch, ms."""
-        return self.columns[fields.MAX_TIMESTAMP]
+        return self._column(fields.MAX_TIMESTAMP)
 
     @property
     def producer_ids(self) -> Int64Array:
         """Producer id of each batch."""
-        return self.columns[fields.PRODUCER_ID]
+        return self._column(fields.PRODUCER_ID)
 
     @property
     def producer_epochs(self) -> Int64Array:
         """Producer epoch of each batch."""
-        return self.columns[fields.PRODUCER_EPOCH]
+        return self._column(fields.PRODUCER_EPOCH)
 
     @property
     def base_sequences(self) -> Int64Array:
         """First sequence number of each batch."""
-        return self.columns[fields.BASE_SEQUENCE]
+        return self._column(fields.BASE_SEQUENCE)
 
     @property
     def record_counts(self) -> Int64Array:
         """Records of each batch as its header counts them; -1 for compressed wrappers."""
-        return self.columns[fields.RECORD_COUNT]
+        return self._column(fields.RECORD_COUNT)
 
     @property
     def codec_ids(self) -> Int64Array:
         """Codec id of each batch, 0 to 7 as stored."""
-        return self.attributes & COMPRESSION_CODEC_MASK
+        ids: Int64Array = self.attributes & COMPRESSION_CODEC_MASK
+        return ids
 
     @property
     def is_v2(self) -> BoolArray:
         """Whether each batch has format v2."""
-        return self.magics == MAGIC_VALUE_V2
+        mask: BoolArray = self.magics == MAGIC_VALUE_V2
+        return mask
 
     @property
     def is_append_time(self) -> BoolArray:
         """Whether the broker stamped each batch."""
-        return (self.magics > 0) & (self.attributes & TIMESTAMP_TYPE_MASK != 0)
+        mask: BoolArray = (self.magics > 0) & (self.attributes & TIMESTAMP_TYPE_MASK != 0)
+        return mask
 
     @property
     def is_control(self) -> BoolArray:
         """Whether each batch holds control records."""
-        return self.is_v2 & (self.attributes & CONTROL_FLAG_MASK != 0)
+        mask: BoolArray = self.is_v2 & (self.attributes & CONTROL_FLAG_MASK != 0)
+        return mask
 
     @property
     def is_transactional(self) -> BoolArray:
         """Whether each batch belongs to a transaction."""
-        return self.is_v2 & (self.attributes & TRANSACTIONAL_FLAG_MASK != 0)
+        mask: BoolArray = self.is_v2 & (self.attributes & TRANSACTIONAL_FLAG_MASK != 0)
+        return mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +247,7 @@ def find_bad_checksum(scan: BatchScan, only: BoolArray | None = None) -> BadChec
         only = np.ones(len(headers), dtype=np.bool_)
     legacy = only & ~headers.is_v2
     bad_legacy = _find_bad_legacy(scan, legacy) if legacy.any() else None
-    view = memoryview(scan.buffer)
+    view = scan.buffer.data
     starts = headers.positions
     limit = bad_legacy.index if bad_legacy else len(headers)
     checked = np.flatnonzero((only & headers.is_v2)[:limit])

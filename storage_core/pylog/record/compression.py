@@ -28,6 +28,8 @@ from pylog.record.xerial_snappy import decompress_snappy
 DEFAULT_MAX_DECOMPRESSED_BYTES = 1 << 30
 """Most bytes one batch may decompress to unless the caller says otherwise (1 GiB)."""
 
+# isal's type stubs declare its exception class as an instance.
+_GzipError: type[Exception] = isal.isal_zlib.error  # type: ignore[assignment]
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _GZIP_WINDOW_BITS = 31
 _CHUNK = 1 << 16
@@ -106,7 +108,7 @@ def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
         member = isal.isal_zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
         try:
             data = member.decompress(rest, out.room() + 1)
-        except isal.isal_zlib.error as error:
+        except _GzipError as error:
             reason = f"gzip stream cannot be decompressed: {error}"
             raise InvalidRecordError(reason) from error
         if len(data) > out.room():

@@ -86,7 +86,7 @@ def control_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[
         scan.buffer, headers.positions[which][plain], headers.sizes_bytes[which][plain], found
     )
     types[plain] = found
-    view = memoryview(scan.buffer)
+    view = scan.buffer.data
     for place in np.flatnonzero(types == NEEDS_REFERENCE).tolist():
         kind = RecordBatch(view[int(headers.positions[which[place]]) :]).control_type()
         types[place] = ControlRecordType.UNKNOWN if kind is None else kind

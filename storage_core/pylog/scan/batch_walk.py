@@ -72,7 +72,7 @@ class _Chunks:
         self._chunk = _FIRST_CHUNK
 
     def at(self, position: int, length: int) -> tuple[bytes, int]:
-        """Return bytes holding ``[position, position + length)`` as far as they exist, and where."""
+        """Return bytes holding ``[position, position + length)``, if they exist, and where."""
         inside = position - self._start
         if inside < 0 or inside + length > len(self._data):
             wanted = min(max(length, self._chunk), self._end - position)

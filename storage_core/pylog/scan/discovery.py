@@ -1,14 +1,15 @@
 """What lies under a path: the topic-partition directories of a log directory, or one of them.
 
-A path is either a *log directory* (Kafka: an entry of ``log.dirs``), whose sub-directories are named
-``<topic>-<partition>``, or such a partition directory itself. The content decides, not the name: a
-log directory may well be called ``kafka-0``.
+A path is either a *log directory* (Kafka: an entry of ``log.dirs``), whose sub-directories are
+named ``<topic>-<partition>``, or such a partition directory itself. The content decides, not the
+name: a log directory may well be called ``kafka-0``.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,7 +141,7 @@ def discover_all(paths: Iterable[str | os.PathLike[str]]) -> list[PartitionDirec
         raise LogDirectoryError(reason)
     found = sorted(directories.values())
     live = [directory for directory in found if not directory.state]
-    for one, other in zip(live, live[1:], strict=False):
+    for one, other in pairwise(live):
         if one.topic_partition == other.topic_partition:
             reason = (
                 f"partition {one.topic_partition} lies both in {one.path} and in {other.path}; "

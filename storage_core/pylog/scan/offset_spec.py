@@ -7,6 +7,7 @@ timestamps out of order the range may hold earlier records, and leave out later 
 from __future__ import annotations
 
 import datetime as dt
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from pylog.scan.timestamp_lookup import find_max_timestamp, find_offset_for_time
 
 if TYPE_CHECKING:
     from pylog.scan.log_view import LogView
+
+_LOGGER = logging.getLogger(__name__)
 
 EARLIEST = "earliest"
 LATEST = "latest"
@@ -96,7 +99,7 @@ def parse_offset_spec(value: object) -> OffsetSpec:
 
 
 def spec_for(specs: object, topic_partition: TopicPartition, default: OffsetSpec) -> OffsetSpec:
-    """Return the spec that ``specs`` has for one partition: its own, its topic's, or the default."""
+    """Return the spec that ``specs`` has for a partition: its own, its topic's, or the default."""
     if not isinstance(specs, Mapping):
         return parse_offset_spec(specs)
     for key in (topic_partition, topic_partition.topic):
@@ -116,6 +119,23 @@ def check_specs_are_known(specs: object, known: list[TopicPartition]) -> None:
             listed = ", ".join(map(str, known[:20])) or "none"
             msg = f"a position is given for {text}, which is not read; partitions read: {listed}"
             raise ValueError(msg)
+
+
+def clip(spec: OffsetSpec, view: LogView) -> OffsetSpec:
+    """Return ``spec``, an offset outside the log replaced by the nearest one in it, with a warning."""
+    if not isinstance(spec, int):
+        return spec
+    nearest = min(max(spec, view.log_start_offset), view.log_end_offset)
+    if nearest != spec:
+        _LOGGER.warning(
+            "offset %d of %s is not in the log (%d to %d, exclusive): reading from or to %d",
+            spec,
+            view.topic_partition,
+            view.log_start_offset,
+            view.log_end_offset,
+            nearest,
+        )
+    return nearest
 
 
 def resolve_start(spec: OffsetSpec, view: LogView, latest: int) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import LogStorageError
 from pylog.model import IsolationLevel
 from pylog.scan.aborted import find_aborted_transactions, find_last_stable_offset
-from pylog.scan.offset_spec import EARLIEST, LATEST, resolve_end, resolve_start, spec_for
+from pylog.scan.offset_spec import EARLIEST, LATEST, clip, resolve_end, resolve_start, spec_for
 from pylog.scan.scan_task import ScanTask, SegmentSlice
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class ScanRange:
     start: object = EARLIEST
     end: object = LATEST
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    fail_on_data_loss: bool = True
 
 
 def plan_tasks(views: Sequence[LogView], wanted: ScanRange) -> list[ScanTask]:
@@ -46,8 +47,12 @@ def plan_partition(view: LogView, wanted: ScanRange) -> ScanTask:
     """Return the task that reads the range of one partition; without slices if it is empty."""
     committed = wanted.isolation is IsolationLevel.READ_COMMITTED
     latest = find_last_stable_offset(view) if committed else view.log_end_offset
-    start = resolve_start(spec_for(wanted.start, view.topic_partition, EARLIEST), view, latest)
-    end = resolve_end(spec_for(wanted.end, view.topic_partition, LATEST), view, latest)
+    start_spec = spec_for(wanted.start, view.topic_partition, EARLIEST)
+    end_spec = spec_for(wanted.end, view.topic_partition, LATEST)
+    if not wanted.fail_on_data_loss:
+        start_spec, end_spec = clip(start_spec, view), clip(end_spec, view)
+    start = resolve_start(start_spec, view, latest)
+    end = resolve_end(end_spec, view, latest)
     if start > end and end != latest:
         reason = (
             f"the range of {view.topic_partition} starts at offset {start}, behind its end {end} "

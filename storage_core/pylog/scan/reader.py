@@ -1,9 +1,9 @@
 """A `ScanTask` to Arrow record batches, or to a count.
 
-Window by window: find batch boundaries, check that offsets go up and every checksum is right, leave
-out control batches, aborted batches and batches outside the range, decode the rest. FAILFAST:
-whatever is wrong raises an error with file, position and cause, and no row of the window at fault is
-given.
+Window by window: find batch boundaries, check that offsets go up and every checksum is right,
+leave out control batches, aborted batches and batches outside the range, decode the rest.
+FAILFAST: whatever is wrong raises an error with file, position and cause, and no row of the window
+at fault is given.
 """
 
 from __future__ import annotations

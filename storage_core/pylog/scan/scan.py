@@ -91,7 +91,7 @@ class Scan:
         return sum(reader.count() for reader in self._readers())
 
 
-def scan(
+def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
     *,
     topics: str | Iterable[str] | None = None,
@@ -100,6 +100,7 @@ def scan(
     start: OffsetSpecs = EARLIEST,
     end: OffsetSpecs = LATEST,
     isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    fail_on_data_loss: bool = True,
     columns: Iterable[str] | None = None,
     include_headers: bool = False,
     include_batch_metadata: bool = False,
@@ -123,6 +124,8 @@ def scan(
     isolation
         "read_uncommitted", or "read_committed": no aborted records, and nothing from the first open
         transaction on.
+    fail_on_data_loss
+        Whether an offset outside the log is an error; otherwise the nearest one that is there counts.
     columns
         Names, in the order wanted; all by default. Fewer columns are read faster.
     include_headers, include_batch_metadata
@@ -159,5 +162,5 @@ def scan(
         include_batch_metadata=include_batch_metadata,
         timestamp_unit=timestamp_unit,
     )
-    wanted = ScanRange(start, end, IsolationLevel.parse(isolation))
+    wanted = ScanRange(start, end, IsolationLevel.parse(isolation), fail_on_data_loss)
     return Scan(views, wanted, schema, window_bytes)

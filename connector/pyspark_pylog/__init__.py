@@ -1,0 +1,12 @@
+"""The Spark data source ``pylog``: ``spark.read.format("pylog").load("/mnt/kafka-logs")``.
+
+Spark imports every installed top-level module whose name begins with ``pyspark_`` and registers its
+``DefaultSource``, so that nothing has to be registered by hand. An exception here would turn off
+every Python data source of the application: this module imports nothing heavy and nothing optional.
+"""
+
+from __future__ import annotations
+
+from pyspark_pylog.data_source import PylogDataSource as DefaultSource
+
+__all__ = ["DefaultSource"]

@@ -1,0 +1,118 @@
+"""The batch reader: one topic-partition directory is one input partition.
+
+Spark pickles the reader before it calls `partitions`, so whatever a task needs travels in its input
+partition. ``partitions`` runs once a ``load()`` (Spark 4.1 and later): a DataFrame is a snapshot of the
+log at its first action.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from pylog.columnar.arrow_schema import record_schema
+from pylog.errors import SegmentVanishedError
+from pylog.model import TopicPartition
+from pylog.scan.offset_spec import Timestamp
+from pylog.scan.reader import TaskReader
+from pylog.scan.scan import scan
+from pyspark_pylog.spark_schema import check_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql.types import StructType
+
+    from pylog.scan.offset_spec import OffsetSpec, OffsetSpecs
+    from pylog.scan.scan_task import ScanTask
+    from pyspark_pylog.options import ReadOptions
+    from pyspark_pylog.position_options import Position, Positions
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPartition(InputPartition):
+    """The `ScanTask` of one Spark task."""
+
+    task: ScanTask
+
+
+class PylogBatchReader(DataSourceReader):
+    """Plans on the driver, reads on executors.
+
+    Parameters
+    ----------
+    options
+        Checked options.
+    schema
+        The columns that Spark expects, in order.
+
+    Raises
+    ------
+    ValueError
+        The schema is no selection of our columns.
+    """
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        check_schema(schema)
+        self._options = options
+        self._schema = arrow_schema(schema)
+
+    def partitions(self) -> list[InputPartition]:
+        """Return one input partition for each topic-partition that has anything to read."""
+        options = self._options
+        planned = scan(
+            options.paths,
+            topics=options.subscribe,
+            assign=options.assign,
+            pattern=options.subscribe_pattern,
+            start=to_specs(options.starting),
+            end=to_specs(options.ending),
+            isolation=options.isolation,
+            fail_on_data_loss=options.fail_on_data_loss,
+        )
+        return [TaskPartition(task) for task in planned.plan()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the records of one input partition."""
+        if not isinstance(partition, TaskPartition):  # Spark's stand-in for "no partitions"
+            return
+        try:
+            yield from TaskReader(partition.task, self._schema).record_batches()
+        except SegmentVanishedError as error:
+            reason = (
+                f"{error.reason}; on host {socket.gethostname()}. The directory must be visible "
+                "there under this path; if retention has deleted the file since the DataFrame's "
+                "first action, load() again"
+            )
+            raise SegmentVanishedError(reason, error.path, error.position) from error
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the Arrow schema that Spark demands of the batches for ``schema``."""
+    return pa.schema(
+        [
+            field.with_nullable(schema[field.name].nullable)
+            for field in record_schema(schema.fieldNames())
+        ]
+    )
+
+
+def to_specs(positions: Positions) -> OffsetSpecs:
+    """Return positions from options as the library's specs."""
+    if isinstance(positions, dict):
+        return {
+            TopicPartition(*key) if isinstance(key, tuple) else key: _to_spec(position)
+            for key, position in positions.items()
+        }
+    return _to_spec(positions)  # type: ignore[arg-type]
+
+
+def _to_spec(position: Position) -> OffsetSpec:
+    if isinstance(position, tuple):
+        _, milliseconds, if_missing = position
+        return Timestamp(milliseconds, if_missing)
+    return position

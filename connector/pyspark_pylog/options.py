@@ -1,0 +1,250 @@
+"""The options of ``spark.read.format("pylog")``: names and meanings of Spark's ``kafka`` source.
+
+Keys are case-insensitive, values are strings. An unknown option is an error, since a typo must not
+change a result; what the ``kafka`` source knows and has no meaning here is accepted with one warning,
+so that a job changes one word.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from pylog.model import IsolationLevel
+from pyspark_pylog.position_options import parse_ending, parse_starting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark_pylog.position_options import Positions
+
+_LOGGER = logging.getLogger(__name__)
+
+READ_OPTIONS = (
+    "path",
+    "paths",
+    "subscribe",
+    "assign",
+    "subscribePattern",
+    "startingOffsets",
+    "endingOffsets",
+    "startingTimestamp",
+    "endingTimestamp",
+    "startingOffsetsByTimestamp",
+    "endingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "failOnDataLoss",
+    "isolationLevel",
+    "includeHeaders",
+    "includeBatchMetadata",
+    "columns",
+    "mode",
+)
+
+_WITHOUT_EFFECT = (
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+)
+_CLIENT_PREFIX = "kafka."
+_CLIENT_ISOLATION = "kafka.isolation.level"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """Checked options of one ``load()``.
+
+    Attributes
+    ----------
+    paths
+        Local directories, absolute.
+    subscribe, assign, subscribe_pattern
+        Which topics or partitions; at most one is not None.
+    starting, ending
+        Positions, see `pyspark_pylog.position_options`.
+    columns
+        Projection by name; None for all.
+    """
+
+    paths: tuple[str, ...]
+    subscribe: tuple[str, ...] | None = None
+    assign: Mapping[str, tuple[int, ...]] | None = None
+    subscribe_pattern: str | None = None
+    starting: Positions = "earliest"
+    ending: Positions = "latest"
+    fail_on_data_loss: bool = True
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    include_headers: bool = False
+    include_batch_metadata: bool = False
+    columns: tuple[str, ...] | None = None
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str]) -> ReadOptions:
+        """Return the options that ``given`` means.
+
+        Raises
+        ------
+        ValueError
+            An option is unknown, contradicts another one, or its value makes no sense; the text
+            names the option and what it takes.
+        """
+        lower = {name.lower(): value for name, value in given.items()}
+        _check_names(lower)
+        ways = [name for name in ("subscribe", "assign", "subscribePattern") if name.lower() in lower]
+        if len(ways) > 1:
+            msg = f"give only one of the options {' and '.join(ways)}"
+            raise ValueError(msg)
+        mode = lower.get("mode", "FAILFAST").strip().upper()
+        if mode != "FAILFAST":
+            msg = f"option mode is {lower['mode']!r}; this version knows FAILFAST"
+            raise ValueError(msg)
+        return cls(
+            paths=_paths(lower),
+            subscribe=_subscribe(lower.get("subscribe")),
+            assign=_assign(lower.get("assign")),
+            subscribe_pattern=_pattern(lower.get("subscribepattern")),
+            starting=parse_starting(lower),
+            ending=parse_ending(lower),
+            fail_on_data_loss=_boolean(lower, "failOnDataLoss", default=True),
+            isolation=_isolation(lower),
+            include_headers=_boolean(lower, "includeHeaders", default=False),
+            include_batch_metadata=_boolean(lower, "includeBatchMetadata", default=False),
+            columns=_names(lower.get("columns"), "columns"),
+        )
+
+
+def _check_names(lower: Mapping[str, str]) -> None:
+    known = {name.lower(): name for name in READ_OPTIONS}
+    without_effect = {name.lower(): name for name in _WITHOUT_EFFECT}
+    ignored = []
+    for name in lower:
+        if name in known or name == _CLIENT_ISOLATION:
+            continue
+        if name in without_effect or name.startswith(_CLIENT_PREFIX):
+            ignored.append(without_effect.get(name, name))
+            continue
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"; did you mean {known[near[0]]!r}?" if near else ""
+        msg = f"unknown option {name!r}{hint} The options are: {', '.join(READ_OPTIONS)}"
+        raise ValueError(msg)
+    if ignored:
+        _LOGGER.warning("pylog: options without effect here: %s", ", ".join(sorted(ignored)))
+
+
+def _paths(lower: Mapping[str, str]) -> tuple[str, ...]:
+    texts: list[str] = []
+    if "path" in lower:
+        texts.append(lower["path"])
+    if "paths" in lower:
+        listed = _json(lower["paths"], "paths", '["/a","/b"]')
+        if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+            msg = f"option paths is {lower['paths']!r}, expected a JSON list of strings"
+            raise ValueError(msg)
+        texts += listed
+    if not texts:
+        msg = (
+            'no path: say load("/path/to/kafka-logs"). (A catalog table made with CREATE TABLE … '
+            "USING pylog loses its options in Spark; use CREATE TEMPORARY VIEW … USING pylog "
+            "OPTIONS (path '/path/to/kafka-logs') instead.)"
+        )
+        raise ValueError(msg)
+    return tuple(_local_path(text) for text in texts)
+
+
+def _local_path(text: str) -> str:
+    if not text.strip():
+        msg = "option path is empty"
+        raise ValueError(msg)
+    parts = urlsplit(text)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+        text = unquote(parts.path)
+    elif "://" in text:
+        msg = f"path {text!r}: only local directories (or file:///…) can be read"
+        raise ValueError(msg)
+    # Against the driver's working directory, which an executor does not share.
+    return os.path.abspath(text)  # noqa: PTH100 - Path.resolve would follow links
+
+
+def _names(text: str | None, option: str) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        msg = f"option {option} is {text!r}, expected names separated by commas"
+        raise ValueError(msg)
+    return names
+
+
+def _subscribe(text: str | None) -> tuple[str, ...] | None:
+    return _names(text, "subscribe")
+
+
+def _assign(text: str | None) -> dict[str, tuple[int, ...]] | None:
+    if text is None:
+        return None
+    example = '{"topicA":[0,1],"topicB":[2]}'
+    parsed = _json(text, "assign", example)
+    sound = isinstance(parsed, dict) and all(
+        isinstance(numbers, list) and all(type(number) is int for number in numbers)
+        for numbers in parsed.values()
+    )
+    if not sound or not parsed:
+        msg = f"option assign is {text!r}, expected JSON like {example}"
+        raise ValueError(msg)
+    return {topic: tuple(numbers) for topic, numbers in parsed.items()}
+
+
+def _pattern(text: str | None) -> str | None:
+    if text is None:
+        return None
+    if not text.strip():
+        msg = "option subscribePattern is empty, expected a regular expression"
+        raise ValueError(msg)
+    try:
+        re.compile(text)
+    except re.error as error:
+        msg = f"option subscribePattern is {text!r}, which is no regular expression: {error}"
+        raise ValueError(msg) from error
+    return text
+
+
+def _isolation(lower: Mapping[str, str]) -> IsolationLevel:
+    given = {
+        name: IsolationLevel.parse(lower[name.lower()])
+        for name in ("isolationLevel", _CLIENT_ISOLATION)
+        if name.lower() in lower
+    }
+    if len(set(given.values())) > 1:
+        msg = f"options isolationLevel and {_CLIENT_ISOLATION} contradict each other"
+        raise ValueError(msg)
+    return next(iter(given.values()), IsolationLevel.READ_UNCOMMITTED)
+
+
+def _boolean(lower: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = lower.get(name.lower())
+    if text is None:
+        return default
+    if text.strip().lower() in ("true", "false"):
+        return text.strip().lower() == "true"
+    msg = f"option {name} is {text!r}, expected true or false"
+    raise ValueError(msg)
+
+
+def _json(text: str, option: str, example: str) -> Any:  # noqa: ANN401 - JSON is anything
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        msg = f"option {option} is {text!r}, expected JSON like {example}: {error}"
+        raise ValueError(msg) from error

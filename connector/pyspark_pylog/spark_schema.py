@@ -1,0 +1,112 @@
+"""The Spark schema of a read: the columns of the ``kafka`` source, all nullable, in its order."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+if TYPE_CHECKING:
+    from pyspark_pylog.options import ReadOptions
+
+_HEADERS = ArrayType(
+    StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+)
+_BATCH = StructType(
+    [
+        StructField("baseOffset", LongType()),
+        StructField("lastOffset", LongType()),
+        StructField("leaderEpoch", IntegerType()),
+        StructField("producerId", LongType()),
+        StructField("producerEpoch", IntegerType()),
+        StructField("sequence", IntegerType()),
+        StructField("isTransactional", BooleanType()),
+        StructField("magic", IntegerType()),
+        StructField("compression", StringType()),
+        StructField("sizeInBytes", LongType()),
+        StructField("segment", StringType()),
+        StructField("position", LongType()),
+    ]
+)
+_COLUMNS: dict[str, DataType] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+    "headers": _HEADERS,
+    "batch": _BATCH,
+}
+_MAY_BE_NULL = frozenset({"key", "value", "headers"})
+
+
+def read_schema(options: ReadOptions) -> StructType:
+    """Return the schema that the options ask for.
+
+    Raises
+    ------
+    ValueError
+        Option ``columns`` names a column that does not exist, or one twice.
+    """
+    names = options.columns
+    if names is None:
+        left_out = set()
+        if not options.include_headers:
+            left_out.add("headers")
+        if not options.include_batch_metadata:
+            left_out.add("batch")
+        names = tuple(name for name in _COLUMNS if name not in left_out)
+    for place, name in enumerate(names):
+        _check_exists(name, "option columns")
+        if name in names[:place]:
+            msg = f"option columns names {name!r} twice"
+            raise ValueError(msg)
+    return StructType([StructField(name, _COLUMNS[name]) for name in names])
+
+
+def check_schema(schema: StructType) -> None:
+    """Raise `ValueError` unless ``schema`` is a selection of our columns, in any order.
+
+    A column that is never null may be declared NOT NULL.
+    """
+    names = schema.fieldNames()
+    if not names:
+        msg = "the schema has no column"
+        raise ValueError(msg)
+    for place, field in enumerate(schema.fields):
+        _check_exists(field.name, "the schema")
+        if field.name in names[:place]:
+            msg = f"the schema names {field.name!r} twice"
+            raise ValueError(msg)
+        expected = _COLUMNS[field.name]
+        if field.dataType.simpleString() != expected.simpleString():
+            msg = (
+                f"the schema gives column {field.name!r} the type {field.dataType.simpleString()}, "
+                f"it is {expected.simpleString()}"
+            )
+            raise ValueError(msg)
+        if not field.nullable and field.name in _MAY_BE_NULL:
+            msg = f"the schema declares {field.name!r} NOT NULL, but records may have none"
+            raise ValueError(msg)
+
+
+def _check_exists(name: str, where: str) -> None:
+    if name not in _COLUMNS:
+        near = difflib.get_close_matches(name, _COLUMNS, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        msg = f"{where} names {name!r}, no such column{hint} The columns are: {', '.join(_COLUMNS)}"
+        raise ValueError(msg)

@@ -1,0 +1,1 @@
+"""Jobs for ``spark-submit``: one module a job. The package itself imports nothing."""
