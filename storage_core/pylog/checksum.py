@@ -7,21 +7,20 @@ CRC-32 (IEEE), which is `zlib.crc32`.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-try:
-    from crc32c import crc32c
-except ImportError:  # no wheel for this platform
-    import crcmod.predefined
 
-    _crcmod_crc32c: Callable[..., int] = crcmod.predefined.mkPredefinedCrcFun("crc-32c")
-
-    def crc32c(data: bytes | bytearray | memoryview, value: int = 0) -> int:
-        """Return the CRC-32C of ``data``, continuing from ``value``."""
-        return _crcmod_crc32c(bytes(data), value)
+def _find_crc32c() -> Callable[..., int]:
+    try:
+        return importlib.import_module("crc32c").crc32c  # type: ignore[no-any-return]
+    except ImportError:  # no wheel for this platform
+        crcmod = importlib.import_module("crcmod.predefined").mkPredefinedCrcFun("crc-32c")
+        return lambda data, value=0: int(crcmod(bytes(data), value))
 
 
-__all__ = ["crc32c"]
+crc32c = _find_crc32c()
+"""``crc32c(data, value=0)``: the CRC-32C of a bytes-like object, continuing from ``value``."""

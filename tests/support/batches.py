@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import crcmod.predefined
 
 from tests.support.codecs import CODEC_IDS, compress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 crc32c = crcmod.predefined.mkPredefinedCrcFun("crc-32c")
 
@@ -320,7 +322,7 @@ def _legacy_report(record: Stored, magic: int, inner_magic: int, append_time: in
 
 
 def message_set(records: Sequence[Stored], *, inner_magic: int, relative_to: int = 0) -> bytes:
-    """Return uncompressed messages one after the other; offsets are stored minus ``relative_to``."""
+    """Return uncompressed messages in a row; offsets are stored minus ``relative_to``."""
     return b"".join(
         message_bytes(
             record.offset - relative_to,

@@ -36,7 +36,7 @@ def offset_entries(
 
 
 def time_entries(batches: Sequence[Built], *, every: int = 1) -> list[tuple[int, int]]:
-    """Return (largest timestamp so far, last offset of the first batch with it), forced at the end."""
+    """Return (largest timestamp so far, last offset of its first batch), forced at the end."""
     entries: list[tuple[int, int]] = []
     highest, at = -1, 0
     for place, built in enumerate(batches):

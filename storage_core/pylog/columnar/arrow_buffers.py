@@ -1,7 +1,10 @@
-"""Arrow buffers that kernels write into.
+"""Arrow buffers that kernels write into, and arrays over buffers.
 
 Memory comes from Arrow's pool, not from ``np.empty``: the pool hands the same pages out again as
 soon as a consumer lets go of a batch, and faulting in fresh pages costs more than all decoding.
+
+Arrays are made from buffers, not by ``pa.array`` and ``pa.scalar``: these import pandas at their
+first call, wherever it is installed, which doubles the time that a process takes to start.
 """
 
 from __future__ import annotations
@@ -12,17 +15,44 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
 
-def allocate(size_bytes: int, dtype: npt.DTypeLike) -> tuple[pa.Buffer, npt.NDArray[Any]]:
-    """Return an uninitialised Arrow buffer and a writable NumPy view of it.
+_ALIGNMENT = 64  # what Arrow recommends
+
+
+def allocate(size_bytes: int) -> tuple[pa.Buffer, npt.NDArray[np.uint8]]:
+    """Return an uninitialised Arrow buffer and a writable view of its bytes.
 
     The buffer owns the memory; the view is valid while it lives. At least 8 bytes, so that a
     kernel's first write is inside whatever the caller computed.
     """
     buffer = pa.allocate_buffer(max(8, size_bytes))
-    return buffer, np.frombuffer(buffer, dtype=dtype)
+    return buffer, np.frombuffer(buffer, dtype=np.uint8)
+
+
+def allocate_together(
+    *columns: tuple[int, npt.DTypeLike],
+) -> list[tuple[pa.Buffer, npt.NDArray[Any]]]:
+    """Return buffers and writable views for several columns, made by one allocation.
+
+    Parameters
+    ----------
+    *columns
+        Elements and dtype of each.
+    """
+    starts, at = [], 0
+    for count, dtype in columns:
+        starts.append(at)
+        at += -(-max(1, count) * np.dtype(dtype).itemsize // _ALIGNMENT) * _ALIGNMENT
+    whole, view = allocate(at)
+    made = []
+    for start, (count, dtype) in zip(starts, columns, strict=True):
+        size = max(1, count) * np.dtype(dtype).itemsize
+        made.append((whole.slice(start, size), view[start : start + size].view(dtype)))
+    return made
 
 
 def all_valid_bitmap(rows: int) -> npt.NDArray[np.uint8]:
@@ -40,3 +70,27 @@ def binary_array(
     bitmap = pa.py_buffer(validity) if null_count else None
     ends, data = ends_and_data
     return pa.Array.from_buffers(pa.binary(), rows, [bitmap, ends, data], null_count=null_count)
+
+
+def fixed_width_array(values: npt.NDArray[Any], null: int | None = None) -> pa.Array:
+    """Return ``values`` as an Arrow array of their type; those equal to ``null`` are null."""
+    bitmap = None
+    null_count = 0
+    if null is not None:
+        is_null = values == null
+        null_count = int(is_null.sum())
+        bitmap = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if null_count else None
+    is_boolean = values.dtype == np.bool_
+    data = np.packbits(values, bitorder="little") if is_boolean else np.ascontiguousarray(values)
+    kind = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(
+        kind, values.size, [bitmap, pa.py_buffer(data)], null_count=null_count
+    )
+
+
+def string_array(texts: Sequence[str]) -> pa.Array:
+    """Return ``texts`` as an Arrow array of strings."""
+    encoded = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(encoded), buffers, null_count=0)

@@ -117,7 +117,7 @@ def record_schema(
     for place, name in enumerate(names):
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = f"; did you mean {near[0]!r}?" if near else "."
             msg = f"no column {name!r}{hint} The columns are: {', '.join(known)}"
             raise ValueError(msg)
         if name in names[:place]:

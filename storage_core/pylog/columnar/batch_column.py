@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from pylog.columnar.arrow_buffers import fixed_width_array, string_array
 from pylog.columnar.arrow_schema import BATCH_TYPE
 from pylog.model import CompressionType
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from pylog.record.batch_scan import BatchHeaders
 
-_CODEC_LABELS = pa.array([codec.label for codec in CompressionType], pa.string())
+_CODEC_LABELS = string_array([codec.label for codec in CompressionType])
 
 
 def batch_array(
@@ -45,9 +46,7 @@ def batch_array(
     def column(
         values: npt.NDArray[np.int64], kind: pa.DataType, null: int | None = None
     ) -> pa.Array:
-        repeated = np.repeat(values, batch_rows)
-        mask = None if null is None else repeated == null
-        return pa.array(repeated, mask=mask).cast(kind)
+        return fixed_width_array(np.repeat(values, batch_rows), null).cast(kind)
 
     fields = {
         "baseOffset": column(base_offsets, pa.int64()),
@@ -56,11 +55,11 @@ def batch_array(
         "producerId": column(headers.producer_ids, pa.int64(), null=-1),
         "producerEpoch": column(headers.producer_epochs, pa.int32(), null=-1),
         "sequence": column(headers.base_sequences, pa.int32(), null=-1),
-        "isTransactional": pa.array(np.repeat(headers.is_transactional, batch_rows)),
+        "isTransactional": fixed_width_array(np.repeat(headers.is_transactional, batch_rows)),
         "magic": column(headers.magics, pa.int32()),
         "compression": _CODEC_LABELS.take(column(headers.codec_ids, pa.int64())),
         "sizeInBytes": column(headers.sizes_bytes, pa.int64()),
-        "segment": pa.repeat(pa.scalar(segment, pa.string()), rows),
+        "segment": pa.repeat(string_array([segment])[0], rows),
         "position": column(headers.positions + file_position, pa.int64()),
     }
     return pa.StructArray.from_arrays(

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import HEADERS_TYPE
+from pylog.columnar.arrow_buffers import fixed_width_array, string_array
+from pylog.model import TimestampType
+from pylog.record.batch_layout import TIMESTAMP_TYPE_MASK
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.model import TopicPartition
+    from pylog.record.batch_scan import BatchHeaders
 
 
 class ConstantColumns:
@@ -24,43 +27,46 @@ class ConstantColumns:
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self._topic_partition = topic_partition
-        self._made: dict[object, pa.Array] = {}
+        self._made: dict[str | int, pa.Array] = {}
 
-    def _slice(self, key: object, scalar: pa.Scalar, rows: int) -> pa.Array:
-        array = self._made.get(key)
+    def _slice(self, constant: str | int, rows: int) -> pa.Array:
+        array = self._made.get(constant)
         if array is None or len(array) < rows:
-            array = pa.repeat(scalar, max(1024, 2 * rows))
-            self._made[key] = array
+            one = string_array([constant]) if isinstance(constant, str) else _int32([constant])
+            array = pa.repeat(one[0], max(1024, 2 * rows))
+            self._made[constant] = array
         return array.slice(0, rows)
 
     def topic(self, rows: int) -> pa.Array:
         """Return the topic's name ``rows`` times."""
-        return self._slice("topic", pa.scalar(self._topic_partition.topic, pa.string()), rows)
+        return self._slice(self._topic_partition.topic, rows)
 
     def partition(self, rows: int) -> pa.Array:
         """Return the partition's number ``rows`` times."""
-        return self._slice(
-            "partition", pa.scalar(self._topic_partition.partition, pa.int32()), rows
-        )
-
-    def no_headers(self, rows: int) -> pa.Array:
-        """Return a ``headers`` column of nulls."""
-        return pa.nulls(rows, HEADERS_TYPE)
+        return self._slice(self._topic_partition.partition, rows)
 
     def timestamp_type(
-        self, batch_types: npt.NDArray[np.int32], batch_rows: npt.NDArray[np.int64]
+        self, headers: BatchHeaders, batch_rows: npt.NDArray[np.int64], rows: int
     ) -> pa.Array:
-        """Return each row's timestamp type from its batch's.
+        """Return each row's timestamp type, which is its batch's.
 
         Parameters
         ----------
-        batch_types
-            Timestamp type ids, shape (batches,).
+        headers
+            The batches.
         batch_rows
             Rows that each batch gave, shape (batches,).
+        rows
+            Their sum.
         """
-        kinds = np.unique(batch_types)
-        if kinds.size == 1:
-            kind = int(kinds[0])
-            return self._slice(kind, pa.scalar(kind, pa.int32()), int(batch_rows.sum()))
-        return pa.array(np.repeat(batch_types.astype(np.int32), batch_rows))
+        if headers.traits.all_v2 and not headers.traits.any_has(TIMESTAMP_TYPE_MASK):
+            return self._slice(TimestampType.CREATE_TIME.value, rows)
+        types = headers.is_append_time.astype(np.int32)
+        types[headers.magics == 0] = TimestampType.NO_TIMESTAMP_TYPE
+        if types.min() == types.max():
+            return self._slice(int(types[0]), rows)
+        return fixed_width_array(np.repeat(types, batch_rows))
+
+
+def _int32(values: list[int]) -> pa.Array:
+    return fixed_width_array(np.array(values, dtype=np.int32))

@@ -22,7 +22,7 @@ from pylog.columnar.constant_columns import ConstantColumns
 from pylog.columnar.window import GroupRequest, Window
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
-from pylog.model import TimestampType
+from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
 from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor
 
 if TYPE_CHECKING:
@@ -94,13 +94,7 @@ class RecordDecoder:
         TimestampOverflowError
             A timestamp does not fit the schema's unit.
         """
-        is_v2 = window.headers.is_v2
-        edges = [0, *(np.flatnonzero(np.diff(is_v2)) + 1).tolist(), len(window.headers)]
-        for start, end in pairwise(edges):
-            if start == end:
-                continue
-            family = decode_v2 if is_v2[start] else decode_legacy
-            run = window.headers.select(slice(start, end))
+        for family, run in _runs(window.headers):
             table = family.describe_batches(run)
             for group, buffer in self._groups(window, run, table, family):
                 request = GroupRequest(
@@ -112,7 +106,8 @@ class RecordDecoder:
                     window.path,
                     window.file_position,
                 )
-                headers = run.select(group)
+                whole = group.stop - group.start == len(run)
+                headers = run if whole else run.select(group)
                 columns = family.decode_group(request, headers, table[group])
                 if columns.rows:
                     yield self._assemble(window, headers, columns)
@@ -125,7 +120,7 @@ class RecordDecoder:
         family: ModuleType,
     ) -> Iterator[tuple[slice, npt.NDArray[np.uint8]]]:
         """Yield slices of ``run`` with the buffer that their rows of ``table`` point into."""
-        if not run.codec_ids.any():
+        if not run.traits.any_has(COMPRESSION_CODEC_MASK):
             yield slice(0, len(run)), window.buffer
             return
         scratch = self._decompressor.buffer
@@ -164,7 +159,7 @@ class RecordDecoder:
                     array = self._constants.partition(columns.rows)
                 case "timestampType":
                     array = self._constants.timestamp_type(
-                        _timestamp_types(headers), columns.batch_rows
+                        headers, columns.batch_rows, columns.rows
                     )
                 case "batch":
                     array = batch_array(
@@ -177,14 +172,19 @@ class RecordDecoder:
                 case _:
                     array = columns.arrays[name]
             arrays.append(array)
+        if not arrays:  # Arrow takes the number of rows from a column
+            return pa.RecordBatch.from_arrays([columns.arrays["offset"]], ["offset"]).select([])
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _timestamp_types(headers: BatchHeaders) -> npt.NDArray[np.int32]:
-    types = np.where(
-        headers.is_append_time,
-        np.int32(TimestampType.LOG_APPEND_TIME),
-        np.int32(TimestampType.CREATE_TIME),
-    )
-    types[headers.magics == 0] = TimestampType.NO_TIMESTAMP_TYPE
-    return types
+def _runs(headers: BatchHeaders) -> Iterator[tuple[ModuleType, BatchHeaders]]:
+    """Yield consecutive batches of one format family, with the module that decodes them."""
+    if not len(headers):
+        return
+    if headers.traits.all_v2:
+        yield decode_v2, headers
+        return
+    is_v2 = headers.is_v2
+    edges = [0, *(np.flatnonzero(np.diff(is_v2)) + 1).tolist(), len(headers)]
+    for start, end in pairwise(edges):
+        yield (decode_v2 if is_v2[start] else decode_legacy), headers.select(slice(start, end))

@@ -9,10 +9,16 @@ import numpy as np
 from pylog.columnar.headers_column import headers_array
 from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import InvalidRecordError, TimestampOverflowError
+from pylog.kernels import decode_headers as fields
 from pylog.kernels import decode_records as kernel
 from pylog.model import CompressionType
 from pylog.record.batch_header import codec_of
-from pylog.record.batch_layout import MAGIC_VALUE_V2, MIN_RECORD_SIZE_V2, RECORDS_OFFSET
+from pylog.record.batch_layout import (
+    MAGIC_VALUE_V2,
+    MIN_RECORD_SIZE_V2,
+    RECORDS_OFFSET,
+    TIMESTAMP_TYPE_MASK,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,16 +38,23 @@ _REASONS = {
 }
 
 
+# Rows of the headers that fill the columns of the kernel's table, some of them only for a moment.
+_SOURCES = np.empty(kernel.BATCH_FIELDS, dtype=np.int64)
+_SOURCES[kernel.BATCH_START] = fields.POSITION
+_SOURCES[kernel.BATCH_END] = fields.POSITION
+_SOURCES[kernel.BATCH_BASE_OFFSET] = fields.OFFSET
+_SOURCES[kernel.BATCH_BASE_TIMESTAMP] = fields.BASE_TIMESTAMP
+_SOURCES[kernel.BATCH_APPEND_TIME] = fields.ATTRIBUTES
+_SOURCES[kernel.BATCH_MAX_TIMESTAMP] = fields.MAX_TIMESTAMP
+_SOURCES[kernel.BATCH_RECORD_COUNT] = fields.RECORD_COUNT
+
+
 def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
     """Return the kernel's input table; its first two columns bound the records' bytes."""
-    table = np.empty((len(run), kernel.BATCH_FIELDS), dtype=np.int64)
-    table[:, kernel.BATCH_START] = run.positions + RECORDS_OFFSET
-    table[:, kernel.BATCH_END] = run.positions + run.sizes_bytes
-    table[:, kernel.BATCH_BASE_OFFSET] = run.offsets
-    table[:, kernel.BATCH_BASE_TIMESTAMP] = run.base_timestamps
-    table[:, kernel.BATCH_APPEND_TIME] = run.is_append_time
-    table[:, kernel.BATCH_MAX_TIMESTAMP] = run.max_timestamps
-    table[:, kernel.BATCH_RECORD_COUNT] = run.record_counts
+    table = np.ascontiguousarray(run.columns[_SOURCES].T)
+    table[:, kernel.BATCH_START] += RECORDS_OFFSET
+    table[:, kernel.BATCH_END] += run.sizes_bytes
+    table[:, kernel.BATCH_APPEND_TIME] &= TIMESTAMP_TYPE_MASK
     return table
 
 
@@ -78,9 +91,12 @@ def decode_group(
     TimestampOverflowError
         A timestamp does not fit the unit asked for.
     """
-    _check_counts(request, run, table)
-    most = int(table[:, kernel.BATCH_RECORD_COUNT].sum())
-    data_bytes = int((table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]).sum())
+    sizes = table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]
+    counts = table[:, kernel.BATCH_RECORD_COUNT]
+    # Counts that the bytes cannot hold are refused before memory is made for them.
+    if (counts * MIN_RECORD_SIZE_V2 > sizes).any() or counts.min() < 0:
+        raise _count_error(request, run, counts, sizes // MIN_RECORD_SIZE_V2)
+    most, data_bytes = int(counts.sum()), int(sizes.sum())
     columns = RecordColumns(most, data_bytes, request.want)
     with_headers = bool(request.want & kernel.WANT_HEADERS)
     header_positions = np.empty(most if with_headers else 0, dtype=np.int64)
@@ -118,15 +134,15 @@ def decode_group(
     return columns
 
 
-def _check_counts(request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]) -> None:
-    """Refuse record counts that the bytes cannot hold, before memory is made for them."""
-    counts = table[:, kernel.BATCH_RECORD_COUNT]
-    room = (table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]) // MIN_RECORD_SIZE_V2
-    bad = np.flatnonzero((counts < 0) | (counts > room))
-    if bad.size:
-        index = int(bad[0])
-        reason = f"batch counts {counts[index]} records, its bytes have room for {room[index]}"
-        raise InvalidRecordError(reason, request.path, request.position_of(run, index))
+def _count_error(
+    request: GroupRequest,
+    run: BatchHeaders,
+    counts: npt.NDArray[np.int64],
+    room: npt.NDArray[np.int64],
+) -> InvalidRecordError:
+    index = int(np.argmax((counts < 0) | (counts > room)))
+    reason = f"batch counts {counts[index]} records, its bytes have room for {room[index]}"
+    return InvalidRecordError(reason, request.path, request.position_of(run, index))
 
 
 def _error(

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_buffers import all_valid_bitmap, allocate, binary_array
+from pylog.columnar.arrow_buffers import (
+    all_valid_bitmap,
+    allocate,
+    allocate_together,
+    binary_array,
+)
 from pylog.columnar.arrow_schema import HEADERS_TYPE
 from pylog.kernels.decode_records import copy_headers
 from pylog.record.record import decode_header_key
@@ -37,10 +42,11 @@ def headers_array(
     total = int(ends[-1])
     if total == 0:
         return pa.nulls(counts.size, HEADERS_TYPE)
-    key_ends, key_ends_view = allocate(4 * (total + 1), np.int32)
-    key_data, key_view = allocate(buffer.size, np.uint8)
-    value_ends, value_ends_view = allocate(4 * (total + 1), np.int32)
-    value_data, value_view = allocate(buffer.size, np.uint8)
+    (key_ends, key_ends_view), (value_ends, value_ends_view) = allocate_together(
+        (total + 1, np.int32), (total + 1, np.int32)
+    )
+    key_data, key_view = allocate(buffer.size)
+    value_data, value_view = allocate(buffer.size)
     validity = all_valid_bitmap(total)
     totals = np.zeros(3, dtype=np.int64)
     copy_headers(

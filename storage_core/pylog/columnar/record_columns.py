@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_buffers import all_valid_bitmap, allocate, binary_array
+from pylog.columnar.arrow_buffers import (
+    all_valid_bitmap,
+    allocate,
+    allocate_together,
+    binary_array,
+)
 from pylog.kernels.decode_records import WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
 
 if TYPE_CHECKING:
@@ -33,15 +38,21 @@ class RecordColumns:
     def __init__(self, most_rows: int, data_bytes: int, want: int) -> None:
         key_rows = most_rows if want & WANT_KEY else 0
         value_rows = most_rows if want & WANT_VALUE else 0
+        timestamp_rows = most_rows if want & WANT_TIMESTAMP else 0
         self._want = want
-        self._offsets, self.offsets = allocate(8 * most_rows, np.int64)
-        self._timestamps, self.timestamps = allocate(
-            8 * most_rows if want & WANT_TIMESTAMP else 0, np.int64
+        (
+            (self._offsets, self.offsets),
+            (self._timestamps, self.timestamps),
+            (self._key_ends, self.key_ends),
+            (self._value_ends, self.value_ends),
+        ) = allocate_together(
+            (most_rows, np.int64),
+            (timestamp_rows, np.int64),
+            (key_rows + 1, np.int32),
+            (value_rows + 1, np.int32),
         )
-        self._key_ends, self.key_ends = allocate(4 * (key_rows + 1), np.int32)
-        self._key_data, self.key_data = allocate(data_bytes if key_rows else 0, np.uint8)
-        self._value_ends, self.value_ends = allocate(4 * (value_rows + 1), np.int32)
-        self._value_data, self.value_data = allocate(data_bytes if value_rows else 0, np.uint8)
+        self._key_data, self.key_data = allocate(data_bytes if key_rows else 0)
+        self._value_data, self.value_data = allocate(data_bytes if value_rows else 0)
         self.key_validity = all_valid_bitmap(key_rows)
         self.value_validity = all_valid_bitmap(value_rows)
         self.rows = 0

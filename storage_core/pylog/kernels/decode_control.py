@@ -6,9 +6,10 @@ See `pylog.record.control_record` for the types.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from pylog.kernels import helper, kernel
 
 RECORDS_OFFSET = 61
 UNKNOWN = -1
@@ -16,7 +17,7 @@ NEEDS_REFERENCE = -2
 """The batch is not of the usual form; the plain decoder must look at it."""
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _skip_varint(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
     for i in range(10):
         if at + i >= end:
@@ -26,7 +27,7 @@ def _skip_varint(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
     return np.int64(-1)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def decode_control_types(
     buf: npt.NDArray[np.uint8],
     positions: npt.NDArray[np.int64],

@@ -15,6 +15,8 @@ import numpy.typing as npt
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from pylog.kernels import helper, kernel
+
 STATUS_OK = 0
 STATUS_BAD_SIZE = 1
 STATUS_BAD_MAGIC = 2
@@ -86,7 +88,7 @@ def _memcpy(typing_context: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, c
     return signature, generate
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _copy_byte_by_byte(
     dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
 ) -> None:
@@ -100,7 +102,7 @@ _copy_bytes: Any = (
 )
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _read_int64(buf: npt.NDArray[np.uint8], at: int) -> int:
     value = np.int64(0)
     for i in range(8):
@@ -108,7 +110,7 @@ def _read_int64(buf: npt.NDArray[np.uint8], at: int) -> int:
     return value
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _read_int32(buf: npt.NDArray[np.uint8], at: int) -> int:
     value = np.int64(0)
     for i in range(4):
@@ -116,7 +118,7 @@ def _read_int32(buf: npt.NDArray[np.uint8], at: int) -> int:
     return value - ((value & 0x80000000) << 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _crc32(buf: npt.NDArray[np.uint8], start: int, end: int) -> int:
     crc = np.int64(0xFFFFFFFF)
     at = start
@@ -137,7 +139,7 @@ def _crc32(buf: npt.NDArray[np.uint8], start: int, end: int) -> int:
     return crc ^ np.int64(0xFFFFFFFF)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def find_bad_crc(
     buf: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> tuple[int, int]:
@@ -156,7 +158,7 @@ def find_bad_crc(
     return np.int64(-1), np.int64(0)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _last_entry(buf: npt.NDArray[np.uint8], start: int, end: int) -> tuple[int, int]:
     """Return the position of the last whole entry of a set (-1: none) and a status."""
     at = start
@@ -172,7 +174,7 @@ def _last_entry(buf: npt.NDArray[np.uint8], start: int, end: int) -> tuple[int, 
     return last, STATUS_OK
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _base_offset(
     buf: npt.NDArray[np.uint8], sets: npt.NDArray[np.int64], i: int
 ) -> tuple[int, int]:
@@ -193,7 +195,7 @@ def _base_offset(
     return wrapper_offset - last_inner, STATUS_OK
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _check_inner(buf: npt.NDArray[np.uint8], at: int, size: int) -> int:
     """Return the status of an unpacked message of ``size`` bytes behind its 12-byte prefix."""
     magic = np.int64(buf[at + MAGIC_OFFSET])
@@ -209,7 +211,7 @@ def _check_inner(buf: npt.NDArray[np.uint8], at: int, size: int) -> int:
     return STATUS_OK
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def decode_legacy(
     buf: npt.NDArray[np.uint8],
     sets: npt.NDArray[np.int64],
@@ -267,6 +269,7 @@ def decode_legacy(
     want_value = (want & WANT_VALUE) != 0
     want_timestamp = (want & WANT_TIMESTAMP) != 0
     highest = np.int64(0x7FFFFFFFFFFFFFFF) // timestamp_scale
+    lowest = -highest - np.int64(timestamp_scale == 1)
     key_ends[0] = 0
     value_ends[0] = 0
     for i in range(sets.shape[0]):
@@ -310,7 +313,7 @@ def decode_legacy(
                     timestamp = _read_int64(buf, at + 18)
                     if wrapped and sets[i, SET_APPEND_TIME] != 0:
                         timestamp = sets[i, SET_WRAPPER_TIMESTAMP]
-                if timestamp > highest or timestamp < -highest:
+                if timestamp > highest or timestamp < lowest:
                     status = STATUS_TIMESTAMP_OVERFLOW
                     break
                 timestamps[row] = timestamp * timestamp_scale

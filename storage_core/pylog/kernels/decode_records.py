@@ -13,13 +13,17 @@ sizes the outputs so that no input can overrun them (see `decode_records`).
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+from pylog.kernels import helper, kernel
 
 STATUS_OK = 0
 STATUS_BAD_VARINT = 1
@@ -47,6 +51,10 @@ BATCH_MAX_TIMESTAMP = 5
 BATCH_RECORD_COUNT = 6
 BATCH_FIELDS = 7
 
+COMMON_HEADER_BYTES = 16
+"""Bytes that the common form may read before it knows a length: at most 2 + 1 + 3 + 2 for length,
+attributes and deltas, 1 for the key length, or one word of 8."""
+
 
 @intrinsic
 def _memcpy(typing_context: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, count: Any) -> Any:
@@ -65,7 +73,29 @@ def _memcpy(typing_context: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, c
     return signature, generate
 
 
-@numba.njit(cache=True, nogil=True)
+@intrinsic
+def _load_word(typing_context: Any, buf: Any, at: Any) -> Any:
+    """Return the 8 bytes at ``buf[at]``, unchecked, as an int64 whose lowest byte is the first."""
+    signature = types.int64(buf, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        pointer = builder.gep(array.data, [arguments[1]])
+        word = builder.bitcast(pointer, ir.IntType(64).as_pointer())
+        return builder.load(word, align=1)
+
+    return signature, generate
+
+
+@helper
+def _load_byte_by_byte(buf: npt.NDArray[np.uint8], at: int) -> int:
+    word = np.int64(0)
+    for i in range(8):
+        word |= np.int64(buf[at + i]) << (8 * i)
+    return word
+
+
+@helper
 def _copy_byte_by_byte(
     dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
 ) -> None:
@@ -73,13 +103,13 @@ def _copy_byte_by_byte(
         dst[dst_at + i] = src[src_at + i]
 
 
-# An intrinsic exists only in compiled code, and a memcpy knows no bounds to check.
-_copy_bytes: Any = (
-    _copy_byte_by_byte if numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK else _memcpy
-)
+# Intrinsics exist only in compiled code and know no bounds; the word is a little-endian machine's.
+_CHECKED = bool(numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK)
+_copy_bytes: Any = _copy_byte_by_byte if _CHECKED else _memcpy
+_load: Any = _load_byte_by_byte if _CHECKED or sys.byteorder == "big" else _load_word
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _varint(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
     """Return the int32 at ``at`` and the position after it; position -1 if it does not fit."""
     if at >= end:
@@ -101,7 +131,7 @@ def _varint(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
     return np.int64(0), np.int64(-1)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _varlong(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
     """Return the int64 at ``at`` and the position after it; position -1 if it does not fit."""
     if at >= end:
@@ -123,7 +153,7 @@ def _varlong(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
     return np.int64(0), np.int64(-1)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _skip_headers(buf: npt.NDArray[np.uint8], at: int, end: int, count: int) -> int:
     """Return the position after ``count`` well-formed headers; -1 if they do not fit."""
     for _ in range(count):
@@ -139,7 +169,7 @@ def _skip_headers(buf: npt.NDArray[np.uint8], at: int, end: int, count: int) -> 
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def decode_records(
     buf: npt.NDArray[np.uint8],
     batches: npt.NDArray[np.int64],
@@ -205,6 +235,7 @@ def decode_records(
     want_headers = (want & WANT_HEADERS) != 0
     want_timestamp = (want & WANT_TIMESTAMP) != 0
     highest = np.int64(0x7FFFFFFFFFFFFFFF) // timestamp_scale
+    lowest = -highest - np.int64(timestamp_scale == 1)
     key_ends[0] = 0
     value_ends[0] = 0
     for batch in range(batches.shape[0]):
@@ -216,49 +247,112 @@ def decode_records(
         first_row = row
         for _ in range(batches[batch, BATCH_RECORD_COUNT]):
             record_start = at
-            length, at = _varint(buf, at, batch_end)
-            if at < 0:
-                status = STATUS_BAD_VARINT
-                break
-            if length <= 0 or length > batch_end - at:
-                status = STATUS_BAD_RECORD_LENGTH
-                break
-            record_end = at + length
-            timestamp_delta, at = _varlong(buf, at + 1, record_end)
-            if at < 0:
-                status = STATUS_BAD_VARINT
-                break
-            offset_delta, at = _varint(buf, at, record_end)
-            if at < 0:
-                status = STATUS_BAD_VARINT
-                break
-            key_length, key_from = _varint(buf, at, record_end)
-            if key_from < 0 or key_length > record_end - key_from:
-                status = STATUS_BAD_KEY_LENGTH
-                break
-            at = key_from
-            if key_length > 0:
-                at += key_length
-            value_length, value_from = _varint(buf, at, record_end)
-            if value_from < 0 or value_length > record_end - value_from:
-                status = STATUS_BAD_VALUE_LENGTH
-                break
-            at = value_from
-            if value_length > 0:
-                at += value_length
-            header_count, at = _varint(buf, at, record_end)
-            if at < 0 or header_count < 0 or header_count > record_end - at:
-                status = STATUS_BAD_HEADER
-                break
-            headers_from = at
-            if header_count > 0:
-                at = _skip_headers(buf, at, record_end, header_count)
+            # The common form: a length below 2^13, deltas of at most 3 and 2 bytes, a key below 64
+            # bytes, a value below 8 KB, no headers. All numbers but two come from one word, without
+            # a function call or a loop, which doubles the speed of the walk.
+            is_common = False
+            if batch_end - at >= COMMON_HEADER_BYTES:
+                word = _load(buf, at)
+                raw = word & 0x7F
+                at += 1
+                is_common = True
+                if word & 0x80 != 0:
+                    is_common = word & 0x8000 == 0
+                    raw |= (word >> 1) & 0x3F80
+                    word >>= 8
+                    at += 1
+                record_end = at + ((raw >> 1) ^ -(raw & 1))
+                word >>= 16
+                at += 1
+                raw = word & 0x7F
+                if word & 0x80 == 0:
+                    word >>= 8
+                    at += 1
+                elif word & 0x8000 == 0:
+                    raw |= (word >> 1) & 0x3F80
+                    word >>= 16
+                    at += 2
+                else:
+                    is_common = is_common and word & 0x800000 == 0
+                    raw |= (word >> 1) & 0x3F80
+                    raw |= (word >> 2) & 0x1FC000
+                    word >>= 24
+                    at += 3
+                timestamp_delta = (raw >> 1) ^ -(raw & 1)
+                raw = word & 0x7F
+                at += 1
+                if word & 0x80 != 0:
+                    is_common = is_common and word & 0x8000 == 0
+                    raw |= (word >> 1) & 0x3F80
+                    at += 1
+                offset_delta = (raw >> 1) ^ -(raw & 1)
+                raw = np.int64(buf[at])
+                key_length = (raw >> 1) ^ -(raw & 1)
+                key_from = at + 1
+                at = key_from + (key_length if key_length > 0 else 0)
+                if is_common and raw < 0x80 and record_end <= batch_end and at + 2 <= record_end:
+                    raw = np.int64(buf[at])
+                    at += 1
+                    if raw >= 0x80:
+                        more = np.int64(buf[at])
+                        is_common = more < 0x80
+                        raw = (raw & 0x7F) | (more << 7)
+                        at += 1
+                    value_length = (raw >> 1) ^ -(raw & 1)
+                    value_from = at
+                    at += value_length if value_length > 0 else 0
+                    is_common = is_common and at + 1 == record_end and buf[at] == 0
+                    header_count = np.int64(0)
+                    headers_from = record_end
+                else:
+                    is_common = False
+            if is_common:
+                at = record_end
+            else:
+                at = record_start
+                length, at = _varint(buf, at, batch_end)
                 if at < 0:
+                    status = STATUS_BAD_VARINT
+                    break
+                if length <= 0 or length > batch_end - at:
+                    status = STATUS_BAD_RECORD_LENGTH
+                    break
+                record_end = at + length
+                timestamp_delta, at = _varlong(buf, at + 1, record_end)
+                if at < 0:
+                    status = STATUS_BAD_VARINT
+                    break
+                offset_delta, at = _varint(buf, at, record_end)
+                if at < 0:
+                    status = STATUS_BAD_VARINT
+                    break
+                key_length, key_from = _varint(buf, at, record_end)
+                if key_from < 0 or key_length > record_end - key_from:
+                    status = STATUS_BAD_KEY_LENGTH
+                    break
+                at = key_from
+                if key_length > 0:
+                    at += key_length
+                value_length, value_from = _varint(buf, at, record_end)
+                if value_from < 0 or value_length > record_end - value_from:
+                    status = STATUS_BAD_VALUE_LENGTH
+                    break
+                at = value_from
+                if value_length > 0:
+                    at += value_length
+                header_count, at = _varint(buf, at, record_end)
+                if at < 0 or header_count < 0 or header_count > record_end - at:
                     status = STATUS_BAD_HEADER
                     break
-            if at != record_end:
-                status = STATUS_LENGTH_MISMATCH
-                break
+                headers_from = at
+                if header_count > 0:
+                    at = _skip_headers(buf, at, record_end, header_count)
+                    if at < 0:
+                        status = STATUS_BAD_HEADER
+                        break
+                if at != record_end:
+                    status = STATUS_LENGTH_MISMATCH
+                    break
             offset = base_offset + offset_delta
             if offset < start_offset or offset >= end_offset:
                 continue
@@ -267,7 +361,7 @@ def decode_records(
                 timestamp = base_timestamp + timestamp_delta
                 if append_time:
                     timestamp = batches[batch, BATCH_MAX_TIMESTAMP]
-                if timestamp > highest or timestamp < -highest:
+                if timestamp > highest or timestamp < lowest:
                     status = STATUS_TIMESTAMP_OVERFLOW
                     break
                 timestamps[row] = timestamp * timestamp_scale
@@ -308,7 +402,7 @@ def decode_records(
     return row, status, record_start
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def copy_headers(
     buf: npt.NDArray[np.uint8],
     positions: npt.NDArray[np.int64],

@@ -6,9 +6,10 @@ size depends on the magic: 14 for v0, 22 for v1, 49 for v2.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from pylog.kernels import kernel
 
 SIZE_OFFSET = 8
 LOG_OVERHEAD = 12
@@ -28,7 +29,7 @@ STATUS_BAD_SIZE = 3
 STATUS_BAD_MAGIC = 4
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def scan_batches(
     buf: npt.NDArray[np.uint8], start: int, end: int, positions: npt.NDArray[np.int64]
 ) -> tuple[int, int, int]:

@@ -7,7 +7,7 @@ the checksum.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,14 +37,58 @@ if TYPE_CHECKING:
 _GUESSED_BATCH_BYTES = 512
 
 
-@dataclass(frozen=True, slots=True)
+class BatchTraits(NamedTuple):
+    """What the headers of some batches have in common, so that the usual case is told at once.
+
+    Attributes
+    ----------
+    lowest_magic, highest_magic
+        Of all batches.
+    attributes
+        Attribute bits that any of them has.
+    """
+
+    lowest_magic: int
+    highest_magic: int
+    attributes: int
+
+    @property
+    def all_v2(self) -> bool:
+        """Whether every batch has format v2."""
+        return self.lowest_magic == MAGIC_VALUE_V2
+
+    @property
+    def all_legacy(self) -> bool:
+        """Whether no batch has format v2."""
+        return self.highest_magic < MAGIC_VALUE_V2
+
+    def any_has(self, mask: int) -> bool:
+        """Whether any batch has one of the attribute bits in ``mask``."""
+        return self.attributes & mask != 0
+
+
 class BatchHeaders:
     """Header fields of consecutive batches, a column a field; see `BatchHeader` for meanings.
 
-    ``columns`` has dtype int64 and shape (FIELD_COUNT, batches); all properties are views of it.
+    ``columns`` has dtype int64 and shape (FIELD_COUNT, batches); all columns are views of it. Not
+    changed after it is made.
     """
 
-    columns: Int64Array
+    __slots__ = ("_traits", "columns")
+
+    def __init__(self, columns: Int64Array) -> None:
+        self.columns = columns
+        self._traits: BatchTraits | None = None
+
+    @property
+    def traits(self) -> BatchTraits:
+        """What the batches, at least one, have in common; computed once."""
+        if self._traits is None:
+            magics = self.magics
+            self._traits = BatchTraits(
+                int(magics.min()), int(magics.max()), int(np.bitwise_or.reduce(self.attributes))
+            )
+        return self._traits
 
     def __len__(self) -> int:
         return int(self.columns.shape[1])
@@ -243,30 +287,29 @@ def find_bad_checksum(scan: BatchScan, only: BoolArray | None = None) -> BadChec
         Mask of the batches to check; all if None.
     """
     headers = scan.headers
-    if only is None:
-        only = np.ones(len(headers), dtype=np.bool_)
-    legacy = only & ~headers.is_v2
-    bad_legacy = _find_bad_legacy(scan, legacy) if legacy.any() else None
+    if not len(headers):
+        return None
+    bad_legacy = None
+    starts, sizes, crcs = headers.positions, headers.sizes_bytes, headers.crcs
+    checked = None
+    if only is not None or not headers.traits.all_v2:
+        chosen = np.ones(len(headers), dtype=np.bool_) if only is None else only
+        bad_legacy = _find_bad_legacy(scan, np.flatnonzero(chosen & ~headers.is_v2))
+        limit = bad_legacy.index if bad_legacy else len(headers)
+        checked = np.flatnonzero((chosen & headers.is_v2)[:limit])
+        starts, sizes, crcs = starts[checked], sizes[checked], crcs[checked]
     view = scan.buffer.data
-    starts = headers.positions
-    limit = bad_legacy.index if bad_legacy else len(headers)
-    checked = np.flatnonzero((only & headers.is_v2)[:limit])
-    batches = zip(
-        checked.tolist(),
-        (starts[checked] + ATTRIBUTES_OFFSET).tolist(),
-        (starts[checked] + headers.sizes_bytes[checked]).tolist(),
-        headers.crcs[checked].tolist(),
-        strict=True,
-    )
-    for index, start, end, stored in batches:
-        computed = crc32c(view[start:end])
+    from_attributes = (starts + ATTRIBUTES_OFFSET).tolist()
+    ends = (starts + sizes).tolist()
+    for place, stored in enumerate(crcs.tolist()):
+        computed = crc32c(view[from_attributes[place] : ends[place]])
         if computed != stored:
+            index = place if checked is None else int(checked[place])
             return BadChecksum(index, stored, computed)
     return bad_legacy
 
 
-def _find_bad_legacy(scan: BatchScan, legacy: BoolArray) -> BadChecksum | None:
-    which = np.flatnonzero(legacy)
+def _find_bad_legacy(scan: BatchScan, which: Int64Array) -> BadChecksum | None:
     headers = scan.headers
     bad, computed = find_bad_crc(scan.buffer, headers.positions[which], headers.sizes_bytes[which])
     if bad < 0:

@@ -9,7 +9,7 @@
     [content size]         8 bytes, not compared with anything
     HC                     second byte of xxh32(FLG … content size)
     blocks                 uint32 size, top bit set = stored uncompressed; data; [xxh32 of data]
-    00000000               end mark
+    00000000               end mark, also with the top bit set
     [content checksum]     never verified
 
 Everything behind the end mark is ignored; a missing end mark is an error. Format v0 has the
@@ -94,9 +94,9 @@ def decompress_lz4(payload: memoryview, magic: int, out: ByteBuffer) -> None:
             raise _refuse("stream ended prematurely (no end mark)")
         (word,) = _UINT32.unpack_from(payload, position)
         position += 4
-        if word == 0:
-            return
         length = word & ~_STORED_BIT
+        if length == 0:
+            return
         if length > block_size:
             raise _refuse(f"block of {length} bytes exceeds the frame's maximum of {block_size}")
         if position + length + (4 if has_checksums else 0) > size:

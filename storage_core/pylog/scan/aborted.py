@@ -80,7 +80,7 @@ def control_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[
     """Return the `ControlRecordType` of the control batches with indexes ``which``."""
     headers = scan.headers
     types = np.full(which.size, NEEDS_REFERENCE, dtype=np.int64)
-    plain = headers.codec_ids[which] == 0
+    plain = (headers.codec_ids[which] == 0) & (headers.record_counts[which] > 0)
     found = types[plain]
     decode_control_types(
         scan.buffer, headers.positions[which][plain], headers.sizes_bytes[which][plain], found
@@ -214,6 +214,8 @@ def _from_indexes(view: LogView, first: int, end_offset: int) -> list[AbortedTra
         try:
             entries = read_transaction_index(segment.file_path(TXN_INDEX_FILE_SUFFIX))
         except CorruptIndexError:
+            return None
+        if not entries:  # made for an ABORT that is not in it: lost in a crash, or truncated away
             return None
         for entry in entries:
             found.append(

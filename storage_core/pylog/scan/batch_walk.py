@@ -17,6 +17,7 @@ from pylog.record.batch_layout import (
     HEADER_SIZE_UP_TO_MAGIC,
     MAGIC_OFFSET,
     MAGIC_VALUE_V2,
+    OFFSET_LENGTH,
     RECORD_BATCH_OVERHEAD,
 )
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _FIRST_CHUNK = 1 << 13
 _LARGEST_CHUNK = 1 << 20
 _ZERO_CHUNK = 1 << 20
+_LARGEST_WRAPPER = 1 << 31
 
 
 class PositionedHeader(NamedTuple):
@@ -120,24 +122,36 @@ def walk_headers(source: ByteSource, position: int, end: int) -> Iterator[Positi
     Raises
     ------
     CorruptRecordError
-        A header is impossible (the batches before it have been yielded).
+        A header is impossible, or offsets go back (the batches before it have been yielded).
+
+    Notes
+    -----
+    Offsets lie outside the checksum. One that is too low would hide its batch from every look-up.
     """
     chunks = _Chunks(source, end)
+    lowest = None
     while position < end:
         data, at = chunks.at(position, RECORD_BATCH_OVERHEAD)
         found = _parse(data, at, source.path, position, end)
         if found is None:
             return
+        if lowest is not None and found.header.offset < lowest:
+            reason = f"batch has offset {found.header.offset}, expected at least {lowest}"
+            raise CorruptRecordError(reason, source.path, position)
         yield found
+        lowest = found.header.next_offset
         position = found.end_position
 
 
-def find_whole_batches(source: ByteSource, position: int, end: int) -> WholeBatches:
-    """Return how far whole batches reach from ``position`` on, reading sizes only.
+def find_whole_batches(
+    source: ByteSource, position: int, end: int, *, lowest_offset: int
+) -> WholeBatches:
+    """Return how far whole batches reach from ``position`` on, reading sizes and offsets only.
 
     Zeros up to ``end`` (a preallocated file, a hole) and a batch or header cut short by ``end`` are
     normal ends: Kafka acknowledges before it forces to disk. Anything else that cannot be a header
-    is told as a defect.
+    is told as a defect, and so is an offset that is not above the one before, or the first if it is
+    below ``lowest_offset``: the end of the log is taken from the last one.
     """
     chunks = _Chunks(source, end)
     last = None
@@ -152,6 +166,11 @@ def find_whole_batches(source: ByteSource, position: int, end: int) -> WholeBatc
             return _whole(source, position, last, end, defect)
         if position + size > end:
             break
+        offset = int.from_bytes(data[at : at + OFFSET_LENGTH], "big", signed=True)
+        if offset < lowest_offset:
+            defect = f"batch has offset {offset}, expected at least {lowest_offset}"
+            return _whole(source, position, last, end, defect)
+        lowest_offset = offset + 1
         last = position
         position += size
     return _whole(source, position, last, end, None)
@@ -178,11 +197,12 @@ def is_zero(source: ByteSource, position: int, end: int) -> bool:
 
 
 def is_sound_batch(source: ByteSource, position: int, end: int) -> PositionedHeader | None:
-    """Return the batch at ``position`` if there is certainly one, else None.
+    """Return the batch at ``position`` if there is one beyond reasonable doubt, else None.
 
-    Certain means: a possible header, a right checksum, and behind it either ``end``, another
-    possible header, or a tail that a crash or preallocation leaves. Bytes of a record's value that
-    look like a batch do not pass, since what follows them is more of that record.
+    That is: a possible header with a right checksum, and behind it ``end``, zeros, another such
+    batch with higher offsets, or one that is cut by ``end`` and has the offset that comes next.
+    Bytes of a record's value that look like a batch do not pass, since what follows them is more
+    of that record.
     """
     if not 0 <= position < end:
         return None
@@ -190,24 +210,25 @@ def is_sound_batch(source: ByteSource, position: int, end: int) -> PositionedHea
         found = read_header(source, position, end)
         if found is None or not has_valid_checksum(source, found):
             return None
-        after = source.read_at(
-            found.end_position, min(RECORD_BATCH_OVERHEAD, end - found.end_position)
-        )
-        if len(after) >= HEADER_SIZE_UP_TO_MAGIC:
-            _check_follows(found, after)
+        return found if _is_followed_soundly(source, found, end) else None
     except CorruptRecordError:
         return None
-    return found
 
 
-def _check_follows(found: PositionedHeader, after: bytes) -> None:
-    if after.count(0) == len(after):
-        return
-    peek_entry_size(after)
-    offset = int.from_bytes(after[:8], "big", signed=True)
-    if offset <= found.header.last_offset:
-        reason = f"next offset is {offset}, expected above {found.header.last_offset}"
-        raise CorruptRecordError(reason)
+def _is_followed_soundly(source: ByteSource, found: PositionedHeader, end: int) -> bool:
+    position = found.end_position
+    after = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
+    if len(after) < HEADER_SIZE_UP_TO_MAGIC or after.count(0) == len(after):
+        return True
+    offset = int.from_bytes(after[:OFFSET_LENGTH], "big", signed=True)
+    if offset < found.header.next_offset:
+        return False
+    following = _parse(after, 0, source.path, position, end)
+    if following is not None:
+        return has_valid_checksum(source, following)
+    # A v0/v1 wrapper carries the offset of its last message.
+    gap = _LARGEST_WRAPPER if after[MAGIC_OFFSET] < MAGIC_VALUE_V2 else 1
+    return offset - found.header.next_offset < gap
 
 
 def has_valid_checksum(source: ByteSource, found: PositionedHeader) -> bool:

@@ -114,7 +114,12 @@ def discover_partitions(path: str | os.PathLike[str]) -> list[PartitionDirectory
 
 
 def _partition_directory(path: str) -> PartitionDirectory:
-    absolute = Path(path).resolve()
+    """Return the directory under its own name or, where that is none, that of a link to it."""
+    resolved = Path(path).resolve()
+    found = find_partition_directory_name(resolved.name)
+    if found is not None:
+        return PartitionDirectory(found.topic_partition, str(resolved), found.state)
+    absolute = Path(path).absolute()
     try:
         name = parse_partition_directory_name(absolute.name)
     except UnexpectedFileError as error:

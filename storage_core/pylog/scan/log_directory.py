@@ -118,7 +118,7 @@ class LogDirectory:
         for name in names:
             if name not in by_topic:
                 near = difflib.get_close_matches(name, by_topic, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = f"; did you mean {near[0]!r}?" if near else "."
                 msg = f"no topic {name!r} here{hint} Topics found: {_listing(by_topic)}"
                 raise UnknownTopicOrPartitionError(msg)
         return [view for name in names for view in by_topic[name]]

@@ -22,6 +22,7 @@ from pylog.scan.batch_walk import PositionedHeader, is_sound_batch, walk_headers
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
+    from pylog.model import OffsetPosition
 
 _INDEX_TRIES = 4
 
@@ -107,7 +108,11 @@ class LogSegmentView:
                 # it holds the offset. Whether the entry stores the first or the last offset of
                 # what was appended depends on the broker's age and does not matter here.
                 batch = self._sound_batch(source, entry.position, end)
-                if batch is not None and batch.header.offset <= offset:
+                if (
+                    batch is not None
+                    and batch.header.offset <= offset
+                    and _is_borne_out(source, entry, batch, end)
+                ):
                     return entry.position
                 target = min(entry.offset, target) - 1
         return 0
@@ -124,3 +129,21 @@ class LogSegmentView:
             return 0
         found = self._sound_batch(source, entry.position, source.size())
         return 0 if found is None else found.position
+
+
+def _is_borne_out(
+    source: ByteSource, entry: OffsetPosition, batch: PositionedHeader, end: int
+) -> bool:
+    """Whether the offset of an index entry is one that a broker stores for this batch.
+
+    Its first or its last one, or the last one of the batches that were appended with it.
+    """
+    header = batch.header
+    if entry.offset in (header.offset, header.last_offset):
+        return True
+    if header.base_offset is None and entry.offset < header.last_offset:
+        return True  # a wrapper's first offset is known after decompression only
+    for found in walk_headers(source, batch.position, end):
+        if found.header.last_offset >= entry.offset:
+            return found.header.last_offset == entry.offset
+    return False

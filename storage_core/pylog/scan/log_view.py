@@ -63,6 +63,7 @@ class LogView:
         self.topic_partition = directory.topic_partition
         self._log_start_offsets = log_start_offsets
         self.file_count = 0
+        self.leftover_file_count = 0
         self.producer_snapshot_offsets: list[int] = []
         self.segments: Sequence[LogSegmentView] = self._list_segments()
 
@@ -75,7 +76,10 @@ class LogView:
         for entry in list_directory(self.directory.path):
             self.file_count += 1
             name = find_segment_file_name(entry.name)
-            if name is None or name.state:
+            if name is None:
+                continue
+            if name.state:  # .deleted, .cleaned, .swap: not part of the log
+                self.leftover_file_count += 1
                 continue
             if name.suffix == PRODUCER_SNAPSHOT_FILE_SUFFIX:
                 self.producer_snapshot_offsets.append(name.base_offset)
@@ -133,7 +137,8 @@ class LogView:
         last = self.segments[-1]
         with last.open_log() as source:
             size = source.size()
-            return find_whole_batches(source, last.last_indexed_position(source), size)
+            start = last.last_indexed_position(source)
+            return find_whole_batches(source, start, size, lowest_offset=last.base_offset)
 
     @cached_property
     def log_end_offset(self) -> int:

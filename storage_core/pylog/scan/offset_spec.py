@@ -122,7 +122,7 @@ def check_specs_are_known(specs: object, known: list[TopicPartition]) -> None:
 
 
 def clip(spec: OffsetSpec, view: LogView) -> OffsetSpec:
-    """Return ``spec``, an offset outside the log replaced by the nearest one in it, with a warning."""
+    """Return ``spec``; an offset outside the log gives way to the nearest one, with a warning."""
     if not isinstance(spec, int):
         return spec
     nearest = min(max(spec, view.log_start_offset), view.log_end_offset)

@@ -16,6 +16,7 @@ from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
+from pylog.record.batch_layout import CONTROL_FLAG_MASK
 from pylog.record.batch_scan import find_bad_checksum
 from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.aborted import AbortedTransactions
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pylog.record.batch_scan import BatchHeaders
     from pylog.scan.scan_task import ScanTask, SegmentSlice
 
 
@@ -74,7 +74,7 @@ class TaskReader:
             A timestamp does not fit the schema's unit.
         """
         for piece, window in self._windows():
-            self._check_checksums(window, piece)
+            _check_checksums(window, piece)
             yield from self._decode(window, piece, self._wanted(window))
 
     def count(self) -> int:
@@ -87,16 +87,21 @@ class TaskReader:
         for piece, window in self._windows():
             headers = window.scan.headers
             wanted = self._wanted(window)
+            if wanted is None and headers.offsets[0] >= self._task.start_offset:
+                total += int(headers.record_counts.sum())
+                continue
             whole = (
-                wanted
-                & (headers.record_counts >= 0)
+                (headers.record_counts >= 0)
                 & (headers.offsets >= self._task.start_offset)
                 & (headers.last_offsets < self._task.end_offset)
             )
+            cut = ~whole
+            if wanted is not None:
+                whole &= wanted
+                cut &= wanted
             total += int(headers.record_counts[whole].sum())
-            cut = wanted & ~whole
             if cut.any():
-                self._check_checksums(window, piece, only=cut)
+                _check_checksums(window, piece, only=cut)
                 total += sum(batch.num_rows for batch in self._decode(window, piece, cut))
         return total
 
@@ -117,9 +122,21 @@ class TaskReader:
                     yield piece, window
             _check_tail(windows, piece, next_offset)
 
-    def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_]:
-        """Mask the batches that may hold records of the range that an application sees."""
+    def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:
+        """Mask the batches that may hold records of the range that an application sees.
+
+        None for all of them, which is the usual case and told by the first and last batch.
+        """
         headers = window.scan.headers
+        traits = headers.traits
+        if (
+            traits.all_v2
+            and not traits.any_has(CONTROL_FLAG_MASK)
+            and not self._task.aborted
+            and headers.last_offsets[0] >= self._task.start_offset
+            and headers.last_offsets[-1] < self._task.end_offset
+        ):
+            return None
         wanted = ~headers.is_control & (headers.last_offsets >= self._task.start_offset)
         # A compressed v0/v1 wrapper's offset is its last; it may begin inside the range.
         wanted &= (headers.offsets < self._task.end_offset) | (headers.record_counts < 0)
@@ -128,22 +145,22 @@ class TaskReader:
         return wanted
 
     def _decode(
-        self, window: SegmentWindow, piece: SegmentSlice, wanted: npt.NDArray[np.bool_]
+        self, window: SegmentWindow, piece: SegmentSlice, wanted: npt.NDArray[np.bool_] | None
     ) -> Iterator[pa.RecordBatch]:
         headers = window.scan.headers
-        chosen: BatchHeaders = headers if wanted.all() else headers.select(wanted)
+        chosen = headers if wanted is None else headers.select(wanted)
         batches = Window(window.scan.buffer, chosen, piece.path, window.file_position)
         return self._decoder.decode(batches, self._task.start_offset, self._task.end_offset)
 
-    @staticmethod
-    def _check_checksums(
-        window: SegmentWindow, piece: SegmentSlice, only: npt.NDArray[np.bool_] | None = None
-    ) -> None:
-        bad = find_bad_checksum(window.scan, only)
-        if bad is not None:
-            position = window.file_position + int(window.scan.headers.positions[bad.index])
-            reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
-            raise CorruptRecordError(reason, piece.path, position)
+
+def _check_checksums(
+    window: SegmentWindow, piece: SegmentSlice, only: npt.NDArray[np.bool_] | None = None
+) -> None:
+    bad = find_bad_checksum(window.scan, only)
+    if bad is not None:
+        position = window.file_position + int(window.scan.headers.positions[bad.index])
+        reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
+        raise CorruptRecordError(reason, piece.path, position)
 
 
 def _check_offsets(window: SegmentWindow, piece: SegmentSlice, next_offset: int) -> None:
@@ -152,18 +169,20 @@ def _check_offsets(window: SegmentWindow, piece: SegmentSlice, next_offset: int)
     A batch's base offset lies outside its checksum; its neighbours and the file's name bound it.
     """
     headers = window.scan.headers
-    lowest = np.empty(len(headers), dtype=np.int64)
-    lowest[0] = next_offset
-    lowest[1:] = headers.last_offsets[:-1] + 1
-    bad = (headers.offsets < lowest) | (headers.last_offsets < headers.offsets)
+    offsets, last_offsets = headers.offsets, headers.last_offsets
+    bad = last_offsets < offsets
+    bad[1:] |= offsets[1:] <= last_offsets[:-1]
+    bad[0] |= offsets[0] < next_offset
     if piece.next_base_offset is not None:
-        bad |= headers.last_offsets >= piece.next_base_offset
+        bad[-1] |= last_offsets[-1] >= piece.next_base_offset
     if bad.any():
+        _check_checksums(window, piece)  # then that is the cause to be told
         index = int(np.argmax(bad))
+        lowest = next_offset if index == 0 else int(last_offsets[index - 1]) + 1
         limit = "" if piece.next_base_offset is None else f" and below {piece.next_base_offset}"
         reason = (
-            f"batch has offsets {headers.offsets[index]} to {headers.last_offsets[index]}, "
-            f"expected from {lowest[index]} on{limit}"
+            f"batch has offsets {offsets[index]} to {last_offsets[index]}, "
+            f"expected from {lowest} on{limit}"
         )
         position = window.file_position + int(headers.positions[index])
         raise CorruptRecordError(reason, piece.path, position)

@@ -125,7 +125,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         "read_uncommitted", or "read_committed": no aborted records, and nothing from the first open
         transaction on.
     fail_on_data_loss
-        Whether an offset outside the log is an error; otherwise the nearest one that is there counts.
+        Whether an offset outside the log is an error; otherwise the nearest one in it counts.
     columns
         Names, in the order wanted; all by default. Fewer columns are read faster.
     include_headers, include_batch_metadata

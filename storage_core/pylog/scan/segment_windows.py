@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
     from pylog.files.byte_source import ByteSource
 
-DEFAULT_WINDOW_BYTES = 1 << 20
+DEFAULT_WINDOW_BYTES = 1 << 22
+"""Large enough that what Python does a window is lost in what the kernels do."""
+
+_FIRST_WINDOW_BYTES = 1 << 18  # so that the first rows of a query that stops early cost little
 _CHECK_BEFORE_READING = 1 << 26
 
 
@@ -58,7 +61,7 @@ class SegmentWindows:
     end
         Byte behind the last one to read.
     window_bytes
-        How much is read at once.
+        How much is read at once, at the most: the first windows are smaller.
     """
 
     def __init__(
@@ -71,7 +74,8 @@ class SegmentWindows:
     ) -> None:
         self._source = source
         self._end = end
-        self._memory = bytearray(min(window_bytes, max(HEADER_SIZE_UP_TO_MAGIC, end - start)))
+        self._window_bytes = min(window_bytes, max(HEADER_SIZE_UP_TO_MAGIC, end - start))
+        self._memory = bytearray(min(_FIRST_WINDOW_BYTES, self._window_bytes))
         self.tail = SegmentTail(start, None)
 
     def __iter__(self) -> Iterator[SegmentWindow]:
@@ -92,6 +96,7 @@ class SegmentWindows:
                 position += scan.valid_bytes
                 self.tail = SegmentTail(position, scan.defect)
                 if scan.defect is None:
+                    self._widen()
                     continue
             elif scan.defect is None and self._grow(position):
                 continue
@@ -108,6 +113,10 @@ class SegmentWindows:
             reason = f"file ends here, it was planned to be read up to byte {self._end}"
             raise SegmentVanishedError(reason, self._source.path, position + count)
         return np.frombuffer(view.toreadonly(), dtype=np.uint8)
+
+    def _widen(self) -> None:
+        if len(self._memory) < self._window_bytes:
+            self._memory = bytearray(min(2 * len(self._memory), self._window_bytes))
 
     def _grow(self, position: int) -> bool:
         """Make room for the batch at ``position``; False if it is cut short by the end."""

@@ -2,8 +2,8 @@
 
 ``offset_for_timestamp(t)`` is the lowest offset whose record has a timestamp of at least ``t``;
 timestamps need not be in order. Control records count, with the broker's clock as their time: the
-answer may be an offset that no consumer is given. The way there: the first segment whose largest
-timestamp is at least ``t``; its time index; its offset index; then batch by batch.
+answer may be an offset that no consumer is given. The way there, segment by segment: the time
+index, the offset index, then the headers of the batches behind, until one is late enough.
 
 Differs from Kafka: where a segment has no time index (format v0, or the file is missing) Kafka
 takes the file's modification time for its largest timestamp, and its answers then depend on when
@@ -50,9 +50,6 @@ def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset 
             continue
         end = view.segment_end(index)
         with segment.open_log() as source:
-            known = _last_time_index_entry(segment, source, end)
-            if following is not None and known is not None and known.timestamp < timestamp:
-                continue
             start = _start_position(segment, source, timestamp, end)
             for found in _records_from(source, start, end, timestamp):
                 if found.offset >= view.log_start_offset:
@@ -74,61 +71,55 @@ def find_max_timestamp(view: LogView) -> TimestampOffset | None:
     for index, segment in enumerate(view.segments):
         end = view.segment_end(index)
         with segment.open_log() as source:
-            known = _last_time_index_entry(segment, source, end)
-            start = 0
-            if known is not None:
-                batch = segment.find_batch(source, known.offset, end)
-                start = batch.position if batch else 0
-                if view.next_base_offset(index) is not None:
-                    if best is None or known.timestamp > best[0]:
-                        best = (known.timestamp, index, start)
-                    continue
-            for window in SegmentWindows(source, start, end):
-                stamps = window.scan.headers.max_timestamps
+            windows = SegmentWindows(source, _start_position(segment, source, None, end), end)
+            for window in windows:
+                headers = window.scan.headers
+                # A batch that compaction emptied keeps the timestamp of records that are gone.
+                stamps = np.where(headers.record_counts, headers.max_timestamps, NO_TIMESTAMP)
                 place = int(np.argmax(stamps))
                 if best is None or stamps[place] > best[0]:
-                    position = window.file_position + int(window.scan.headers.positions[place])
+                    position = window.file_position + int(headers.positions[place])
                     best = (int(stamps[place]), index, position)
+            _check_tail(windows, source)
     if best is None or best[0] == NO_TIMESTAMP:
         return None
     timestamp, index, position = best
     with view.segments[index].open_log() as source:
-        return next(_records_from(source, position, view.segment_end(index), timestamp), None)
+        records = _records_from(source, position, view.segment_end(index), timestamp)
+        return next(records, None) or _largest_of_all_records(view)
 
 
-def _last_time_index_entry(
-    segment: LogSegmentView, source: ByteSource, end: int
-) -> TimestampOffset | None:
-    """Return the last time index entry if the batch it points to bears it out, else None.
+def _largest_of_all_records(view: LogView) -> TimestampOffset | None:
+    """Return what `find_max_timestamp` does, where a batch is not as late as its header says."""
+    best = None
+    for index, segment in enumerate(view.segments):
+        with segment.open_log() as source:
+            for found in _records_from(source, 0, view.segment_end(index), 0):
+                if best is None or found.timestamp > best.timestamp:
+                    best = found
+    return best
 
-    Of a rolled segment that is its largest timestamp: Kafka forces an entry at the roll.
+
+def _start_position(
+    segment: LogSegmentView, source: ByteSource, timestamp: int | None, end: int
+) -> int:
+    """Return a batch position that no record above an indexed timestamp precedes.
+
+    The entry is the last one that is not above ``timestamp``; for None the last one of all, if a
+    record bears it out. No record before it is later. What lies behind it is left to be read:
+    Kafka forces an entry at the roll that would make this superfluous, but nothing proves that the
+    last entry found is that one.
     """
     if not segment.has_time_index:
-        return None
-    with TimeIndex.open(segment.file_path(TIME_INDEX_FILE_SUFFIX), segment.base_offset) as index:
-        entry = index.last_entry()
-    return entry if entry is not None and _is_borne_out(segment, source, entry, end) else None
-
-
-def _is_borne_out(
-    segment: LogSegmentView, source: ByteSource, entry: TimestampOffset, end: int
-) -> bool:
-    batch = segment.find_batch(source, entry.offset, end)
-    if batch is None or entry.offset < segment.base_offset:
-        return False
-    return batch.header.max_timestamp == entry.timestamp
-
-
-def _start_position(segment: LogSegmentView, source: ByteSource, timestamp: int, end: int) -> int:
-    """Return a batch position that no earlier record at or above ``timestamp`` precedes."""
-    if not segment.has_time_index:
         return 0
     with TimeIndex.open(segment.file_path(TIME_INDEX_FILE_SUFFIX), segment.base_offset) as index:
-        entry = index.lookup(timestamp)
-    if entry.timestamp == NO_TIMESTAMP or not _is_borne_out(segment, source, entry, end):
+        entry = index.last_entry() if timestamp is None else index.lookup(timestamp)
+    if entry is None or not segment.base_offset <= entry.offset:
         return 0
     batch = segment.find_batch(source, entry.offset, end)
-    return 0 if batch is None else batch.position
+    if batch is None or batch.header.max_timestamp != entry.timestamp:
+        return 0
+    return 0 if timestamp is None and batch.header.record_count == 0 else batch.position
 
 
 def _records_from(
@@ -145,5 +136,9 @@ def _records_from(
             for record in batch.records():
                 if record.timestamp >= timestamp:
                     yield TimestampOffset(record.timestamp, record.offset)
+    _check_tail(windows, source)
+
+
+def _check_tail(windows: SegmentWindows, source: ByteSource) -> None:
     if windows.tail.defect is not None:
         raise CorruptRecordError(windows.tail.defect, source.path, windows.tail.position)

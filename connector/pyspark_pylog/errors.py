@@ -1,0 +1,70 @@
+"""Errors of the core, said for a Spark user: on which machine, and what to do about it there.
+
+Planning runs on the driver's machine, reading on the executors': the same path may exist on one and
+not on the other. Spark ships the text of an error and not its type, so the text must name the host.
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+import socket
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pylog.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    LogDirectoryError,
+    SegmentVanishedError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WILDCARDS = re.compile(r"[*?\[{]")
+
+
+@contextmanager
+def advice_added() -> Iterator[None]:
+    """Let errors about a file or directory say on which host it is, and what to do.
+
+    Raises
+    ------
+    CorruptRecordError, InvalidRecordError, LogDirectoryError, SegmentVanishedError
+        As raised in the block, with a longer text.
+    """
+    try:
+        yield
+    except (
+        CorruptRecordError,
+        InvalidRecordError,
+        LogDirectoryError,
+        SegmentVanishedError,
+    ) as error:
+        # Path and position in the text alone, where the advice can follow them.
+        raise type(error)(f"host {socket.gethostname()}: {error}{_advice(error)}") from error
+
+
+def _advice(
+    error: CorruptRecordError | InvalidRecordError | LogDirectoryError | SegmentVanishedError,
+) -> str:
+    if isinstance(error, CorruptRecordError | InvalidRecordError):
+        return "; read another replica, or leave the damage out by startingOffsets, endingOffsets"
+    if isinstance(error, SegmentVanishedError):
+        return (
+            "; if retention deleted it since the DataFrame's first action, load() again, else make "
+            "the directory visible on this host"
+        )
+    if isinstance(error.__cause__, PermissionError):
+        return f"; let user {_user()} read it, as whom Spark's Python workers run"
+    if isinstance(error.__cause__, FileNotFoundError) and _WILDCARDS.search(str(error.path)):
+        return "; wildcards are not expanded, load() takes a list of directories"
+    return ""
+
+
+def _user() -> str:
+    try:
+        return repr(getpass.getuser())
+    except (KeyError, OSError):  # a container's user without a name
+        return "of this process"

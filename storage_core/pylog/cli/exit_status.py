@@ -1,0 +1,43 @@
+"""Exit statuses, the same for every command.
+
+====  ============================================================================================
+0     what was asked was done, and everything read is sound
+1     findings: something read is damaged
+2     usage error, or a path that cannot be read or holds no log
+130   stopped with Ctrl-C
+141   the reader of the output went away, as in ``pylog cat … | head``
+====  ============================================================================================
+"""
+
+from __future__ import annotations
+
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptIndexError,
+    CorruptRecordError,
+    CorruptSnapshotError,
+    InvalidRecordError,
+    UnexpectedFileError,
+)
+
+SOUND = 0
+FINDINGS = 1
+UNUSABLE = 2
+INTERRUPTED = 130
+"""128 + SIGINT, what a shell reports of a program that the signal ended."""
+BROKEN_PIPE = 141
+"""128 + SIGPIPE."""
+
+_FINDINGS = (
+    CorruptCheckpointError,
+    CorruptIndexError,
+    CorruptRecordError,
+    CorruptSnapshotError,
+    InvalidRecordError,
+    UnexpectedFileError,
+)
+
+
+def status_of(error: Exception) -> int:
+    """Return the status that a command ends with after ``error``."""
+    return FINDINGS if isinstance(error, _FINDINGS) else UNUSABLE

@@ -1,0 +1,112 @@
+"""Whatever the bytes are: no crash, and kernels and reference agree, error or records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylog.columnar.arrow_schema import record_schema
+from pylog.errors import LogStorageError
+from pylog.record.batch_scan import find_bad_checksum, find_batches
+from tests.support import strategies
+from tests.support.batches import Built, Stored, batch_v2_of, joined, record_v2, wrapper_of
+from tests.support.codecs import CODEC_IDS, LEGACY_CODECS, compress
+from tests.support.corruption import with_sound_checksums
+from tests.support.decoding import kernel_batches, kernel_records, reference_records
+from tests.support.reading import as_buffer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BYTES = st.binary(max_size=120)
+
+
+def outcome(read: Callable[[bytes], list[Stored]], data: bytes) -> list[Stored] | str:
+    try:
+        return read(data)
+    except LogStorageError:
+        return "refused"
+
+
+def check_agreement(data: bytes) -> None:
+    """Compare the two ways, first with all columns, then with what skips the most."""
+    assert find_bad_checksum(find_batches(as_buffer(data))) is None
+    expected = outcome(reference_records, data)
+    assert outcome(kernel_records, data) == expected
+    # Offsets are walked over in the same way when no other column is wanted.
+    try:
+        batches = kernel_batches(data, record_schema(["offset"]))
+    except LogStorageError:
+        assert expected == "refused"
+    else:
+        offsets = [offset for batch in batches for offset in batch.column("offset").to_pylist()]
+        assert expected != "refused"
+        assert offsets == [record.offset for record in expected if isinstance(record, Stored)]
+
+
+@given(strategies.segments(min_size=1, max_size=4), st.data())
+def test_mutated_batches_with_sound_checksums(batches: list[Built], data: st.DataObject) -> None:
+    check_agreement(with_sound_checksums(data.draw(strategies.mutated(joined(batches)))))
+
+
+@st.composite
+def v2_payloads(draw: st.DrawFn) -> tuple[bytes, int]:
+    """Draw the records of a batch, slightly wrong, and how many are claimed."""
+    records = draw(
+        st.lists(
+            st.builds(
+                record_v2,
+                st.integers(-(2**63), 2**63 - 1),
+                st.integers(-(2**31), 2**31 - 1),
+                strategies.CONTENTS,
+                strategies.CONTENTS,
+                st.lists(st.tuples(st.binary(max_size=5), strategies.NULLABLE_BYTES), max_size=3),
+            ),
+            max_size=5,
+        )
+    )
+    payload = draw(st.one_of(BYTES, strategies.mutated(b"".join(records))))
+    return payload, draw(st.sampled_from((len(records), len(records) + 1, -1, 0, 2**31 - 1)))
+
+
+@given(v2_payloads(), st.sampled_from(tuple(CODEC_IDS)), BYTES)
+def test_v2_payloads_of_any_bytes(payload: tuple[bytes, int], codec: str, next_to: bytes) -> None:
+    records, count = payload
+    data = batch_v2_of(compress(codec, records), record_count=count, attributes=CODEC_IDS[codec])
+    check_agreement(data)
+    # Bytes of another batch right behind must not be taken for this one's.
+    behind = batch_v2_of(record_v2(0, 0, next_to, None))
+    check_agreement(data + behind)
+
+
+@given(st.sampled_from(tuple(CODEC_IDS)), BYTES, st.integers(0, 3))
+def test_v2_streams_of_any_bytes(codec: str, stream: bytes, count: int) -> None:
+    check_agreement(batch_v2_of(stream, record_count=count, attributes=CODEC_IDS[codec]))
+
+
+@given(
+    strategies.legacy(),
+    st.sampled_from(LEGACY_CODECS),
+    st.integers(0, 1),
+    st.integers(0, 100),
+    st.data(),
+)
+def test_legacy_sets_of_any_bytes(
+    build: Callable[[int], Built], codec: str, magic: int, offset: int, data: st.DataObject
+) -> None:
+    inner = data.draw(BYTES | strategies.mutated(build(0).data))
+    if data.draw(st.booleans()):
+        inner = with_sound_checksums(inner)
+    stream = data.draw(st.just(compress(codec, inner, magic)) | BYTES)
+    check_agreement(wrapper_of(stream, offset=offset, magic=magic, codec=codec))
+
+
+@given(st.binary(max_size=400))
+def test_scanning_any_bytes_ends_and_stays_inside(data: bytes) -> None:
+    scan = find_batches(as_buffer(data))
+    assert scan.valid_bytes <= len(data)
+    sizes = scan.headers.sizes_bytes
+    assert scan.valid_bytes == int(sizes.sum())
+    assert scan.headers.positions.tolist() == [int(sizes[:i].sum()) for i in range(len(sizes))]

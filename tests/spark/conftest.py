@@ -1,0 +1,3 @@
+from __future__ import annotations
+
+from tests.support.spark_session import spark as spark

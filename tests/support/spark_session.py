@@ -1,0 +1,70 @@
+"""One Spark for all tests that need one, and what they say to it and hear from it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.errors import PySparkException
+
+from pylog_jobs.java_home import JavaNotFoundError, find_java_home
+from pylog_jobs.session import spark_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+SPARK_CONF = Path(__file__).parents[2] / "spark-conf"
+
+# One group: under xdist a single worker starts a JVM, whatever the number of workers.
+NEEDS_SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+_SETTINGS = {
+    # Not the machine's and not UTC, on purpose: no value read may depend on it.
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
+_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
+
+
+def require_java() -> Path:
+    """Return the JAVA_HOME that Spark gets; skip the test where there is none."""
+    try:
+        return find_java_home()
+    except JavaNotFoundError as error:
+        pytest.skip(f"Spark cannot start: {error}")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Give the session that all tests of this process share."""
+    java_home = require_java()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_HOME", str(java_home))
+        patch.setenv("SPARK_CONF_DIR", str(SPARK_CONF))
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        warehouse = tmp_path_factory.mktemp("warehouse")
+        settings = {**_SETTINGS, "spark.sql.warehouse.dir": warehouse.as_uri()}
+        session = spark_session("pylog tests", settings=settings)
+        yield session
+        session.stop()
+
+
+def load(spark: SparkSession, path: object = None, **options: object) -> DataFrame:
+    """Return ``spark.read.format("pylog")`` with options and a path, or a list of them, loaded."""
+    reader = spark.read.format("pylog").options(**options)  # type: ignore[arg-type]
+    if path is None:
+        return reader.load()
+    return reader.load([str(each) for each in path] if isinstance(path, list) else str(path))
+
+
+def last_line(run: Callable[[], object]) -> str:
+    """Return the line that a user reads last of the error that ``run`` raises."""
+    with pytest.raises(PySparkException) as caught:
+        run()
+    return _SQLSTATE.sub("", str(caught.value)).rstrip().splitlines()[-1]

@@ -1,0 +1,200 @@
+"""What the options of a read mean; no Spark is running."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pylog.model import IsolationLevel
+from pyspark_pylog.options import READ_OPTIONS, ReadOptions
+
+
+def parse(**given: str) -> ReadOptions:
+    return ReadOptions.parse({"path": "/logs", **given})
+
+
+def refusal(given: dict[str, str]) -> str:
+    with pytest.raises(ValueError, match=r".") as caught:
+        ReadOptions.parse(given)
+    return str(caught.value)
+
+
+def test_the_defaults_are_those_of_a_batch_read_of_the_kafka_source() -> None:
+    assert parse() == ReadOptions(
+        paths=("/logs",),
+        subscribe=None,
+        assign=None,
+        subscribe_pattern=None,
+        starting="earliest",
+        ending="latest",
+        fail_on_data_loss=True,
+        isolation=IsolationLevel.READ_UNCOMMITTED,
+        include_headers=False,
+        include_batch_metadata=False,
+        columns=None,
+        without_effect=(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "field", "meaning"),
+    [
+        ("subscribe", "orders", "subscribe", ("orders",)),
+        ("subscribe", " orders, ,invoices ,", "subscribe", ("orders", "invoices")),
+        ("assign", '{"orders":[0,2],"x":[]}', "assign", {"orders": (0, 2), "x": ()}),
+        ("subscribePattern", "^ord.*s$", "subscribe_pattern", "^ord.*s$"),
+        ("subscribePattern", " ord ", "subscribe_pattern", "ord"),
+        ("failOnDataLoss", "false", "fail_on_data_loss", False),
+        ("failOnDataLoss", " TRUE ", "fail_on_data_loss", True),
+        ("isolationLevel", "read_committed", "isolation", IsolationLevel.READ_COMMITTED),
+        ("isolationLevel", " Read_Committed ", "isolation", IsolationLevel.READ_COMMITTED),
+        ("kafka.isolation.level", "READ_COMMITTED", "isolation", IsolationLevel.READ_COMMITTED),
+        ("includeHeaders", "True", "include_headers", True),
+        ("includeBatchMetadata", "true", "include_batch_metadata", True),
+        ("columns", "offset , key", "columns", ("offset", "key")),
+        ("mode", " failfast", "without_effect", ()),
+    ],
+)
+def test_a_value_is_read_without_regard_to_blanks_around_it(
+    option: str, value: str, field: str, meaning: object
+) -> None:
+    assert getattr(parse(**{option: value}), field) == meaning
+
+
+def test_names_are_read_without_regard_to_case() -> None:
+    spellings = ("includeheaders", "INCLUDEHEADERS", "includeHeaders")
+    assert all(parse(**{name: "true"}).include_headers for name in spellings)
+
+
+@pytest.mark.parametrize(
+    ("given", "paths"),
+    [
+        ({"path": "/a"}, ("/a",)),
+        ({"path": "/a/../b/"}, ("/b",)),
+        ({"path": "/a b/ü"}, ("/a b/ü",)),
+        ({"paths": '["/a","/b"]'}, ("/a", "/b")),
+        ({"path": "file:///a/b"}, ("/a/b",)),
+        ({"path": "file:/a/b"}, ("/a/b",)),
+        ({"path": "file://localhost/a"}, ("/a",)),
+        ({"path": "FILE:///a%20b"}, ("/a b",)),
+        ({"path": "file:///a?b#c"}, ("/a?b#c",)),
+        ({"path": "file:a"}, (str(Path.cwd() / "a"),)),
+        ({"path": "logs/here"}, (str(Path.cwd() / "logs/here"),)),
+        ({"path": "."}, (str(Path.cwd()),)),
+    ],
+)
+def test_a_path_is_local_and_becomes_absolute(
+    given: dict[str, str], paths: tuple[str, ...]
+) -> None:
+    assert ReadOptions.parse(given).paths == paths
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, 'no path: say load("/path/to/kafka-logs")'),
+        ({}, "use CREATE TEMPORARY VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs')"),
+        ({"path": " "}, "option path is empty"),
+        ({"paths": '["/a", 1]'}, "expected a JSON list of strings"),
+        ({"paths": "[/a]"}, 'expected JSON like ["/a","/b"]'),
+        ({"path": "s3a://bucket/logs"}, "'s3a://bucket/logs': only local directories"),
+        ({"path": "dbfs:/mnt/logs"}, "only local directories (or file:///…) can be read"),
+        ({"path": "file://server/logs"}, "names another host"),
+    ],
+)
+def test_a_path_that_cannot_be_read_is_refused(given: dict[str, str], told: str) -> None:
+    assert told in refusal(given)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("subscribe", " , ", "option subscribe is ' , ', expected names separated by commas"),
+        ("assign", '{"orders":0}', 'expected JSON like {"topicA":[0,1],"topicB":[2]}'),
+        ("assign", '{"orders":["0"]}', "expected JSON like"),
+        ("assign", '{"orders":[true]}', "expected JSON like"),
+        ("assign", "{}", "expected JSON like"),
+        ("assign", "orders", "expected JSON like"),
+        ("assign", '{"orders":[0],"orders":[1]}', "'orders' is named twice"),
+        ("assign", "[" * 100_000, "expected JSON like"),
+        ("subscribePattern", " ", "option subscribePattern is empty"),
+        ("subscribePattern", "a(", "option subscribePattern is 'a(', no regular expression"),
+        ("failOnDataLoss", "yes", "option failOnDataLoss is 'yes', expected true or false"),
+        ("includeHeaders", "1", "option includeHeaders is '1', expected true or false"),
+        ("isolationLevel", "committed", "expected read_uncommitted or read_committed"),
+        ("kafka.isolation.level", "x", "option kafka.isolation.level is 'x', expected read_unc"),
+        ("columns", "", "option columns is '', expected names separated by commas"),
+        ("mode", "PERMISSIVE", "option mode is 'PERMISSIVE'; this version knows FAILFAST"),
+    ],
+)
+def test_a_value_without_sense_is_refused_and_what_is_expected_is_told(
+    option: str, value: str, told: str
+) -> None:
+    assert told in refusal({"path": "/logs", option: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "subscrbe",
+            "unknown option 'subscrbe'; did you mean 'subscribe'? The options are: path, ",
+        ),
+        ("startingoffset", "did you mean 'startingOffsets'?"),
+        ("isolation.level", "did you mean 'isolationLevel'?"),
+        ("includeheader", "did you mean 'includeHeaders'?"),
+        ("kafka.isolation.levle", "did you mean 'kafka.isolation.level'?"),
+        ("kafka.isolation_level", "did you mean 'kafka.isolation.level'?"),
+        ("qqqqqqqqqqqqq", "unknown option 'qqqqqqqqqqqqq'. The options are: path, paths, subs"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_nearest_known_one(name: str, told: str) -> None:
+    assert told in refusal({"path": "/logs", name: "1"})
+
+
+@pytest.mark.parametrize("name", ["owner", "provider", "option.path"])
+def test_what_spark_adds_in_create_table_is_refused_with_the_temporary_view(name: str) -> None:
+    told = refusal({"path": "/logs", name: "x"})
+    assert told.startswith("A catalog table (CREATE TABLE … USING pylog) loses its options")
+
+
+def test_options_of_the_kafka_source_without_a_meaning_here_are_accepted_and_listed() -> None:
+    given = {
+        "kafka.bootstrap.servers": "broker:9092",
+        "kafka.security.protocol": "SSL",
+        "groupIdPrefix": "x",
+        "fetchOffset.numRetries": "3",
+        "minPartitions": "10",
+    }
+    assert parse(**given).without_effect == (
+        "fetchOffset.numRetries",
+        "groupIdPrefix",
+        "kafka.bootstrap.servers",
+        "kafka.security.protocol",
+        "minPartitions",
+    )
+
+
+def test_at_most_one_of_the_three_ways_to_choose_topics_is_allowed() -> None:
+    given = {"path": "/logs", "subscribe": "a", "assign": '{"a":[0]}'}
+    assert refusal(given) == "give only one of the options subscribe and assign"
+
+
+def test_two_isolation_levels_must_agree() -> None:
+    both: dict[str, Any] = {"isolationLevel": "read_committed"}
+    same = parse(**both, **{"kafka.isolation.level": "READ_COMMITTED"})
+    assert same.isolation is IsolationLevel.READ_COMMITTED
+    other = {"path": "/logs", **both, "kafka.isolation.level": "read_uncommitted"}
+    assert "contradict each other" in refusal(other)
+
+
+def test_options_pickle() -> None:
+    options = parse(assign='{"a":[0]}', startingOffsets='{"a":{"0":3}}')
+    assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301 - our own
+
+
+def test_every_option_is_known_to_itself() -> None:
+    assert len({name.lower() for name in READ_OPTIONS}) == len(READ_OPTIONS)

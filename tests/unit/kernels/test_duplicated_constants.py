@@ -1,0 +1,73 @@
+"""Kernel files repeat constants, since Numba caches by file; here they are held together."""
+
+from __future__ import annotations
+
+import pytest
+
+from pylog import model
+from pylog.kernels import (
+    decode_control,
+    decode_headers,
+    decode_legacy,
+    decode_records,
+    scan_batches,
+)
+from pylog.model import ControlRecordType
+from pylog.record import batch_header, batch_layout
+
+KERNELS = (decode_control, decode_headers, decode_legacy, decode_records, scan_batches)
+
+# Names that a kernel has under another one than the layout.
+RENAMED = {
+    "MIN_SIZE_V0": batch_layout.RECORD_OVERHEAD_V0,
+    "MIN_SIZE_V1": batch_layout.RECORD_OVERHEAD_V1,
+    "MIN_SIZE_V2": batch_layout.RECORD_BATCH_OVERHEAD - batch_layout.LOG_OVERHEAD,
+    "MIN_ENTRY_SIZE": batch_layout.MIN_ENTRY_SIZE_V0,
+    "UNKNOWN_RECORD_COUNT": batch_header.UNKNOWN_RECORD_COUNT,
+    "NO_TIMESTAMP": model.NO_TIMESTAMP,
+    "NONE": model.NO_PRODUCER_ID,
+    "UNKNOWN": ControlRecordType.UNKNOWN,
+}
+# A kernel's own: statuses, rows of its tables, flags of what is wanted.
+OWN_PREFIXES = ("STATUS_", "BATCH_", "SET_", "WANT_")
+OWN = {
+    "COMMON_HEADER_BYTES",
+    "CRC32_POLYNOMIAL",
+    "NEEDS_REFERENCE",
+    *("POSITION", "SIZE_BYTES", "OFFSET", "LAST_OFFSET", "MAGIC", "CRC", "ATTRIBUTES"),
+    *("PARTITION_LEADER_EPOCH", "BASE_TIMESTAMP", "MAX_TIMESTAMP", "PRODUCER_ID"),
+    *("PRODUCER_EPOCH", "BASE_SEQUENCE", "RECORD_COUNT", "FIELD_COUNT"),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__.split(".")[-1])
+def test_every_constant_of_a_kernel_is_the_layouts(kernel: object) -> None:
+    for name, value in vars(kernel).items():
+        if not name.isupper() or name.startswith("_") or name in OWN:
+            continue
+        if name.startswith(OWN_PREFIXES):
+            continue
+        expected = RENAMED[name] if name in RENAMED else getattr(batch_layout, name)
+        assert value == expected, name
+
+
+def test_the_kernels_agree_on_what_is_wanted() -> None:
+    assert decode_legacy.WANT_KEY == decode_records.WANT_KEY
+    assert decode_legacy.WANT_VALUE == decode_records.WANT_VALUE
+    assert decode_legacy.WANT_TIMESTAMP == decode_records.WANT_TIMESTAMP
+
+
+def test_the_sizes_that_the_legacy_and_the_scanning_kernel_demand_are_the_same() -> None:
+    assert decode_legacy.MIN_SIZE_V0 == scan_batches.MIN_SIZE_V0
+    assert decode_legacy.MIN_SIZE_V1 == scan_batches.MIN_SIZE_V1
+
+
+def test_the_header_fields_are_numbered_without_gaps() -> None:
+    names = (*(name for name in OWN if name != "FIELD_COUNT"),)
+    numbers = sorted(getattr(decode_headers, name, -1) for name in names)
+    assert [number for number in numbers if number >= 0] == list(range(decode_headers.FIELD_COUNT))
+
+
+def test_the_smallest_v2_record_is_that_of_the_format() -> None:
+    smallest = bytes([batch_layout.MIN_RECORD_SIZE_V2 * 2 - 2]) + b"\x00\x00\x00\x01\x01\x00"
+    assert len(smallest) == batch_layout.MIN_RECORD_SIZE_V2

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from pylog.errors import UnknownTopicOrPartitionError
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+NAMES = (
+    *("orders-0", "orders-1", "orders-7", "payments-0"),
+    *("__consumer_offsets-0", "__transaction_state-3", "__share_group_state-1"),
+    *("__cluster_metadata-0", "__private-0"),
+)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> pylog.LogDirectory:
+    for name in NAMES:
+        write_partition(tmp_path, {0: [batch_v2(plain_records(0, 1))]}, name=name)
+    return pylog.open_directory(tmp_path)
+
+
+def names(
+    directory: pylog.LogDirectory,
+    *,
+    topics: Iterable[str] | None = None,
+    assign: Mapping[str, Iterable[int]] | None = None,
+    pattern: str | None = None,
+) -> list[str]:
+    views = directory.select(topics=topics, assign=assign, pattern=pattern)
+    return [str(view.topic_partition) for view in views]
+
+
+def test_all_but_internal_topics_are_read_by_default(directory: pylog.LogDirectory) -> None:
+    user = ["__private-0", "orders-0", "orders-1", "orders-7", "payments-0"]
+    assert names(directory) == user
+    assert len(directory) == len(NAMES)
+    assert set(directory.topics) == {name.rpartition("-")[0] for name in NAMES}
+
+
+def test_internal_topics_are_read_when_named(directory: pylog.LogDirectory) -> None:
+    assert names(directory, topics=["__consumer_offsets"]) == ["__consumer_offsets-0"]
+    assert names(directory, assign={"__cluster_metadata": [0]}) == ["__cluster_metadata-0"]
+
+
+def test_a_subscription_has_every_partition_once_in_order(directory: pylog.LogDirectory) -> None:
+    wanted = ["payments", "orders", "payments"]
+    assert names(directory, topics=wanted) == ["orders-0", "orders-1", "orders-7", "payments-0"]
+
+
+def test_an_assignment_has_just_its_partitions(directory: pylog.LogDirectory) -> None:
+    assert names(directory, assign={"payments": [0], "orders": [7, 0, 7]}) == [
+        "orders-0",
+        "orders-7",
+        "payments-0",
+    ]
+
+
+def test_a_pattern_is_found_anywhere_in_a_name_and_never_in_an_internal_one(
+    directory: pylog.LogDirectory,
+) -> None:
+    assert names(directory, pattern="ord|pay") == ["orders-0", "orders-1", "orders-7", "payments-0"]
+    assert names(directory, pattern="^__") == ["__private-0"]
+    assert names(directory, pattern="no such") == []
+
+
+def test_a_pattern_that_is_none_is_refused(directory: pylog.LogDirectory) -> None:
+    with pytest.raises(ValueError, match=r"topic pattern '\(' is no regular expression"):
+        names(directory, pattern="(")
+
+
+def test_only_one_way_of_choosing_may_be_used(directory: pylog.LogDirectory) -> None:
+    with pytest.raises(ValueError, match="give only one of topics"):
+        names(directory, topics=["orders"], pattern="x")
+    with pytest.raises(ValueError, match="give only one of topics"):
+        names(directory, topics=["orders"], assign={})
+
+
+def unknown(directory: pylog.LogDirectory, **chosen: object) -> str:
+    with pytest.raises(UnknownTopicOrPartitionError) as caught:
+        names(directory, **chosen)  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+def test_an_unknown_topic_is_told_with_the_nearest_name(directory: pylog.LogDirectory) -> None:
+    text = unknown(directory, topics=["order"])
+    assert text.startswith("no topic 'order' here; did you mean 'orders'? Topics found: ")
+    assert "payments" in text
+
+
+def test_an_unknown_topic_like_no_other_is_told_with_what_is_there(
+    directory: pylog.LogDirectory,
+) -> None:
+    assert unknown(directory, topics=["xyz"]).startswith("no topic 'xyz' here. Topics found: __")
+
+
+def test_an_unknown_partition_is_told_with_those_there_are(directory: pylog.LogDirectory) -> None:
+    assert unknown(directory, assign={"orders": [2]}) == (
+        "no partition 2 of topic 'orders' here; found 0, 1, 7"
+    )
+
+
+def test_an_unknown_topic_of_an_assignment_is_told(directory: pylog.LogDirectory) -> None:
+    text = unknown(directory, assign={"orderz": [2]})
+    assert text.startswith("no topic 'orderz' here")
+
+
+def test_a_view_is_had_by_topic_and_partition(directory: pylog.LogDirectory) -> None:
+    assert directory["orders", 7].partition == 7
+    with pytest.raises(UnknownTopicOrPartitionError):
+        directory["orders", 3]
+
+
+def test_scan_takes_the_same_choices_and_a_single_name(directory: pylog.LogDirectory) -> None:
+    assert pylog.scan(directory, topics="orders").count() == 3
+    assert pylog.scan(directory, pattern="^pay").count() == 1
+    assert pylog.scan(directory, assign={"orders": [0, 1]}).count() == 2
+    assert pylog.scan(directory).count() == 5
