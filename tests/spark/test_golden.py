@@ -105,6 +105,10 @@ def encoded(content: bytes | None) -> str | None:
     return None if content is None else base64.b64encode(content).decode()
 
 
+def decoded(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
 def expected_lines(partition: GoldenPartition, isolation: Isolation) -> Rows:
     path = partition.expected_path(isolation)
     assert path is not None
@@ -147,22 +151,20 @@ def test_a_starting_timestamp_leads_spark_to_the_offset_that_kafka_gave(
     spark: SparkSession, golden_root: GoldenRoot, number: int
 ) -> None:
     partitions = [golden_root.partition(each) for each in LOADS[number]]
-    asked = {each.name: middle_time(each) for each in partitions}
-    chosen = [each for each in partitions if asked[each.name] is not None]
+    asked = [(each, found) for each in partitions if (found := middle_time(each)) is not None]
     starting: dict[str, dict[str, int]] = defaultdict(dict)
-    for each in chosen:
-        time, _ = asked[each.name] or (0, 0)
+    for each, (time, _) in asked:
         starting[each.topic][str(each.partition)] = time
+    chosen = [each for each, _ in asked]
     frame = load(
         spark,
         [each.directory for each in chosen],
         startingOffsetsByTimestamp=json.dumps(starting),
-        startingOffsets='{"ignored": 0}',  # of lower precedence
+        startingOffsets='{"of lower precedence": 0}',
         **options_for(chosen, "uncommitted"),
     )
     found = rows_by_partition(frame)
-    for each in chosen:
-        _, start = asked[each.name] or (0, 0)
+    for each, (_, start) in asked:
         lines = [line for line in expected_lines(each, "uncommitted") if line["offset"] >= start]
         assert differences(lines, found[each.topic, each.partition]) == [], each
 
@@ -173,7 +175,7 @@ def middle_time(partition: GoldenPartition) -> tuple[int, int] | None:
         return None  # there Kafka's answer depends on the modification times of lost files
     answers = sorted(
         (int(time), answer["offset"])
-        for time, answer in partition.offsets["offsetsForTimes"].items()
+        for time, answer in (partition.offsets["offsetsForTimes"] or {}).items()
         if answer is not None and "offset" in answer
     )
     return answers[len(answers) // 2] if answers else None
@@ -191,16 +193,14 @@ def test_a_whole_log_directory_gives_the_records_of_its_topics_but_internal_ones
     ]
     expected = [
         (
-            base64.b64decode(line["key"]) if line["key"] is not None else None,
-            base64.b64decode(line["value"]) if line["value"] is not None else None,
+            decoded(line["key"]),
+            decoded(line["value"]),
             each.topic,
             each.partition,
             line["offset"],
             line["timestamp"],
             line["timestampType"],
-            [(name, base64.b64decode(value) if value else value) for name, value in headers]
-            if (headers := line["headers"])
-            else None,
+            [(name, decoded(value)) for name, value in line["headers"]] or None,
         )
         for each in partitions
         for line in expected_lines(each, isolation)
@@ -208,7 +208,7 @@ def test_a_whole_log_directory_gives_the_records_of_its_topics_but_internal_ones
     frame = load(
         spark, golden_root.case(case_id), isolationLevel=f"read_{isolation}", includeHeaders=True
     )
-    in_milliseconds = frame.withColumn("timestamp", frame.timestamp).selectExpr(
+    in_milliseconds = frame.selectExpr(
         "key",
         "value",
         "topic",
@@ -261,12 +261,11 @@ def test_timestamps_up_to_the_end_of_64_bit_microseconds_are_exact(
     spans = spans_that_fit(lines)
     assert max(line["timestamp"] for span in spans for line in span) > 253_402_300_799_999
     for span in spans:
-        name = {"extremes": {"0": span[0]["offset"]}}, {"extremes": {"0": span[-1]["offset"] + 1}}
         frame = load(
             spark,
             partition.directory,
-            startingOffsets=json.dumps(name[0]),
-            endingOffsets=json.dumps(name[1]),
+            startingOffsets=json.dumps({"extremes": {"0": span[0]["offset"]}}),
+            endingOffsets=json.dumps({"extremes": {"0": span[-1]["offset"] + 1}}),
             includeHeaders=True,
             includeBatchMetadata=True,
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
+from pylog.errors import CorruptRecordError
 from pylog.model import TopicPartition
 from pylog.record.batch_scan import find_batches
 from pylog.record.compression import Decompressor
@@ -49,8 +50,15 @@ def reference_records(data: bytes | bytearray) -> list[Stored]:
     """Return the records of the same batches by the plain-Python reference."""
     scan = find_batches(as_buffer(data))
     decompressor = Decompressor(MAX_DECOMPRESSED_BYTES)
-    return [
-        record
-        for position in scan.headers.positions.tolist()
-        for record in stored(RecordBatch(bytes(data)[position:], decompressor).records())
-    ]
+    records: list[Stored] = []
+    before = None
+    for position in scan.headers.positions.tolist():
+        batch = RecordBatch(bytes(data)[position:], decompressor)
+        found = stored(batch.records())
+        is_legacy = batch.header.magic < 2
+        # What the reference, which knows one batch only, cannot see: wrappers that overlap.
+        if is_legacy and before is not None and found[0].offset <= before:
+            raise CorruptRecordError("messages overlap")
+        before = batch.header.last_offset if is_legacy else None
+        records += found
+    return records

@@ -160,7 +160,7 @@ def cat(
     if has_bar:
         columns = tuple(dict.fromkeys([*columns, *progress.PROGRESS_COLUMNS]))
     directory = open_directory(*paths)
-    chosen = choose_partitions(directory, paths, topics or (), partitions or ())
+    chosen = choose_partitions(directory, topics or (), partitions or ())
     scan = pylog.scan(
         directory,
         assign=chosen,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
+from pylog.errors import UnknownTopicOrPartitionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 def choose_partitions(
     directory: LogDirectory,
-    paths: Sequence[str],
     topics: Iterable[str] = (),
     partitions: Sequence[int] = (),
 ) -> dict[str, list[int]]:
@@ -25,10 +23,7 @@ def choose_partitions(
     Parameters
     ----------
     directory
-        What lies under ``paths``.
-    paths
-        As the user gave them: a path that is itself a partition directory names that partition,
-        also of an internal topic.
+        What lies under the paths given.
     topics
         Names, also several in one text with commas between; none means all that are not internal.
     partitions
@@ -37,12 +32,12 @@ def choose_partitions(
     Raises
     ------
     LogDirectoryError
-        Nothing is left to be read without a name for it.
+        Nothing is left to be read without a name for it (see `LogDirectory.select`).
     UnknownTopicOrPartitionError
         A topic or partition that was named is not there.
     """
     names = [name for text in topics for name in text.split(",") if name]
-    views = directory.select(topics=names) if names else _without_a_name(directory, paths)
+    views = directory.select(topics=names or None)
     chosen: dict[str, list[int]] = {}
     for view in views:
         if not partitions or view.partition in partitions:
@@ -50,24 +45,6 @@ def choose_partitions(
     for partition in partitions:
         _ensure_there(partition, views, must_have=names)
     return chosen
-
-
-def _without_a_name(directory: LogDirectory, paths: Sequence[str]) -> list[LogView]:
-    given = {os.path.realpath(path) for path in paths}
-    ordinary = {view.topic_partition for view in directory.select()}
-    views = [
-        view
-        for view in directory
-        if view.topic_partition in ordinary or os.path.realpath(view.directory.path) in given
-    ]
-    if not views and len(directory):
-        reason = f"only internal topics here, name one with --topic: {', '.join(directory.topics)}"
-        raise LogDirectoryError(reason)
-    if not views:
-        states = ", ".join(f"{each.path} ({each.state})" for each in directory.others)
-        reason = f"no live partition here, directories in other states are not read: {states}"
-        raise LogDirectoryError(reason)
-    return views
 
 
 def _ensure_there(partition: int, views: Sequence[LogView], *, must_have: Iterable[str]) -> None:

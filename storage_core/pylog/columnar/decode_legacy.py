@@ -103,10 +103,28 @@ def decode_group(
         index = int(totals[4])
         inside = int(at) - int(table[index, kernel.SET_START])
         raise _error(request, status, request.position_of(run, index), inside)
+    _check_offsets(request, run, columns.base_offsets)
     columns.finish(int(rows), totals, request.timestamp_type)
     if request.want & WANT_HEADERS:
         columns.arrays["headers"] = pa.nulls(int(rows), HEADERS_TYPE)
     return columns
+
+
+def _check_offsets(
+    request: GroupRequest, run: BatchHeaders, first_offsets: npt.NDArray[np.int64]
+) -> None:
+    """Refuse a wrapper that begins before the entry in front of it ends.
+
+    Its own offset, which lies outside its checksum, is the last one; the first is known only now.
+    """
+    bad = np.flatnonzero(first_offsets[1:] <= run.last_offsets[:-1])
+    if bad.size:
+        index = int(bad[0]) + 1
+        reason = (
+            f"messages begin with offset {first_offsets[index]}, expected at least "
+            f"{run.last_offsets[index - 1] + 1}"
+        )
+        raise CorruptRecordError(reason, request.path, request.position_of(run, index))
 
 
 def _error(request: GroupRequest, status: int, position: int, inside: int) -> LogStorageError:

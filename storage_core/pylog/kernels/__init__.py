@@ -38,7 +38,7 @@ def _can_cache() -> bool:
     is_told = bool(numba.config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME"))
     if not is_told and os.path.expanduser("~") == "~":  # noqa: PTH111 - expanduser() raises
         beside = Path(__file__).parent / "__pycache__"
-        return os.access(beside, os.W_OK)
+        return beside.is_dir() and os.access(beside, os.W_OK)
     try:
         numba.njit(cache=True)(_probe)
     except RuntimeError:  # "cannot cache function …: no locator available"
@@ -46,14 +46,8 @@ def _can_cache() -> bool:
     return True
 
 
-# What is said to Numba decides over half of the compile time. None of it changes results: kernels
-# are called from Python only, match no pattern that Numba rewrites, and divide by no zero.
-_OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "no_cfunc_wrapper": True,
-    "no_rewrites": True,
-    "error_model": "numpy",
-}
+# Wrappers for callers that we do not have are a sixth of what the first run compiles.
+_OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
 _CAN_CACHE = _can_cache()
 _njit: Any = numba.njit  # whose types know only some of its options
 

@@ -107,7 +107,9 @@ def _parse(data: bytes, at: int, path: str, position: int, end: int) -> Position
     return PositionedHeader(position, parse_batch_header(data, at, path=path, position=position))
 
 
-def walk_headers(source: ByteSource, position: int, end: int) -> Iterator[PositionedHeader]:
+def walk_headers(
+    source: ByteSource, position: int, end: int, *, lowest_offset: int = 0
+) -> Iterator[PositionedHeader]:
     """Yield the header of every whole batch in ``[position, end)``.
 
     Parameters
@@ -118,6 +120,8 @@ def walk_headers(source: ByteSource, position: int, end: int) -> Iterator[Positi
         Where a batch begins.
     end
         Byte behind the last one to look at.
+    lowest_offset
+        What the first batch's offset is at the least.
 
     Raises
     ------
@@ -129,17 +133,16 @@ def walk_headers(source: ByteSource, position: int, end: int) -> Iterator[Positi
     Offsets lie outside the checksum. One that is too low would hide its batch from every look-up.
     """
     chunks = _Chunks(source, end)
-    lowest = None
     while position < end:
         data, at = chunks.at(position, RECORD_BATCH_OVERHEAD)
         found = _parse(data, at, source.path, position, end)
         if found is None:
             return
-        if lowest is not None and found.header.offset < lowest:
-            reason = f"batch has offset {found.header.offset}, expected at least {lowest}"
+        if found.header.offset < lowest_offset:
+            reason = f"batch has offset {found.header.offset}, expected at least {lowest_offset}"
             raise CorruptRecordError(reason, source.path, position)
         yield found
-        lowest = found.header.next_offset
+        lowest_offset = found.header.next_offset
         position = found.end_position
 
 
@@ -179,8 +182,13 @@ def find_whole_batches(
 def _whole(
     source: ByteSource, end_position: int, last: int | None, end: int, defect: str | None
 ) -> WholeBatches:
-    header = None if last is None else read_header(source, last, end)
-    return WholeBatches(end_position, header, defect)
+    if last is None:
+        return WholeBatches(end_position, None, defect)
+    found = read_header(source, last, end)
+    if defect is None and found is not None and found.header.last_offset < found.header.offset:
+        defect = f"batch has offsets {found.header.offset} to {found.header.last_offset}"
+        end_position = last
+    return WholeBatches(end_position, found, defect)
 
 
 def is_zero(source: ByteSource, position: int, end: int) -> bool:

@@ -34,11 +34,13 @@ class PartitionDirectory:
     """A directory that holds the segments of one partition.
 
     ``state`` is ``""`` for a live partition, else ``-delete``, ``-stray`` or ``-future``.
+    ``is_named`` tells that the path which was given is this directory, not the one above.
     """
 
     topic_partition: TopicPartition
     path: str
     state: str = ""
+    is_named: bool = False
 
     @property
     def log_directory(self) -> str:
@@ -118,14 +120,14 @@ def _partition_directory(path: str) -> PartitionDirectory:
     resolved = Path(path).resolve()
     found = find_partition_directory_name(resolved.name)
     if found is not None:
-        return PartitionDirectory(found.topic_partition, str(resolved), found.state)
+        return PartitionDirectory(found.topic_partition, str(resolved), found.state, is_named=True)
     absolute = Path(path).absolute()
     try:
         name = parse_partition_directory_name(absolute.name)
     except UnexpectedFileError as error:
         reason = f"segment files in a directory whose topic cannot be told: {error.reason}"
         raise LogDirectoryError(reason, path) from error
-    return PartitionDirectory(name.topic_partition, str(absolute), name.state)
+    return PartitionDirectory(name.topic_partition, str(absolute), name.state, is_named=True)
 
 
 def discover_all(paths: Iterable[str | os.PathLike[str]]) -> list[PartitionDirectory]:
@@ -140,7 +142,9 @@ def discover_all(paths: Iterable[str | os.PathLike[str]]) -> list[PartitionDirec
     directories: dict[str, PartitionDirectory] = {}
     for path in paths:
         for directory in discover_partitions(path):
-            directories.setdefault(os.path.realpath(directory.path), directory)
+            place = os.path.realpath(directory.path)
+            if directory.is_named or place not in directories:
+                directories[place] = directory
     if not directories:
         reason = "no path was given"
         raise LogDirectoryError(reason)

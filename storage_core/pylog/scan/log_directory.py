@@ -6,7 +6,7 @@ import difflib
 import re
 from typing import TYPE_CHECKING
 
-from pylog.errors import UnknownTopicOrPartitionError
+from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
 from pylog.model import INTERNAL_TOPICS, TopicPartition
 from pylog.scan.discovery import PartitionDirectory, discover_all
 from pylog.scan.log_view import LogView, read_log_start_offsets
@@ -74,7 +74,10 @@ class LogDirectory:
         assign: Mapping[str, Iterable[int]] | None = None,
         pattern: str | None = None,
     ) -> list[LogView]:
-        """Return the partitions that one of three ways names; all but internal topics by default.
+        """Return the partitions that one of three ways names.
+
+        By default those of all topics but internal ones, and a partition of an internal topic whose
+        directory was given as the path.
 
         Parameters
         ----------
@@ -89,6 +92,8 @@ class LogDirectory:
         ------
         UnknownTopicOrPartitionError
             A name is not there; the nearest one is told.
+        LogDirectoryError
+            Nothing is left to be read without a name for it.
         ValueError
             More than one way was used, or a pattern is no regular expression.
         """
@@ -103,14 +108,29 @@ class LogDirectory:
                 for topic, partitions in sorted(assign.items())
                 for partition in sorted(set(partitions))
             ]
+        if pattern is None:
+            return self._ordinary()
         try:
-            found = re.compile(pattern or "")
+            found = re.compile(pattern)
         except re.error as error:
             msg = f"topic pattern {pattern!r} is no regular expression: {error}"
             raise ValueError(msg) from error
         return [
             view for view in self if view.topic not in INTERNAL_TOPICS and found.search(view.topic)
         ]
+
+    def _ordinary(self) -> list[LogView]:
+        views = [
+            view for view in self if view.topic not in INTERNAL_TOPICS or view.directory.is_named
+        ]
+        if not views and self._views:
+            reason = f"only internal topics here, ask for them by name: {_listing(self.topics)}"
+            raise LogDirectoryError(reason)
+        if not views:
+            found = ", ".join(f"{each.path} ({each.state})" for each in self.others)
+            reason = f"no live partition here; directories in other states are not read: {found}"
+            raise LogDirectoryError(reason)
+        return views
 
     def _subscribed(self, topics: Iterable[str]) -> list[LogView]:
         by_topic = self.topics

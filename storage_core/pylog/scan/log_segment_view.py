@@ -86,10 +86,10 @@ class LogSegmentView:
         Raises
         ------
         CorruptRecordError
-            A header on the way is impossible.
+            A header on the way is impossible, or offsets go back.
         """
         start = self._position_at_or_before(source, offset, end)
-        for found in walk_headers(source, start, end):
+        for found in walk_headers(source, start, end, lowest_offset=self.base_offset):
             if found.header.last_offset >= offset:
                 return found
         return None

@@ -25,6 +25,7 @@ from pylog.files.partition_metadata import PartitionMetadata, read_partition_met
 from pylog.scan.batch_walk import WholeBatches, find_whole_batches
 from pylog.scan.discovery import list_directory
 from pylog.scan.log_segment_view import LogSegmentView
+from pylog.scan.torn_tail import find_tail_defect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +131,7 @@ class LogView:
         """How far whole batches reach in the last segment.
 
         Found from the last sound entry of the offset index. A torn tail and a tail of zeros are
-        normal ends; anything else is told as a defect.
+        normal ends; anything else is told as a defect (see `pylog.scan.torn_tail`).
         """
         if not self.segments:
             return WholeBatches(0, None, None)
@@ -138,7 +139,13 @@ class LogView:
         with last.open_log() as source:
             size = source.size()
             start = last.last_indexed_position(source)
-            return find_whole_batches(source, start, size, lowest_offset=last.base_offset)
+            found = find_whole_batches(source, start, size, lowest_offset=last.base_offset)
+            if found.defect is None and found.end_position < size:
+                header = None if found.last is None else found.last.header
+                following = last.base_offset if header is None else header.next_offset
+                defect = find_tail_defect(source, found.end_position, size, following)
+                found = found._replace(defect=defect)
+            return found
 
     @cached_property
     def log_end_offset(self) -> int:

@@ -121,15 +121,15 @@ def test_internal_topics_are_read_when_they_are_named(tmp_path: Path) -> None:
 
 def test_a_path_with_nothing_but_internal_topics_says_so(tmp_path: Path) -> None:
     write_orders(tmp_path, "__consumer_offsets-3", "__transaction_state-1")
-    for path in (tmp_path, tmp_path / "__consumer_offsets-3"):
-        with pytest.raises(LogDirectoryError, match="only internal topics here, name them with op"):
-            source(path).schema()
+    with pytest.raises(LogDirectoryError, match="only internal topics here, ask for them by name"):
+        source(tmp_path).schema()
+    assert source(tmp_path / "__consumer_offsets-3").schema()  # the path names it
     assert source(tmp_path, subscribePattern="orders").schema()  # as the kafka source: no topic
 
 
 def test_a_path_with_nothing_but_deleted_topics_says_so(tmp_path: Path) -> None:
     write_orders(tmp_path, f"orders-0.{'0' * 32}-delete")
-    with pytest.raises(LogDirectoryError, match="only directories that are being deleted, stray"):
+    with pytest.raises(LogDirectoryError, match=r"no live partition here.*-delete"):
         source(tmp_path).schema()
 
 

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pylog.errors import LogDirectoryError
@@ -77,6 +77,7 @@ def sorted_entries(draw: st.DrawFn) -> list[tuple[int, int]]:
 def test_offset_lookup_is_bisection_of_the_plain_list(
     entries: list[tuple[int, int]], zero_slots: int, partial: int, data: st.DataObject
 ) -> None:
+    assume(entries or zero_slots != 1)  # a single zero entry is a record at the base offset
     index = offset_index(entries, bytes(8 * zero_slots + partial))
     offsets = [BASE + relative for relative, _ in entries]
     assert index.entry_count == len(entries)

@@ -8,6 +8,7 @@ import pytest
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
 from pylog.scan.batch_walk import (
+    PositionedHeader,
     WholeBatches,
     find_whole_batches,
     has_valid_checksum,
@@ -64,7 +65,7 @@ def test_a_walk_may_begin_at_any_batch_and_ends_before_one_that_is_cut(source: L
 
 def test_an_impossible_header_ends_a_walk_with_an_error(path: Path) -> None:
     path.write_bytes(DATA + b"\xff" * 100)
-    walked = []
+    walked: list[PositionedHeader] = []
     with (
         LocalFile(path) as file,
         pytest.raises(CorruptRecordError, match=rf"in {path} at byte {len(DATA)}$"),
@@ -74,7 +75,7 @@ def test_an_impossible_header_ends_a_walk_with_an_error(path: Path) -> None:
 
 
 def read_positions(path: Path) -> list[int]:
-    found = []
+    found: list[int] = []
     with LocalFile(path) as file:
         walk = walk_headers(file, 0, file.size())
         while len(found) < len(STARTS):

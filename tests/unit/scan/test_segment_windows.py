@@ -6,7 +6,7 @@ import pytest
 
 from pylog.errors import CorruptRecordError, SegmentVanishedError
 from pylog.files.byte_source import LocalFile
-from pylog.scan.segment_windows import SegmentWindows
+from pylog.scan.segment_windows import SegmentTail, SegmentWindows
 from tests.support.batches import Built, batch_v2, joined, plain_records
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ BATCHES = [*SMALL, LARGE, *(batch_v2(plain_records(403 + i, 1)) for i in range(5
 
 def windowed(
     path: Path, *, start: int = 0, end: int | None = None, window_bytes: int = 4_000
-) -> tuple[list[int], tuple[int, str | None], int]:
+) -> tuple[list[int], SegmentTail, int]:
     """Return the batches' positions in the file, the tail, and how many windows there were."""
     positions, count = [], 0
     with LocalFile(path) as source:
@@ -30,7 +30,7 @@ def windowed(
             positions += found.tolist()
             assert window.end_position == found[-1] + window.scan.headers.sizes_bytes[-1]
             count += 1
-    return positions, tuple(windows.tail), count
+    return positions, windows.tail, count
 
 
 def starts(batches: list[Built]) -> list[int]:

@@ -1,0 +1,93 @@
+"""Whether a batch that its file's end cuts is a torn tail, or damage that looks like one.
+
+A torn tail is normal after a crash. A size field that is too large looks the same and would hide
+its batch, and all behind it. Two things give it away: the checksum fits the bytes that are there,
+or another batch begins among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pylog.record.batch_header import parse_batch_header
+from pylog.record.batch_layout import (
+    HEADER_SIZE_UP_TO_MAGIC,
+    MAGIC_OFFSET,
+    MAGIC_VALUE_V2,
+    RECORD_BATCH_OVERHEAD,
+)
+from pylog.scan.batch_walk import (
+    PositionedHeader,
+    find_whole_batches,
+    has_valid_checksum,
+    is_sound_batch,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.files.byte_source import ByteSource
+
+SEARCHED_BYTES = 1 << 24
+"""How far behind a cut header a batch is looked for."""
+
+_CHUNK = 1 << 20
+_NEAR = 1 << 31
+
+
+def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: int) -> str | None:
+    """Return why the entry at ``position``, cut by ``end``, is damage; None for a torn tail.
+
+    Parameters
+    ----------
+    source
+        A ``.log`` file.
+    position, end
+        Where the entry's header begins, and where the file ends.
+    next_offset
+        The offset after the last whole batch.
+    """
+    start = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
+    if len(start) < RECORD_BATCH_OVERHEAD or not any(start):
+        return None  # too little for anything to hide in it, or a preallocated tail
+    header = parse_batch_header(start)
+    length = end - position
+    if has_valid_checksum(source, PositionedHeader(position, replace(header, size_bytes=length))):
+        return f"batch size is {header.size_bytes}, but its checksum is that of {length} bytes"
+    for behind in _possible_headers(source, position + HEADER_SIZE_UP_TO_MAGIC, end, next_offset):
+        if _is_log_from_here(source, behind, end, next_offset):
+            return (
+                f"batch of {header.size_bytes} bytes is cut short by the file's end after "
+                f"{length}, but another one begins at byte {behind}"
+            )
+    return None
+
+
+def _is_log_from_here(source: ByteSource, position: int, end: int, next_offset: int) -> bool:
+    """Whether batches follow each other up to the end: those in a record's value do not."""
+    if is_sound_batch(source, position, end) is None:
+        return False
+    return find_whole_batches(source, position, end, lowest_offset=next_offset).defect is None
+
+
+def _possible_headers(
+    source: ByteSource, position: int, end: int, next_offset: int
+) -> Iterator[int]:
+    """Yield where bytes could be a header with an offset a little above ``next_offset``."""
+    # Not at the head of the file: `pylog ls` starts in half the time without it.
+    import numpy as np  # noqa: PLC0415
+
+    limit = min(end, position + SEARCHED_BYTES)
+    while limit - position >= HEADER_SIZE_UP_TO_MAGIC:
+        data = np.frombuffer(source.read_at(position, min(_CHUNK, limit - position)), np.uint8)
+        starts = data.size - HEADER_SIZE_UP_TO_MAGIC + 1
+        if starts < 1:
+            return
+        offsets = np.zeros(starts, dtype=np.uint64)
+        for byte in range(8):
+            offsets = (offsets << np.uint64(8)) | data[byte : byte + starts]
+        near = offsets - np.uint64(next_offset) < _NEAR
+        near &= data[MAGIC_OFFSET : MAGIC_OFFSET + starts] <= MAGIC_VALUE_V2
+        yield from (position + np.flatnonzero(near)).tolist()
+        position += starts

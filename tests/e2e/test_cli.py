@@ -1,0 +1,305 @@
+"""The installed program ``pylog``, started as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from tests.support.batches import batch_v2, plain_records
+from tests.support.golden import differences, read_expected
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.support.golden import GoldenRoot
+
+pytestmark = pytest.mark.e2e
+
+SECONDS = 120
+HEAVY = ("numba", "llvmlite", "numpy", "pyarrow", "pandas", "rich", "pylog.cli.ls", "pylog.cli.cat")
+
+
+def program() -> str:
+    beside = Path(sys.executable).parent / "pylog"
+    found = str(beside) if beside.exists() else shutil.which("pylog")
+    assert found, "the program is not installed: pip install -e ."
+    return found
+
+
+def pylog_command(
+    *arguments: object, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [program(), *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **(environment or {})},
+        timeout=SECONDS,
+    )
+
+
+@pytest.fixture
+def large_log(tmp_path: Path) -> Path:
+    """More text than a pipe holds."""
+    batches = [batch_v2(plain_records(at, 100, value_size=100)) for at in range(0, 20_000, 100)]
+    write_partition(tmp_path, {0: batches})
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "partition_id",
+    [
+        "0.8.2.2/plain:web-events-0",
+        "0.10.0.1/codec-lz4:u-lz4-0",
+        "0.11.0.3/txn:payments-0",
+        "2.8.2/mixed-magic:upgraded-0",
+        "3.9.1/compacted-txn:after/profiles-txn-0",
+        "4.3.0/codec-zstd:c-zstd-0",
+        "4.3.0/extremes:extremes-0",
+        "4.3.0/plain:orders-1",
+        "4.3.0/internal-logdir:__consumer_offsets-0",
+    ],
+)
+def test_cat_prints_the_golden_content(partition_id: str, golden_root: GoldenRoot) -> None:
+    partition = golden_root.partition(partition_id)
+    done = pylog_command("cat", partition.directory, "--format", "jsonl")
+    assert (done.returncode, done.stderr) == (0, b"")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    for record in found:
+        assert record.pop("topic") == partition.topic
+        assert record.pop("partition") == partition.partition
+    path = partition.expected_path("uncommitted")
+    assert path is not None
+    assert differences(read_expected(path), found) == []
+
+
+def test_ls_lists_a_log_directory(golden_root: GoldenRoot) -> None:
+    done = pylog_command("ls", golden_root.case("4.3.0/internal-logdir"))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"TOPIC ")
+    assert done.stdout.endswith(b"5 topics, 9 partitions, 13 segments, 46.7KiB\n")
+
+
+def modules_after(*arguments: object) -> set[str]:
+    """Return which heavy modules the program has imported when it is done."""
+    code = (
+        "import sys; from pylog.cli.main import run; status = run(sys.argv[1:]); "
+        f"print(*[m for m in {HEAVY!r} if m in sys.modules], sep=',', file=sys.stderr); "
+        "sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    return set(done.stderr.strip().split(",")) - {""}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+def test_help_and_version_import_no_command_and_nothing_heavy(arguments: list[str]) -> None:
+    assert modules_after(*arguments) == set()
+
+
+def test_ls_imports_neither_numba_nor_arrow(golden_root: GoldenRoot) -> None:
+    case = golden_root.case("4.3.0/internal-logdir")
+    for arguments in (["ls"], ["ls", "--json"]):
+        found = modules_after(*arguments, case)
+        assert found.isdisjoint({"numba", "llvmlite", "pyarrow", "pandas", "rich"})
+
+
+def test_help_of_cat_imports_nothing_heavy() -> None:
+    found = modules_after("cat", "--help")
+    assert found.isdisjoint({"numba", "llvmlite", "pyarrow", "pandas", "rich"})
+
+
+def test_cat_imports_neither_pandas_nor_rich(golden_root: GoldenRoot) -> None:
+    found = modules_after("cat", golden_root.case("4.3.0/plain"))
+    assert found == {"numba", "llvmlite", "numpy", "pyarrow", "pylog.cli.cat"}
+
+
+def test_a_reader_that_goes_away_ends_cat_quietly(large_log: Path) -> None:
+    with subprocess.Popen(
+        [program(), "cat", str(large_log)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert json.loads(running.stdout.readline())["offset"] == 0
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(SECONDS) == 141
+
+
+def test_help_into_a_closed_pipe_ends_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [program(), "--help"], check=False, stdout=writing, stderr=subprocess.PIPE, timeout=SECONDS
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_ctrl_c_ends_cat_quietly_with_status_130(large_log: Path) -> None:
+    with subprocess.Popen(
+        [program(), "cat", str(large_log)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.readline()  # it is reading, and will wait for us to read more
+        running.send_signal(signal.SIGINT)
+        _, error = running.communicate(timeout=SECONDS)
+    assert (running.returncode, error) == (130, b"")
+
+
+@pytest.mark.parametrize("command", ["ls", "cat"])
+def test_a_wrong_path_is_one_clear_line(command: str, tmp_path: Path) -> None:
+    done = pylog_command(command, tmp_path / "nowhere")
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert done.stderr.decode() == (
+        f"pylog: error: no such directory (is it mounted on this host?) in {tmp_path / 'nowhere'}\n"
+    )
+
+
+def test_a_wrong_option_is_one_clear_line() -> None:
+    done = pylog_command("cat", "--topics", "x", ".")
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"pylog: error: no such option: --topics")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_traceback_is_shown_on_request_only(tmp_path: Path) -> None:
+    assert b"Traceback" not in pylog_command("ls", tmp_path).stderr
+    assert b"Traceback" in pylog_command("--debug", "ls", tmp_path).stderr
+
+
+def test_a_full_disk_is_told(large_log: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [program(), "cat", str(large_log)],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=SECONDS,
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"pylog: error: No space left on device\n"
+
+
+# Compiled kernels
+
+
+@pytest.fixture
+def unwritable_installation(tmp_path: Path) -> Path:
+    """Copy the package to a place beside which nothing can be kept, not even by root."""
+    site = tmp_path / "site"
+    package = Path(pylog.__file__).parent
+    shutil.copytree(package, site / "pylog", ignore=shutil.ignore_patterns("__pycache__"))
+    (site / "pylog" / "kernels" / "__pycache__").write_text("not a directory")
+    return site
+
+
+def cat_from(
+    site: Path, log: Path, environment: Mapping[str, str], prelude: str = ""
+) -> subprocess.CompletedProcess[bytes]:
+    code = (
+        f"import sys; sys.path.insert(0, {str(site)!r}); {prelude}import pylog; "
+        f"assert pylog.__file__.startswith({str(site)!r}); "
+        "from pylog.cli.main import main; main()"
+    )
+    home = Path(environment.get("HOME", site)).parent
+    return subprocess.run(
+        [sys.executable, "-c", code, "cat", str(log)],
+        check=False,
+        capture_output=True,
+        env=dict(environment),
+        cwd=home if home.is_dir() else site,
+        timeout=SECONDS,
+    )
+
+
+def test_a_read_only_installation_keeps_kernels_in_the_users_cache(
+    unwritable_installation: Path, tmp_path: Path, golden_root: GoldenRoot
+) -> None:
+    case = golden_root.case("4.3.0/plain")
+    home = tmp_path / "home"
+    home.mkdir()
+    first = cat_from(unwritable_installation, case, {"HOME": str(home)})
+    assert (first.returncode, first.stderr) == (0, b"")
+    kept = {path: path.stat().st_mtime_ns for path in home.rglob("*.nb?")}
+    assert {path.name.split(".")[0] for path in kept} == {
+        "decode_headers",
+        "decode_records",
+        "scan_batches",
+    }
+    second = cat_from(unwritable_installation, case, {"HOME": str(home)})
+    assert second.stdout == first.stdout
+    assert {path: path.stat().st_mtime_ns for path in home.rglob("*.nb?")} == kept
+
+
+def test_without_any_writable_place_kernels_are_compiled_again(
+    unwritable_installation: Path, golden_root: GoldenRoot
+) -> None:
+    done = cat_from(
+        unwritable_installation, golden_root.case("4.3.0/plain"), {"HOME": "/dev/null/home"}
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b"\n") == 315
+
+
+def test_an_unknown_home_leaves_nothing_in_the_working_directory(
+    unwritable_installation: Path, golden_root: GoldenRoot
+) -> None:
+    nobody = "import os; os.path.expanduser = lambda path: path; "
+    case = golden_root.case("4.3.0/plain")
+    done = cat_from(unwritable_installation, case, {}, prelude=nobody)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [path.name for path in unwritable_installation.parent.iterdir()] == ["site"]
+    assert [path.name for path in unwritable_installation.iterdir()] == ["pylog"]
+
+
+def error_terminal(arguments: list[str], environment: Mapping[str, str]) -> str:
+    """Return what the program writes to a terminal that is its stderr alone."""
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [program(), *arguments],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**os.environ, **environment},
+        timeout=SECONDS,
+    )
+    os.close(theirs)
+    assert done.returncode == 0
+    os.set_blocking(ours, False)
+    try:
+        return os.read(ours, 1 << 16).decode()
+    except OSError:  # nothing was written (Linux: EIO once the other side is closed)
+        return ""
+    finally:
+        os.close(ours)
+
+
+def test_a_terminal_is_told_of_the_first_compilation_once(
+    tmp_path: Path, golden_root: GoldenRoot
+) -> None:
+    cat = ["cat", str(golden_root.case("4.3.0/plain"))]
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "TERM": "xterm"}
+    first = error_terminal(cat, cache)
+    assert first.count("pylog: compiling kernels (once)…") == 1
+    assert "compiling" not in error_terminal(cat, cache)

@@ -1,0 +1,209 @@
+"""What a Spark user reads when something is wrong: the last line says what, and what to do.
+
+Spark ships an error's text and not its type, below a traceback; " SQLSTATE: …" may follow.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.batches import Stored, batch_v2
+from tests.support.log_files import segment_path, write_partition
+from tests.support.spark_session import NEEDS_SPARK, last_line, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = NEEDS_SPARK
+
+HOST = f"host {socket.gethostname()}: "
+TEMPORARY_VIEW = (
+    "A catalog table (CREATE TABLE … USING pylog) loses its options in Spark; use CREATE TEMPORARY "
+    "VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs') instead."
+)
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Path:
+    """Give orders-0 with offsets 0 to 5 in three segments."""
+    batches = [batch_v2([Stored(offset, 0, b"k", b"v")]) for offset in range(6)]
+    return write_partition(tmp_path, {0: batches[:2], 2: batches[2:4], 4: batches[4:]})
+
+
+@pytest.fixture(autouse=True)
+def session_is_usable_afterwards(spark: SparkSession, orders: Path) -> Iterator[None]:
+    yield
+    assert spark.range(3).count() == 3
+    sound = orders.parent / "sound"
+    write_partition(sound, {0: [batch_v2([Stored(0, 0, None, b"v")])]})
+    assert load(spark, sound).count() == 1
+
+
+def test_a_path_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
+    told = last_line(lambda: load(spark, tmp_path / "nope"))
+    assert told == (
+        f"pylog.errors.LogDirectoryError: {HOST}no such directory (is it mounted on this host?) in "
+        f"{tmp_path}/nope"
+    )
+
+
+def test_a_path_with_wildcards(spark: SparkSession, tmp_path: Path) -> None:
+    told = last_line(lambda: load(spark, tmp_path / "orders-*"))
+    assert told.endswith(
+        "/orders-*; wildcards are not expanded, load() takes a list of directories"
+    )
+
+
+def test_an_empty_directory(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    told = last_line(lambda: load(spark, tmp_path / "empty"))
+    assert told == (
+        f"pylog.errors.LogDirectoryError: {HOST}no Kafka log here: neither segment files (<20 "
+        "digits>.log) nor sub-directories named <topic>-<partition> with such files in "
+        f"{tmp_path}/empty"
+    )
+
+
+def test_a_file(spark: SparkSession, orders: Path) -> None:
+    path = segment_path(orders, 0)
+    told = last_line(lambda: load(spark, path))
+    assert told == (
+        f"pylog.errors.LogDirectoryError: {HOST}not a directory; give a log directory or a "
+        f"<topic>-<partition> directory, found in {path}"
+    )
+
+
+def test_one_wrong_path_of_several(spark: SparkSession, orders: Path, tmp_path: Path) -> None:
+    told = last_line(lambda: load(spark, [orders, tmp_path / "nope"]))
+    assert told.endswith(f"in {tmp_path}/nope")
+
+
+def test_one_partition_in_two_places(spark: SparkSession, orders: Path, tmp_path: Path) -> None:
+    other = write_partition(tmp_path / "replica", {0: [batch_v2([Stored(0, 0, None, b"v")])]})
+    told = last_line(lambda: load(spark, [orders, other]))
+    assert f"partition orders-0 lies both in {orders} and in {other}; read one of them" in told
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_directory_without_permission(spark: SparkSession, orders: Path) -> None:
+    orders.chmod(0)
+    try:
+        told = last_line(lambda: load(spark, orders))
+    finally:
+        orders.chmod(0o700)
+    assert f"{HOST}cannot list directory: Permission denied in {orders}; let user" in told
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission(spark: SparkSession, orders: Path) -> None:
+    path = segment_path(orders, 2)
+    path.chmod(0)
+    told = last_line(load(spark, orders).collect)
+    assert f"{HOST}cannot open file: Permission denied in {path}; let user" in told
+
+
+def test_an_address_elsewhere(spark: SparkSession) -> None:
+    told = last_line(lambda: load(spark, "s3a://bucket/kafka-logs"))
+    assert told == (
+        "ValueError: path 's3a://bucket/kafka-logs': only local directories (or file:///…) can be "
+        "read"
+    )
+
+
+def test_no_path(spark: SparkSession) -> None:
+    told = last_line(lambda: load(spark))
+    assert told == f'ValueError: no path: say load("/path/to/kafka-logs"). {TEMPORARY_VIEW}'
+
+
+def test_a_catalog_table_is_refused_when_it_is_made(spark: SparkSession, orders: Path) -> None:
+    statement = f"CREATE TABLE t1 USING pylog OPTIONS (path '{orders}')"
+    assert last_line(lambda: spark.sql(statement)) == f"ValueError: {TEMPORARY_VIEW}"
+    assert not spark.catalog.tableExists("t1")
+
+
+def test_a_catalog_table_with_columns_is_refused_when_it_is_read(
+    spark: SparkSession, orders: Path
+) -> None:
+    # Spark asks no source for columns that the statement gives, and forgets the options.
+    columns = "(offset BIGINT, value BINARY)"
+    spark.sql(f"CREATE TABLE t2 {columns} USING pylog OPTIONS (path '{orders}')")
+    try:
+        told = last_line(lambda: spark.table("t2").collect())
+    finally:
+        spark.sql("DROP TABLE t2")
+    assert told.endswith(TEMPORARY_VIEW)
+
+
+def test_a_user_s_schema_puts_errors_off_to_the_first_action(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    reader = spark.read.format("pylog").schema("offset BIGINT")
+    wrong_path = reader.load(str(tmp_path / "nope"))
+    assert "no such directory" in last_line(wrong_path.count)
+    wrong_option = reader.option("subscrib", "orders").load(str(tmp_path))
+    assert "did you mean 'subscribe'?" in last_line(wrong_option.count)
+
+
+def test_a_damaged_segment(spark: SparkSession, orders: Path) -> None:
+    path = segment_path(orders, 2)
+    content = bytearray(path.read_bytes())
+    position = len(content) // 2
+    content[-1] ^= 0x10
+    path.write_bytes(content)
+    told = last_line(load(spark, orders).collect)
+    assert told.startswith(f"pylog.errors.CorruptRecordError: {HOST}batch CRC stored 0x")
+    assert told.endswith(
+        f"in {path} at byte {position}; read another replica, or leave the damage out by "
+        "startingOffsets, endingOffsets"
+    )
+    # The advice is good.
+    around = [
+        load(spark, orders, endingOffsets='{"orders":3}'),
+        load(spark, orders, startingOffsets='{"orders":4}'),
+    ]
+    read = [row.offset for frame in around for row in frame.select("offset").collect()]
+    assert read == [0, 1, 2, 4, 5]
+
+
+def test_a_damaged_segment_that_only_a_later_row_needs(spark: SparkSession, orders: Path) -> None:
+    path = segment_path(orders, 4)
+    content = bytearray(path.read_bytes())
+    content[16] = 9  # no such version of the record format
+    path.write_bytes(content)
+    told = last_line(lambda: load(spark, orders).count())
+    assert f"in {path} at byte 0" in told
+
+
+def test_a_segment_that_vanished_between_two_actions(spark: SparkSession, orders: Path) -> None:
+    frame = load(spark, orders)
+    assert frame.count() == 6
+    path = segment_path(orders, 0)
+    path.unlink()  # as retention does
+    told = last_line(frame.collect)
+    assert told == (
+        f"pylog.errors.SegmentVanishedError: {HOST}file is gone (deleted or renamed since the "
+        f"directory was listed) in {path}; if retention deleted it since the DataFrame's first "
+        "action, load() again, else make the directory visible on this host"
+    )
+    assert load(spark, orders).count() == 4  # the advice is good
+
+
+def test_a_segment_that_was_truncated_between_two_actions(
+    spark: SparkSession, orders: Path
+) -> None:
+    frame = load(spark, orders)
+    assert frame.count() == 6
+    path = segment_path(orders, 4)
+    os.truncate(path, 40)
+    told = last_line(frame.collect)
+    assert told.startswith(
+        f"pylog.errors.SegmentVanishedError: {HOST}file ends here, it was planned"
+    )
+    assert f"in {path} at byte 40; if retention deleted it" in told

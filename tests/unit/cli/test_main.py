@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pylog
+from pylog.cli import main as program
+from pylog.cli.main import COMMANDS, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.cli.conftest import Outcome
+
+
+def test_help_lists_the_commands_with_a_line_each(pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("--help")
+    assert done.status == 0
+    for name, summary in COMMANDS.items():
+        assert f"{name} " in done.output.decode()
+        assert summary in done.output.decode()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_commands_line_begins_its_own_help(name: str) -> None:
+    command = getattr(importlib.import_module(f"pylog.cli.{name}"), name)
+    assert command.__doc__.splitlines()[0] == COMMANDS[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run(name, "--help")
+    assert done.status == 0
+    assert f"Usage: pylog {name} [OPTIONS]" in done.output.decode()
+    assert "Exit status" in done.output.decode()
+
+
+def test_help_of_cat_tells_units_and_inclusivity(pylog_run: Callable[..., Outcome]) -> None:
+    text = " ".join(pylog_run("cat", "--help").output.decode().split())
+    for phrase in (
+        "First offset to print (inclusive)",
+        "Offset before which to stop (exclusive)",
+        "whose timestamp is MS or later (inclusive)",
+        "whose timestamp is MS or later (exclusive)",
+        "Milliseconds since 1970-01-01 UTC",
+        r"A null is \N",
+    ):
+        assert phrase in text
+
+
+def test_the_version_is_the_packages(pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("--version")
+    assert (done.status, done.output) == (0, f"pylog {pylog.__version__}\n".encode())
+
+
+def test_without_a_command_help_is_printed_and_the_usage_is_wrong(
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    done = pylog_run()
+    assert done.status == 2
+    assert b"Commands:" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lss"], "no such command 'lss'. Did you mean 'ls'? (see 'pylog --help')"),
+        (["cat"], "missing argument 'PATH' (see 'pylog cat --help')"),
+        (["--nope"], "no such option: --nope (see 'pylog --help')"),
+        (
+            ["cat", ".", "--start-offset", "-1"],
+            "invalid value for '--start-offset': ",
+        ),
+        (["cat", ".", "--mode", "DROPMALFORMED"], "'DROPMALFORMED'"),
+        (["cat", ".", "--isolation", "committed"], "read_uncommitted"),
+        (
+            ["cat", ".", "--start-offset", "1", "--start-timestamp", "1"],
+            "give either --start-offset or --start-timestamp, not both",
+        ),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(
+    arguments: list[str], message: str, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run(*arguments)
+    assert done.status == 2
+    assert done.output == b""
+    assert done.error.startswith("pylog: error: ")
+    assert done.error.count("\n") == 1
+    assert message in done.error
+
+
+def broken(error: BaseException) -> Callable[..., Any]:
+    def invoke(arguments: object) -> int:
+        raise error
+
+    return invoke
+
+
+def test_an_error_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    error = PermissionError(13, "Permission denied", "/logs/new\nline")
+    monkeypatch.setattr(program, "_invoke", broken(error))
+    done = pylog_run("ls", "/logs")
+    assert done.status == 2
+    assert done.error == "pylog: error: Permission denied: /logs/new\\nline\n"
+
+
+def test_debug_shows_the_traceback(
+    monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    monkeypatch.setattr(program, "_invoke", broken(ValueError("wrong")))
+    done = pylog_run("--debug", "ls", ".")
+    assert "Traceback (most recent call last)" in done.error
+    assert done.error.endswith("pylog: error: wrong\n")
+    assert "Traceback" not in pylog_run("ls", "--debug").error  # not the program's own option
+
+
+def test_a_bug_is_called_a_bug(
+    monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    monkeypatch.setattr(program, "_invoke", broken(KeyError("x")))
+    done = pylog_run("ls", ".")
+    assert done.status == 2
+    assert (
+        done.error == "pylog: error: this is a bug in pylog, --debug shows where: KeyError: 'x'\n"
+    )
+
+
+def test_closed_output_is_told(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:  # noqa: ANN401
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run(["--version"]) == 2
+    assert capfd.readouterr().err == "pylog: error: standard output is closed\n"

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from pylog.cli import progress
+from pylog.cli.progress import PROGRESS_COLUMNS, PlannedBytes, ProgressBar
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_bytes_read_go_up_to_the_bytes_planned(tmp_path: Path) -> None:
+    for name in ("orders-0", "orders-1"):
+        segments = {
+            base: [batch_v2(plain_records(at, 5)) for at in range(base, base + 20, 5)]
+            for base in (0, 20)
+        }
+        write_partition(tmp_path, segments, name=name)
+    scan = pylog.scan(tmp_path, columns=PROGRESS_COLUMNS, start=10, window_bytes=300)
+    planned = PlannedBytes(scan.plan())
+    done = [planned.before_end_of(batch) for batch in scan.to_batches()]
+    assert len(done) > 4
+    assert done == sorted(set(done))
+    assert 0 < done[0] < done[-1] == planned.total == sum(task.size_bytes for task in scan.plan())
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_nothing_is_shown_in_the_first_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with ProgressBar("reading", 100) as bar:
+        bar.show(50)
+    assert terminal.getvalue() == ""
+
+
+def test_a_bar_is_shown_afterwards_and_removed_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    with ProgressBar("reading", 4096) as bar:
+        bar.show(1024)
+        bar.show(4096)
+    shown = terminal.getvalue()
+    assert "reading" in shown
+    assert "4.0 KiB" in shown
+    assert shown.endswith("\x1b[2K")  # the line is erased
+
+
+@pytest.mark.parametrize(
+    ("error_is_terminal", "output_is_terminal", "wanted"),
+    [(True, False, True), (False, False, False), (True, True, False), (False, True, False)],
+)
+def test_a_bar_is_wanted_on_a_terminal_that_gets_no_records(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    error_is_terminal: bool,
+    output_is_terminal: bool,
+    wanted: bool,
+) -> None:
+    monkeypatch.setattr("sys.stderr", Terminal() if error_is_terminal else io.StringIO())
+    monkeypatch.setattr("sys.stdout", Terminal() if output_is_terminal else io.StringIO())
+    assert progress.is_wanted() is wanted

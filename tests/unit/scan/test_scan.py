@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import pylog
+from tests.support.batches import COMMIT, batch_v2, marker, message, plain_records, wrapper
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    batches = [
+        message(plain_records(0, 1)[0], magic=0),
+        wrapper(plain_records(1, 4), magic=1, codec="gzip"),
+        batch_v2(plain_records(5, 5), codec="zstd"),
+        batch_v2(plain_records(10, 3), is_transactional=True, producer_id=1),
+        marker(13, COMMIT),
+    ]
+    return write_partition(tmp_path, {0: batches})
+
+
+def test_all_ways_give_the_same_rows(directory: Path) -> None:
+    scan = pylog.scan(directory)
+    table = scan.to_table()
+    assert table.num_rows == scan.count() == 13
+    assert scan.to_reader().read_all() == table
+    assert pa.Table.from_batches(scan.to_batches()) == table
+    assert scan.to_pandas()["offset"].tolist() == list(range(13))
+    assert table.schema == scan.schema
+
+
+@pytest.mark.parametrize("columns", [[], ["value"], ["offset", "headers"], ["batch"]])
+def test_a_count_does_not_depend_on_the_columns(directory: Path, columns: list[str]) -> None:
+    for start, end in ((0, 13), (2, 12), (6, 7), (3, 3)):
+        scan = pylog.scan(directory, columns=columns, start=start, end=end)
+        assert scan.count() == scan.to_table().num_rows == end - start
+
+
+def test_a_window_may_be_of_any_size(directory: Path) -> None:
+    expected = pylog.scan(directory).to_table()
+    for window_bytes in (17, 64, 200, 1 << 20):
+        assert pylog.scan(directory, window_bytes=window_bytes).to_table() == expected
+
+
+def test_arguments_that_make_no_sense_are_told_before_anything_is_read(directory: Path) -> None:
+    with pytest.raises(ValueError, match="isolation level 'committed' is neither"):
+        pylog.scan(directory, isolation="committed")
+    with pytest.raises(ValueError, match="no column 'keys'; did you mean 'key'"):
+        pylog.scan(directory, columns=["keys"])
+    with pytest.raises(ValueError, match="timestamp unit 's'"):
+        pylog.scan(directory, timestamp_unit="s")
+    with pytest.raises(ValueError, match="is no position"):
+        pylog.scan(directory, start="begin").plan()
+
+
+def test_isolation_levels_are_named_in_any_case(directory: Path) -> None:
+    for level in ("READ_COMMITTED", "read_committed", pylog.IsolationLevel.READ_COMMITTED):
+        assert pylog.scan(directory, isolation=level).count() == 13
+
+
+def test_control_records_are_never_given(directory: Path) -> None:
+    assert 13 not in pylog.scan(directory).to_table().column("offset").to_pylist()
+    assert pylog.open_directory(directory)["orders", 0].log_end_offset == 14
