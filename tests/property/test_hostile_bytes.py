@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.errors import LogStorageError
 from pylog.record.batch_scan import find_bad_checksum, find_batches
+from tests.conftest import NUMBA_IS_OFF
 from tests.support import strategies
 from tests.support.batches import Built, Stored, batch_v2_of, joined, record_v2, wrapper_of
 from tests.support.codecs import CODEC_IDS, LEGACY_CODECS, compress
@@ -110,3 +112,27 @@ def test_scanning_any_bytes_ends_and_stays_inside(data: bytes) -> None:
     sizes = scan.headers.sizes_bytes
     assert scan.valid_bytes == int(sizes.sum())
     assert scan.headers.positions.tolist() == [int(sizes[:i].sum()) for i in range(len(sizes))]
+
+
+RECORDS = {
+    "common": record_v2(5, 1, b"key", b"value"),
+    "nulls": record_v2(-1, 0, None, None),
+    "two-byte numbers": record_v2(100, 100, b"k", bytes(100)),
+    "three-byte delta": record_v2(10_000, 2, b"", b"v"),
+    "headers": record_v2(0, 0, b"k", b"v", [("h", b"1"), ("i", None)]),
+}
+TELLING_VALUES = (*range(8), 0x3F, 0x40, 0x41, 0x7D, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF)
+VALUES = sorted({*TELLING_VALUES, *range(0, 256, 50 if NUMBA_IS_OFF else 5)})
+
+
+@pytest.mark.parametrize("followed", [True, False])
+@pytest.mark.parametrize("form", RECORDS)
+def test_any_byte_of_a_record_may_be_wrong(form: str, *, followed: bool) -> None:
+    # What follows decides whether the kernel's fast form may read a word ahead.
+    record, behind = RECORDS[form], record_v2(7, 3, b"another", bytes(30)) if followed else b""
+    count = 2 if followed else 1
+    for at in range(min(20, len(record))):
+        for value in VALUES:
+            changed = record[:at] + bytes([value]) + record[at + 1 :]
+            data = batch_v2_of(changed + behind, record_count=count, crc=0)
+            assert outcome(kernel_records, data) == outcome(reference_records, data), (at, value)
