@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BUILDERS = st.one_of(
-    strategies.v2_data(), strategies.v2_data(), strategies.v2_markers(), strategies.v2_empty()
+    strategies.v2_data(),
+    strategies.v2_data(),
+    strategies.v2_markers(),
+    strategies.v2_markers(),
+    strategies.v2_empty(),
 )
 
 

@@ -151,7 +151,7 @@ def test_a_starting_timestamp_leads_spark_to_the_offset_that_kafka_gave(
     spark: SparkSession, golden_root: GoldenRoot, number: int
 ) -> None:
     partitions = [golden_root.partition(each) for each in LOADS[number]]
-    asked = [(each, found) for each in partitions if (found := middle_time(each)) is not None]
+    asked = [(each, answer) for each in partitions if (answer := middle_time(each)) is not None]
     starting: dict[str, dict[str, int]] = defaultdict(dict)
     for each, (time, _) in asked:
         starting[each.topic][str(each.partition)] = time

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from tests.support.batches import Built
+
 pytestmark = NEEDS_SPARK
 
 Offsets = dict[str, list[int]]
@@ -195,7 +197,7 @@ def test_a_position_the_log_does_not_have_is_refused_at_the_first_action(
             "no record of orders-0 has a timestam",
         ),
     ):
-        frame = load(spark, log_directory, **options)  # type: ignore[arg-type]
+        frame = load(spark, log_directory, **options)
         assert told in last_line(frame.count)
 
 
@@ -219,17 +221,20 @@ def test_without_fail_on_data_loss_the_nearest_offsets_count(
         )
 
 
+def transactional(record: Stored, producer_id: int) -> Built:
+    return batch_v2([record], producer_id=producer_id, producer_epoch=0, is_transactional=True)
+
+
 @pytest.mark.parametrize("option", ["isolationLevel", "kafka.isolation.level"])
 def test_isolation_levels_differ_by_aborted_and_open_transactions(
     spark: SparkSession, tmp_path: Path, option: str
 ) -> None:
-    transactional = {"is_transactional": True, "producer_epoch": 0}
     batches = [
         batch_v2([Stored(0, 0, None, b"plain")]),
-        batch_v2([Stored(1, 0, None, b"aborted")], producer_id=1, **transactional),
+        transactional(Stored(1, 0, None, b"aborted"), producer_id=1),
         batch_v2([Stored(2, 0, None, b"plain")]),
         marker(3, ABORT, producer_id=1),
-        batch_v2([Stored(4, 0, None, b"open")], producer_id=2, **transactional),
+        transactional(Stored(4, 0, None, b"open"), producer_id=2),
         batch_v2([Stored(5, 0, None, b"behind it")]),
     ]
     write_partition(tmp_path, {0: batches}, name="orders-0")

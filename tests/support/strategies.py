@@ -85,7 +85,7 @@ def v2_data(
     append_time = draw(st.none() | timestamps)
     horizon = draw(st.none() | st.integers(0, 10_000))
     is_transactional = draw(st.booleans())
-    producer_id = draw(st.integers(1, 3)) if is_transactional else draw(st.integers(-1, 3))
+    producer_id = draw(st.integers(1, 2)) if is_transactional else draw(st.integers(-1, 2))
 
     def build(offset: int) -> Built:
         # Compaction removes records at either end and keeps the batch's offsets.
@@ -111,7 +111,7 @@ def v2_markers(
     draw: st.DrawFn, timestamps: st.SearchStrategy[int] = MILLISECONDS
 ) -> Callable[[int], Built]:
     kind = draw(st.sampled_from((ABORT, COMMIT)))
-    producer_id, timestamp = draw(st.integers(1, 3)), draw(timestamps)
+    producer_id, timestamp = draw(st.integers(1, 2)), draw(timestamps)
     return lambda offset: marker(offset, kind, producer_id=producer_id, timestamp=timestamp)
 
 

@@ -19,18 +19,17 @@ KERNEL_TESTS = (
     "tests/property/test_decoding.py",
     "tests/property/test_hostile_bytes.py",
 )
-IN_A_MODE = "PYLOG_TESTS_RUN_IN_A_NUMBA_MODE"
+MODES = ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
 
 
-@pytest.mark.skipif(IN_A_MODE in os.environ, reason="this is the run that the test started")
-@pytest.mark.parametrize("mode", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
+@pytest.mark.skipif(any(mode in os.environ for mode in MODES), reason="already in one of them")
+@pytest.mark.parametrize("mode", MODES)
 def test_kernel_tests_pass_in_the_other_modes(mode: str, pytestconfig: pytest.Config) -> None:
     # Numba's cache does not know of the modes, so each needs one of its own; kept between runs.
     cache = pytestconfig.cache.mkdir(f"kernels-{mode.lower()}")
     environment = {name: value for name, value in os.environ.items() if "XDIST" not in name}
     environment |= {
         mode: "1",
-        IN_A_MODE: "1",
         "NUMBA_CACHE_DIR": str(cache),
         "HYPOTHESIS_PROFILE": "few",
     }

@@ -46,6 +46,17 @@ def test_a_time_index_that_lost_its_last_entries_hides_nothing(tmp_path: Path) -
     assert find_max_timestamp(view(directory)) == (109, 9)
 
 
+@pytest.mark.parametrize("entry", [(105, 9), (100, 5), (104, 8)])
+def test_a_time_index_entry_that_its_batch_does_not_bear_out_is_not_believed(
+    tmp_path: Path, entry: tuple[int, int]
+) -> None:
+    directory = write_partition(tmp_path, {0: [batch_v2([at(i, 100 + i)]) for i in range(10)]})
+    segment_path(directory, 0, ".timeindex").write_bytes(time_index_bytes([entry], 0))
+    for stamp in range(100, 110):
+        assert find_offset_for_timestamp(view(directory), stamp) == (stamp, stamp - 100)
+    assert find_max_timestamp(view(directory)) == (109, 9)
+
+
 def test_a_batch_that_compaction_emptied_has_no_timestamp(tmp_path: Path) -> None:
     batches = [
         batch_v2([at(0, 70)]),
