@@ -70,7 +70,8 @@ class Decompressor:
         Raises
         ------
         InvalidRecordError
-            The stream is damaged, cut short, or larger than the limit.
+            The stream is damaged, cut short, or larger than the limit. A zstd stream cut short
+            gives fewer bytes and no error: the batch's record count tells.
         """
         start = self.buffer.open_batch()
         match codec:
