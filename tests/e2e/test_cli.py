@@ -153,9 +153,17 @@ def test_help_into_a_closed_pipe_ends_quietly() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+def hear_interrupts() -> None:
+    """A shell starts what it puts into the background deaf to Ctrl-C, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_cat_quietly_with_status_130(large_log: Path) -> None:
     with subprocess.Popen(
-        [program(), "cat", str(large_log)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [program(), "cat", str(large_log)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - does nothing but that
     ) as running:
         assert running.stdout is not None
         running.stdout.readline()  # it is reading, and will wait for us to read more

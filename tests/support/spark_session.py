@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 SPARK_CONF = Path(__file__).parents[2] / "spark-conf"
 
-# One group: under xdist a single worker starts a JVM, whatever the number of workers.
-NEEDS_SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+NEEDS_SPARK = [pytest.mark.spark]
 
 _SETTINGS = {
     # Not the machine's and not UTC, on purpose: no value read may depend on it.

