@@ -154,7 +154,7 @@ def test_help_into_a_closed_pipe_ends_quietly() -> None:
 
 
 def hear_interrupts() -> None:
-    """A shell starts what it puts into the background deaf to Ctrl-C, and that is inherited."""
+    """Undo what a shell does to programs in the background: they are deaf to Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
