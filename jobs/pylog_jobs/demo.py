@@ -17,7 +17,7 @@ from pyspark.sql import functions
 
 import pylog
 from pylog_jobs.java_home import JavaNotFoundError
-from pylog_jobs.session import spark_session, stop_session
+from pylog_jobs.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,7 +139,7 @@ def main() -> int:
             f"of segments; Spark started in {started - began:.1f} s, its queries took "
             f"{time.monotonic() - started:.1f} s"
         )
-        stop_session(spark)
+        spark.stop()
     except (pylog.LogStorageError, JavaNotFoundError) as error:
         return _fail(str(error))
     except PySparkException as error:

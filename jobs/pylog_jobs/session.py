@@ -43,20 +43,3 @@ def spark_session(
         builder = builder.config(key, value)
     session: SparkSession = builder.getOrCreate()
     return session
-
-
-def stop_session(session: SparkSession) -> None:
-    """Stop the session without noise on standard error.
-
-    Spark closes the sockets of idle Python workers and then ends the workers; on a busy machine one
-    of them is quick enough to print a traceback over its closed socket. Ended first, none does.
-    """
-    jvm = session.sparkContext._jvm
-    if jvm is not None:
-        # The only processes that a local JVM starts are the daemons that own the Python workers.
-        daemons = jvm.java.lang.ProcessHandle.current().children().toArray()
-        for daemon in daemons:
-            daemon.destroy()
-        for daemon in daemons:
-            daemon.onExit().get()
-    session.stop()

@@ -23,6 +23,16 @@ pytestmark = [*NEEDS_SPARK, pytest.mark.e2e, pytest.mark.slow]
 
 CASE = "4.3.0/internal-logdir"
 
+# The JVM's notice; and on a busy machine, when the JVM has closed a planning worker's socket before
+# the worker has said that it is done, a traceback of Spark's own files alone (seen in 2 of 12 runs
+# with three at a time, with the session still in use and no task running).
+SPARK_S_OWN = re.compile(
+    r"WARNING: Using incubator modules: jdk\.incubator\.vector\n"
+    r"|Traceback \(most recent call last\):\n"
+    r'(?:  File "\S+/pyspark/daemon\.py", line \d+, in \w+\n(?:    .*\n)*)+'
+    r"BrokenPipeError: \[Errno 32\] Broken pipe\n"
+)
+
 
 def run_demo(path: Path) -> subprocess.CompletedProcess[str]:
     require_java()
@@ -56,12 +66,12 @@ def lines_of(partition: GoldenPartition) -> list[dict[str, object]]:
     return read_expected(path)
 
 
-def test_it_succeeds_and_says_nothing_on_standard_error_but_the_jvm_s_notice(
+def test_it_succeeds_and_says_nothing_of_its_own_on_standard_error(
     demo: subprocess.CompletedProcess[str],
 ) -> None:
     assert demo.returncode == 0, demo.stderr
-    told = [line for line in demo.stderr.splitlines() if "incubator" not in line]
-    assert told == []
+    told = SPARK_S_OWN.sub("", demo.stderr)
+    assert told == "", demo.stderr
 
 
 def test_it_lists_all_topics(
