@@ -12,8 +12,8 @@ import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
+from pylog.locations import is_remote, parse_location
 from pylog.model import IsolationLevel
 from pyspark_pylog.json_options import parse_json
 from pyspark_pylog.position_options import parse_ending, parse_starting
@@ -64,8 +64,6 @@ _TEMPORARY_VIEW = (
     "A catalog table (CREATE TABLE … USING pylog) loses its options in Spark; use CREATE TEMPORARY "
     "VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs') instead."
 )
-_FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?(.*)", re.DOTALL | re.IGNORECASE)
-_OTHER_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +73,7 @@ class ReadOptions:
     Attributes
     ----------
     paths
-        Local directories, absolute.
+        Absolute local directories, or URIs of remote ones.
     subscribe, assign, subscribe_pattern
         Which topics or partitions; at most one is not None.
     starting, ending
@@ -171,23 +169,13 @@ def _paths(lower: Mapping[str, str]) -> tuple[str, ...]:
     if not texts:
         msg = f'no path: say load("/path/to/kafka-logs"). {_TEMPORARY_VIEW}'
         raise ValueError(msg)
-    return tuple(_local_path(text) for text in texts)
+    return tuple(_location(text) for text in texts)
 
 
-def _local_path(text: str) -> str:
-    if not text.strip():
-        msg = "option path is empty"
-        raise ValueError(msg)
-    if uri := _FILE_URI.fullmatch(text):
-        text = unquote(uri[1])
-        if text.startswith("//"):
-            msg = f"path {uri[0]!r} names another host; a directory here is file:///…"
-            raise ValueError(msg)
-    elif _OTHER_URI.match(text):
-        msg = f"path {text!r}: only local directories (or file:///…) can be read"
-        raise ValueError(msg)
+def _location(text: str) -> str:
+    location = parse_location(text)
     # Against the driver's working directory, which an executor does not share.
-    return os.path.abspath(text)  # noqa: PTH100 - Path.resolve would follow links
+    return location if is_remote(location) else os.path.abspath(location)  # noqa: PTH100 - Path.resolve would follow links
 
 
 def _names(text: str | None, option: str) -> tuple[str, ...] | None:

@@ -11,7 +11,12 @@ between processes.
 
 from __future__ import annotations
 
-import os
+from typing import TYPE_CHECKING
+
+from pylog.locations import shown
+
+if TYPE_CHECKING:
+    import os
 
 
 class LogStorageError(Exception):
@@ -45,7 +50,7 @@ class _LocatedError(LogStorageError):
     def __str__(self) -> str:
         where = ""
         if self.path is not None:
-            where += f" in {os.fspath(self.path)}"
+            where += f" in {shown(self.path)}"
         if self.position is not None:
             where += f" at byte {self.position}"
         return f"{self.reason}{where}"

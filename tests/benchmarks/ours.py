@@ -30,7 +30,7 @@ def count(directory: Path) -> int:
 
 def rows_of_a_batch(directory: Path) -> int:
     """Return how many rows the reader's batches have, the small first and last ones aside."""
-    return max(batch.num_rows for batch in reader_of(directory))
+    return max(int(batch.num_rows) for batch in reader_of(directory))
 
 
 def _timestamps_ms(column: pa.Array) -> int:

@@ -110,10 +110,10 @@ def test_a_file_without_permission(spark: SparkSession, orders: Path) -> None:
 
 
 def test_an_address_elsewhere(spark: SparkSession) -> None:
-    told = last_line(lambda: load(spark, "s3a://bucket/kafka-logs"))
+    told = last_line(lambda: load(spark, "ftp://user:secret@host/kafka-logs"))
     assert told == (
-        "ValueError: path 's3a://bucket/kafka-logs': only local directories (or file:///…) can be "
-        "read"
+        "ValueError: path 'ftp://host/kafka-logs': what can be read are local directories (or "
+        "file:///…) and s3://, s3a://, gs://, hdfs://, viewfs://, abfs://, abfss://"
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Self
+
+from pylog.locations import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +37,7 @@ class PlannedBytes:
         self._bases: dict[tuple[str, int, str], int] = {}
         for task in tasks:
             for piece in task.slices:
-                key = (*task.topic_partition, PurePath(piece.path).name)
+                key = (*task.topic_partition, name_of(piece.path))
                 self._bases[key] = self.total - piece.start_position
                 self.total += piece.size_bytes
 

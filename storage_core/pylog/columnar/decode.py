@@ -9,7 +9,6 @@ after the other into one reused buffer first.
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,7 @@ from pylog.columnar.constant_columns import ConstantColumns
 from pylog.columnar.window import GroupRequest, Window
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
+from pylog.locations import name_of
 from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
 from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor
 
@@ -166,7 +166,7 @@ class RecordDecoder:
                         headers,
                         columns.base_offsets,
                         columns.batch_rows,
-                        PurePath(window.path).name,
+                        name_of(window.path),
                         window.file_position,
                     )
                 case _:

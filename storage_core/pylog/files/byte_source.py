@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, Protocol, Self
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Self
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-class ByteSource(Protocol):
+class ByteSource(ABC):
     """What the readers need of a file, wherever it lies.
 
     Attributes
@@ -27,34 +28,46 @@ class ByteSource(Protocol):
         Names the file in errors.
     """
 
+    __slots__ = ()
     path: str
 
+    @abstractmethod
     def size(self) -> int:
         """Return the file's length in bytes, now."""
-        ...
 
+    @abstractmethod
     def read_at(self, position: int, length: int) -> bytes:
         """Return the bytes ``[position, position + length)``, fewer where the file ends before."""
-        ...
 
+    @abstractmethod
     def read_into(self, position: int, buffer: memoryview) -> int:
         """Fill ``buffer`` from ``position`` on; return how many bytes there were."""
-        ...
 
+    @abstractmethod
     def next_data(self, position: int) -> int | None:
         """Return the first position at or after ``position`` that may hold non-zero bytes.
 
         None where a hole reaches to the end of the file. A source that knows nothing of holes
         returns ``position``.
         """
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Release the file; a second call does nothing."""
-        ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
 
-class LocalFile:
+class LocalFile(ByteSource):
     """`ByteSource` of a local file.
 
     One descriptor, no position of its own: any number of threads may read at once.
@@ -84,10 +97,6 @@ class LocalFile:
     def size(self) -> int:
         """Return the file's length in bytes, now."""
         return os.fstat(self._descriptor).st_size
-
-    def modified_ms(self) -> int:
-        """Return the file's modification time in ms since the epoch."""
-        return os.fstat(self._descriptor).st_mtime_ns // 1_000_000
 
     def read_at(self, position: int, length: int) -> bytes:
         """Return the bytes ``[position, position + length)``, fewer where the file ends before."""
@@ -131,17 +140,6 @@ class LocalFile:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         if self._descriptor >= 0:  # a reader that was dropped in mid-iteration

@@ -31,7 +31,7 @@ import re
 from typing import TYPE_CHECKING, TypeVar
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
-from pylog.files.byte_source import LocalFile
+from pylog.files.storage import open_file
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def read_text_file(path: str | os.PathLike[str], encoding: str = "utf-8") -> str
     LogDirectoryError
         It cannot be read.
     """
-    with LocalFile(path) as file:
+    with open_file(path) as file:
         size = file.size()
         if size > MAX_TEXT_FILE_BYTES:
             reason = f"text file has {size} bytes, expected at most {MAX_TEXT_FILE_BYTES}"

@@ -14,7 +14,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import SegmentVanishedError
-from pylog.files.byte_source import LocalFile
+from pylog.files.storage import open_file
 
 if TYPE_CHECKING:
     import os
@@ -40,7 +40,7 @@ def read_clean_shutdown(path: str | os.PathLike[str]) -> CleanShutdown | None:
         The file is there and cannot be opened or read.
     """
     try:
-        with LocalFile(path) as file:
+        with open_file(path) as file:
             data = file.read_at(0, _MAX_JSON_BYTES)
     except SegmentVanishedError:
         return None

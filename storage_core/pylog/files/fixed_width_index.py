@@ -21,7 +21,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from pylog.errors import SegmentVanishedError
-from pylog.files.byte_source import LocalFile
+from pylog.files.storage import open_file
 
 if TYPE_CHECKING:
     import os
@@ -74,7 +74,7 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], base_offset: int) -> Self:
-        """Return the index in local file ``path``; one without entries if there is no such file.
+        """Return the index in file ``path``; one without entries if there is no such file.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
             The file exists and cannot be opened.
         """
         try:
-            return cls(LocalFile(path), base_offset)
+            return cls(open_file(path), base_offset)
         except SegmentVanishedError:
             return cls(None, base_offset)
 

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checksum import crc32c
 from pylog.errors import CorruptSnapshotError
-from pylog.files.byte_source import LocalFile
+from pylog.files.storage import open_file
 
 if TYPE_CHECKING:
     import os
@@ -80,7 +80,7 @@ def read_producer_snapshot(path: str | os.PathLike[str]) -> list[ProducerStateEn
     LogDirectoryError
         It cannot be read.
     """
-    with LocalFile(path) as file:
+    with open_file(path) as file:
         size = file.size()
         if size > MAX_PRODUCER_SNAPSHOT_BYTES:
             reason = (

@@ -21,17 +21,17 @@ which accepts negative versions; 4.4 accepts 0 alone, as this reader does.
 
 from __future__ import annotations
 
+import os
 import struct
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptIndexError
-from pylog.files.byte_source import LocalFile
 from pylog.files.file_names import find_segment_file_name
+from pylog.files.storage import open_file
+from pylog.locations import name_of
 from pylog.model import AbortedTransaction
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Iterator
 
 TRANSACTION_INDEX_VERSION = 0
@@ -84,7 +84,7 @@ def read_transaction_index(
         The file cannot be read.
     """
     if base_offset is None:
-        name = find_segment_file_name(Path(path).name)
+        name = find_segment_file_name(name_of(os.fspath(path)))
         base_offset = 0 if name is None else name.base_offset
     entries: list[TransactionIndexEntry] = []
     lowest = base_offset
@@ -144,7 +144,7 @@ def collect_aborted_transactions(
 def _read_entries(path: str | os.PathLike[str]) -> Iterator[tuple[int, TransactionIndexEntry]]:
     """Yield each whole entry and its byte position."""
     position = 0
-    with LocalFile(path) as file:
+    with open_file(path) as file:
         while chunk := file.read_at(position, _ENTRIES_PER_READ * _ENTRY.size):
             whole = len(chunk) - len(chunk) % _ENTRY.size
             for fields in _ENTRY.iter_unpack(chunk[:whole]):

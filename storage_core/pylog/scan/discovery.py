@@ -22,6 +22,8 @@ from pylog.files.file_names import (
     find_segment_file_name,
     parse_partition_directory_name,
 )
+from pylog.files.storage import list_directory
+from pylog.locations import is_remote, name_of, parent_of, parse_location, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,29 +47,7 @@ class PartitionDirectory:
     @property
     def log_directory(self) -> str:
         """The directory above, where the log directory's checkpoints lie."""
-        return str(Path(self.path).parent)
-
-
-def list_directory(path: str) -> list[os.DirEntry[str]]:
-    """Return the entries of ``path``, sorted by name.
-
-    Raises
-    ------
-    LogDirectoryError
-        The directory does not exist, is none, or cannot be read.
-    """
-    try:
-        with os.scandir(path) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except FileNotFoundError as error:
-        reason = "no such directory (is it mounted on this host?)"
-        raise LogDirectoryError(reason, path) from error
-    except NotADirectoryError as error:
-        reason = "not a directory; give a log directory or a <topic>-<partition> directory, found"
-        raise LogDirectoryError(reason, path) from error
-    except OSError as error:
-        reason = f"cannot list directory: {error.strerror}"
-        raise LogDirectoryError(reason, path) from error
+        return parent_of(self.path)
 
 
 def _is_log_file(name: str) -> bool:
@@ -94,7 +74,7 @@ def discover_partitions(path: str | os.PathLike[str]) -> list[PartitionDirectory
     LogDirectoryError
         The path cannot be read, or holds no Kafka log.
     """
-    root = os.fspath(path)
+    root = parse_location(os.fspath(path))
     entries = list_directory(root)
     if any(_is_log_file(entry.name) for entry in entries):
         return [_partition_directory(root)]
@@ -117,17 +97,22 @@ def discover_partitions(path: str | os.PathLike[str]) -> list[PartitionDirectory
 
 def _partition_directory(path: str) -> PartitionDirectory:
     """Return the directory under its own name or, where that is none, that of a link to it."""
+    if is_remote(path):
+        return _named_directory(path, path)
     resolved = Path(path).resolve()
     found = find_partition_directory_name(resolved.name)
     if found is not None:
         return PartitionDirectory(found.topic_partition, str(resolved), found.state, is_named=True)
-    absolute = Path(path).absolute()
+    return _named_directory(str(Path(path).absolute()), path)
+
+
+def _named_directory(location: str, given: str) -> PartitionDirectory:
     try:
-        name = parse_partition_directory_name(absolute.name)
+        name = parse_partition_directory_name(name_of(location))
     except UnexpectedFileError as error:
         reason = f"segment files in a directory whose topic cannot be told: {error.reason}"
-        raise LogDirectoryError(reason, path) from error
-    return PartitionDirectory(name.topic_partition, str(absolute), name.state, is_named=True)
+        raise LogDirectoryError(reason, given) from error
+    return PartitionDirectory(name.topic_partition, location, name.state, is_named=True)
 
 
 def discover_all(paths: Iterable[str | os.PathLike[str]]) -> list[PartitionDirectory]:
@@ -142,7 +127,9 @@ def discover_all(paths: Iterable[str | os.PathLike[str]]) -> list[PartitionDirec
     directories: dict[str, PartitionDirectory] = {}
     for path in paths:
         for directory in discover_partitions(path):
-            place = os.path.realpath(directory.path)
+            place = (
+                directory.path if is_remote(directory.path) else os.path.realpath(directory.path)
+            )
             if directory.is_named or place not in directories:
                 directories[place] = directory
     if not directories:
@@ -153,8 +140,8 @@ def discover_all(paths: Iterable[str | os.PathLike[str]]) -> list[PartitionDirec
     for one, other in pairwise(live):
         if one.topic_partition == other.topic_partition:
             reason = (
-                f"partition {one.topic_partition} lies both in {one.path} and in {other.path}; "
-                "read one of them"
+                f"partition {one.topic_partition} lies both in {shown(one.path)} and in "
+                f"{shown(other.path)}; read one of them"
             )
             raise LogDirectoryError(reason)
     return found

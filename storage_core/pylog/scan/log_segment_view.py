@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.files.byte_source import LocalFile
 from pylog.files.file_names import (
     INDEX_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
@@ -18,6 +17,8 @@ from pylog.files.file_names import (
     file_name_prefix,
 )
 from pylog.files.offset_index import OffsetIndex
+from pylog.files.storage import open_file
+from pylog.locations import join
 from pylog.scan.batch_walk import PositionedHeader, is_sound_batch, walk_headers
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class LogSegmentView:
 
     def file_path(self, suffix: str = LOG_FILE_SUFFIX) -> str:
         """Return the path of the segment's file of that kind."""
-        return f"{self.directory}/{file_name_prefix(self.base_offset)}{suffix}"
+        return join(self.directory, f"{file_name_prefix(self.base_offset)}{suffix}")
 
     @property
     def has_transaction_index(self) -> bool:
@@ -62,9 +63,9 @@ class LogSegmentView:
         """Whether a ``.timeindex`` was listed."""
         return TIME_INDEX_FILE_SUFFIX in self.suffixes
 
-    def open_log(self) -> LocalFile:
+    def open_log(self) -> ByteSource:
         """Open the ``.log`` file."""
-        return LocalFile(self.file_path())
+        return open_file(self.file_path())
 
     def find_batch(self, source: ByteSource, offset: int, end: int) -> PositionedHeader | None:
         """Return the first batch whose last offset is at or above ``offset``.

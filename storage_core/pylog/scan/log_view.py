@@ -6,7 +6,6 @@ no record is decoded.
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,9 @@ from pylog.files.file_names import (
 )
 from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
+from pylog.files.storage import list_directory
+from pylog.locations import join
 from pylog.scan.batch_walk import WholeBatches, find_whole_batches
-from pylog.scan.discovery import list_directory
 from pylog.scan.log_segment_view import LogSegmentView
 from pylog.scan.torn_tail import find_tail_defect
 
@@ -192,17 +192,17 @@ class LogView:
     @cached_property
     def leader_epochs(self) -> list[EpochEntry]:
         """Content of ``leader-epoch-checkpoint``; empty where there is none."""
-        return read_leader_epoch_checkpoint(f"{self.directory.path}/{LEADER_EPOCH_CHECKPOINT}")
+        return read_leader_epoch_checkpoint(join(self.directory.path, LEADER_EPOCH_CHECKPOINT))
 
     @cached_property
     def metadata(self) -> PartitionMetadata | None:
         """Content of ``partition.metadata``; None where there is none (brokers before 2.8)."""
         try:
-            return read_partition_metadata(f"{self.directory.path}/{PARTITION_METADATA}")
+            return read_partition_metadata(join(self.directory.path, PARTITION_METADATA))
         except SegmentVanishedError:
             return None
 
 
 def read_log_start_offsets(log_directory: str) -> dict[TopicPartition, int]:
     """Return the content of a log directory's ``log-start-offset-checkpoint``; {} if missing."""
-    return read_offset_checkpoint(os.path.join(log_directory, LOG_START_OFFSET_CHECKPOINT))  # noqa: PTH118 - kept as text
+    return read_offset_checkpoint(join(log_directory, LOG_START_OFFSET_CHECKPOINT))

@@ -15,7 +15,7 @@ import numpy as np
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError
-from pylog.files.byte_source import LocalFile
+from pylog.files.storage import open_file
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
 from pylog.record.batch_scan import find_bad_checksum
 from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -109,7 +109,7 @@ class TaskReader:
         next_offset = 0
         for piece in self._task.slices:
             next_offset = max(next_offset, piece.base_offset)
-            with LocalFile(piece.path) as source:
+            with open_file(piece.path) as source:
                 windows = SegmentWindows(
                     source,
                     piece.start_position,

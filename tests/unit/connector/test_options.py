@@ -84,9 +84,10 @@ def test_names_are_read_without_regard_to_case() -> None:
         ({"path": "file:a"}, (str(Path.cwd() / "a"),)),
         ({"path": "logs/here"}, (str(Path.cwd() / "logs/here"),)),
         ({"path": "."}, (str(Path.cwd()),)),
+        ({"path": "s3a://bucket/logs?region=x"}, ("s3://bucket/logs?region=x",)),
     ],
 )
-def test_a_path_is_local_and_becomes_absolute(
+def test_a_path_becomes_absolute_or_is_remote(
     given: dict[str, str], paths: tuple[str, ...]
 ) -> None:
     assert ReadOptions.parse(given).paths == paths
@@ -97,11 +98,14 @@ def test_a_path_is_local_and_becomes_absolute(
     [
         ({}, 'no path: say load("/path/to/kafka-logs")'),
         ({}, "use CREATE TEMPORARY VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs')"),
-        ({"path": " "}, "option path is empty"),
+        ({"path": " "}, "path is empty"),
         ({"paths": '["/a", 1]'}, "expected a JSON list of strings"),
         ({"paths": "[/a]"}, 'expected JSON like ["/a","/b"]'),
-        ({"path": "s3a://bucket/logs"}, "'s3a://bucket/logs': only local directories"),
-        ({"path": "dbfs:/mnt/logs"}, "only local directories (or file:///…) can be read"),
+        ({"path": "ftp://u:pw@host/logs"}, "path 'ftp://host/logs': what can be read are local"),
+        (
+            {"path": "dbfs:/mnt/logs"},
+            "local directories (or file:///…) and s3",
+        ),
         ({"path": "file://server/logs"}, "names another host"),
     ],
 )

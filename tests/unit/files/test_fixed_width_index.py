@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pylog.errors import LogDirectoryError
+from pylog.files.byte_source import ByteSource
 from pylog.files.fixed_width_index import PAGE_BYTES
 from pylog.files.offset_index import OffsetIndex
 from pylog.files.time_index import TimeIndex
@@ -21,7 +22,7 @@ BASE = 1000
 INT32_MAX = 2**31 - 1
 
 
-class MemorySource:
+class MemorySource(ByteSource):
     """ByteSource over bytes that counts its reads."""
 
     def __init__(self, data: bytes) -> None:

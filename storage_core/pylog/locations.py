@@ -1,0 +1,87 @@
+"""Where a file or directory lies: a local path, or the URI of an object store. Text only.
+
+A remote location is ``<scheme>://<host or bucket>/<key>``; a query behind it (``?region=…``,
+``?endpoint_override=…``) belongs to the store and goes along to everything below. User names and
+passwords that a URI carries are never shown.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from urllib.parse import unquote
+
+REMOTE_SCHEMES = ("s3", "s3a", "gs", "hdfs", "viewfs", "abfs", "abfss")
+_SAME_AS = {"s3a": "s3"}
+_ANY_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?(.*)", re.DOTALL | re.IGNORECASE)
+_USER_INFO = re.compile(r"(?<=://)[^/?]*@")
+
+
+def parse_location(text: str) -> str:
+    """Return the location that a user wrote: ``file:`` URIs become local paths.
+
+    Hadoop's names for a scheme (``s3a``) become those of ``pyarrow.fs``.
+
+    Raises
+    ------
+    ValueError
+        It is empty, a ``file:`` URI that names another host, or has a scheme that is not known.
+    """
+    if not text.strip():
+        msg = "path is empty"
+        raise ValueError(msg)
+    if uri := _FILE_URI.fullmatch(text):
+        path = unquote(uri[1])
+        if path.startswith("//"):
+            msg = f"path {text!r} names another host; a directory here is file:///…"
+            raise ValueError(msg)
+        return path
+    if uri := _ANY_URI.match(text):
+        scheme = uri[1].lower()
+        if scheme not in REMOTE_SCHEMES or not is_remote(text):
+            msg = (
+                f"path {shown(text)!r}: what can be read are local directories (or file:///…) and "
+                f"{', '.join(f'{each}://' for each in REMOTE_SCHEMES)}"
+            )
+            raise ValueError(msg)
+        return f"{_SAME_AS.get(scheme, scheme)}{text[len(scheme) :]}"
+    return text
+
+
+def is_remote(location: str) -> bool:
+    """Whether ``location`` is a URI and no local path."""
+    return _REMOTE.match(location) is not None
+
+
+def split_query(location: str) -> tuple[str, str]:
+    """Return a location without its query, and the query with its question mark."""
+    if not is_remote(location):
+        return location, ""
+    base, mark, query = location.partition("?")
+    return base.rstrip("/"), mark + query
+
+
+def join(location: str, name: str) -> str:
+    """Return the location of ``name`` in the directory at ``location``."""
+    base, query = split_query(location)
+    return f"{posixpath.join(base, name)}{query}" if is_remote(base) else os.path.join(base, name)  # noqa: PTH118 - kept as text
+
+
+def parent_of(location: str) -> str:
+    """Return the location of the directory that holds ``location``."""
+    base, query = split_query(location)
+    return f"{posixpath.dirname(base)}{query}" if is_remote(base) else os.path.dirname(base)  # noqa: PTH120 - kept as text
+
+
+def name_of(location: str) -> str:
+    """Return the last component of ``location``."""
+    return posixpath.basename(split_query(location)[0])
+
+
+def shown(location: str | os.PathLike[str]) -> str:
+    """Return ``location`` as it may be printed: without user, password and query."""
+    text = os.fspath(location)
+    return _USER_INFO.sub("", split_query(text)[0]) if is_remote(text) else text

@@ -1,0 +1,98 @@
+"""What a reader does at damage, and which bytes it left out.
+
+FAILFAST raises an error with file, position and cause. The other two modes skip exactly the bytes
+at fault: from the batch that is wrong to the next sound one (`pylog.scan.resynchronisation`). The
+names are those of Spark's file sources.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pylog.locations import name_of, shown
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class ReadMode(StrEnum):
+    """What happens at damage.
+
+    Attributes
+    ----------
+    FAILFAST
+        An error.
+    DROPMALFORMED
+        The damaged range is skipped, logged and reported.
+    PERMISSIVE
+        As DROPMALFORMED, plus one row of nulls for each damaged range.
+    """
+
+    FAILFAST = "FAILFAST"
+    DROPMALFORMED = "DROPMALFORMED"
+    PERMISSIVE = "PERMISSIVE"
+
+    @classmethod
+    def parse(cls, text: str | ReadMode) -> ReadMode:
+        """Return the mode that ``text`` names, in any case; ``ValueError`` otherwise."""
+        try:
+            return cls(text.strip().upper())
+        except ValueError:
+            msg = f"mode {text!r} is none of {', '.join(cls)}"
+            raise ValueError(msg) from None
+
+    @property
+    def skips_damage(self) -> bool:
+        """Whether reading goes on behind damage."""
+        return self is not ReadMode.FAILFAST
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DamagedRange:
+    """Bytes of a ``.log`` file that were left out.
+
+    Attributes
+    ----------
+    path
+        The file.
+    position, end_position
+        Bytes ``[position, end_position)``.
+    next_offset
+        Records of this range have offsets from here on.
+    end_offset
+        … and below this one; None where nothing sound follows in the file.
+    reason
+        What is wrong with the first of them.
+    """
+
+    path: str
+    position: int
+    end_position: int
+    next_offset: int
+    end_offset: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        behind = "" if self.end_offset is None else f" to {self.end_offset} (exclusive)"
+        return (
+            f"{shown(self.path)}: bytes {self.position} to {self.end_position} (exclusive) are "
+            f"damaged, records of offsets {self.next_offset}{behind} may be missing: {self.reason}"
+        )
+
+
+@dataclass(slots=True)
+class DamageReport:
+    """Collects the damaged ranges that a reader skips; each is logged once, as a warning."""
+
+    ranges: list[DamagedRange] = field(default_factory=list)
+
+    def add(self, found: DamagedRange) -> None:
+        """Note a range that has been skipped."""
+        if found not in self.ranges:
+            self.ranges.append(found)
+            _LOGGER.warning("%s", found)
+
+    def of_file(self, path: str) -> list[DamagedRange]:
+        """Return the ranges of one file, in order."""
+        return sorted(each for each in self.ranges if name_of(each.path) == name_of(path))
