@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from pylog.scan.log_segment_view import LogSegmentView
     from pylog.scan.log_view import LogView
 
+_FIRST_WINDOW_BYTES = 1 << 14  # the record is a few batches behind the index entry
+
 
 def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset | None:
     """Return the first record, by offset, whose timestamp is at least ``timestamp`` ms.
@@ -126,7 +128,7 @@ def _records_from(
     source: ByteSource, start: int, end: int, timestamp: int
 ) -> Iterator[TimestampOffset]:
     """Yield the records from byte ``start`` on whose timestamp is at least ``timestamp``."""
-    windows = SegmentWindows(source, start, end)
+    windows = SegmentWindows(source, start, end, first_window_bytes=_FIRST_WINDOW_BYTES)
     for window in windows:
         view = window.scan.buffer.data
         headers = window.scan.headers

@@ -52,6 +52,41 @@ def test_every_batch_is_in_one_window_whatever_its_size(path: Path, window_bytes
     assert (count == 1) == (window_bytes == 10_000_000)
 
 
+class CountingFile(LocalFile):
+    """A file that notes the ranges it is asked for."""
+
+    __slots__ = ("ranges",)
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.ranges: list[tuple[int, int]] = []
+
+    def read_at(self, position: int, length: int) -> bytes:
+        self.ranges.append((position, position + length))
+        return super().read_at(position, length)
+
+    def read_into(self, position: int, buffer: memoryview) -> int:
+        if len(buffer):
+            self.ranges.append((position, position + len(buffer)))
+        return super().read_into(position, buffer)
+
+
+@pytest.mark.parametrize("first_window_bytes", [17, 900, 100_000])
+@pytest.mark.parametrize("window_bytes", [17, 1_000, 4_000, 10_000_000])
+def test_no_byte_is_read_twice(path: Path, window_bytes: int, first_window_bytes: int) -> None:
+    end = len(joined(BATCHES)) - 1  # the last batch is cut
+    with CountingFile(path) as source:
+        windows = SegmentWindows(
+            source, 0, end, window_bytes=window_bytes, first_window_bytes=first_window_bytes
+        )
+        content = [bytes(window.scan.buffer[: window.scan.valid_bytes]) for window in windows]
+        assert b"".join(content) == joined(BATCHES[:-1])
+        assert windows.tail == (starts(BATCHES)[-1], None)
+        begins, ends = zip(*source.ranges, strict=True)
+    assert begins == (0, *ends[:-1])
+    assert ends[-1] == end
+
+
 def test_windows_begin_and_end_where_they_should(path: Path) -> None:
     begin, end = starts(BATCHES)[3], starts(BATCHES)[20]
     positions, tail, _ = windowed(path, start=begin, end=end)
