@@ -31,7 +31,7 @@ class _LocatedError(LogStorageError):
     reason
         What is wrong, stored against expected.
     path
-        The file, if known.
+        The file, if known; kept as it may be printed, without what a URI has of credentials.
     position
         Byte position in that file, if known.
     """
@@ -42,6 +42,7 @@ class _LocatedError(LogStorageError):
         path: str | os.PathLike[str] | None = None,
         position: int | None = None,
     ) -> None:
+        path = shown(path) if isinstance(path, str) else path
         super().__init__(reason, path, position)
         self.reason = reason
         self.path = path
@@ -50,7 +51,7 @@ class _LocatedError(LogStorageError):
     def __str__(self) -> str:
         where = ""
         if self.path is not None:
-            where += f" in {shown(self.path)}"
+            where += f" in {self.path}"
         if self.position is not None:
             where += f" at byte {self.position}"
         return f"{self.reason}{where}"

@@ -2,7 +2,7 @@
 
 A remote location is ``<scheme>://<host or bucket>/<key>``; a query behind it (``?region=…``,
 ``?endpoint_override=…``) belongs to the store and goes along to everything below. User names and
-passwords that a URI carries are never shown.
+passwords that a URI carries are never shown: `RemoteLocation` prints without them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,30 @@ _SAME_AS = {"s3a": "s3"}
 _ANY_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?(.*)", re.DOTALL | re.IGNORECASE)
-_USER_INFO = re.compile(r"(?<=://)[^/?]*@")
+_PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(:/+)(.*)", re.DOTALL)
+# What a URI has before its host. Keys of object stores may hold an "@", so that only the first
+# component counts, but for a secret with a slash in it that was not written as %2F.
+_USER_INFO = re.compile(r"[^/@]*@|[^/@:]*:(?!\d*/)[^/@]*/.*@", re.DOTALL)
+_CONTAINER_SCHEMES = ("abfs", "abfss")  # container:password@account
+
+
+class RemoteLocation(str):
+    """The URI of a remote file or directory; what is printed of it shows no secret.
+
+    String methods, and those who open it, have the whole text. `str`, `repr` and formatting,
+    through which it comes into messages and logs, give what `shown` does.
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return shown(self)
+
+    def __repr__(self) -> str:
+        return repr(shown(self))
+
+    def __format__(self, specification: str) -> str:
+        return format(shown(self), specification)
 
 
 def parse_location(text: str) -> str:
@@ -36,7 +59,7 @@ def parse_location(text: str) -> str:
     if uri := _FILE_URI.fullmatch(text):
         path = unquote(uri[1])
         if path.startswith("//"):
-            msg = f"path {text!r} names another host; a directory here is file:///…"
+            msg = f"path {shown(text)!r} names another host; a directory here is file:///…"
             raise ValueError(msg)
         return path
     if uri := _ANY_URI.match(text):
@@ -47,7 +70,7 @@ def parse_location(text: str) -> str:
                 f"{', '.join(f'{each}://' for each in REMOTE_SCHEMES)}"
             )
             raise ValueError(msg)
-        return f"{_SAME_AS.get(scheme, scheme)}{text[len(scheme) :]}"
+        return RemoteLocation(_SAME_AS.get(scheme, scheme) + text[len(scheme) :])
     return text
 
 
@@ -67,13 +90,17 @@ def split_query(location: str) -> tuple[str, str]:
 def join(location: str, name: str) -> str:
     """Return the location of ``name`` in the directory at ``location``."""
     base, query = split_query(location)
-    return f"{posixpath.join(base, name)}{query}" if is_remote(base) else os.path.join(base, name)  # noqa: PTH118 - kept as text
+    if is_remote(base):
+        return RemoteLocation(posixpath.join(base, name) + query)
+    return os.path.join(base, name)  # noqa: PTH118 - kept as text
 
 
 def parent_of(location: str) -> str:
     """Return the location of the directory that holds ``location``."""
     base, query = split_query(location)
-    return f"{posixpath.dirname(base)}{query}" if is_remote(base) else os.path.dirname(base)  # noqa: PTH120 - kept as text
+    if is_remote(base):
+        return RemoteLocation(posixpath.dirname(base) + query)
+    return os.path.dirname(base)  # noqa: PTH120 - kept as text
 
 
 def name_of(location: str) -> str:
@@ -83,5 +110,13 @@ def name_of(location: str) -> str:
 
 def shown(location: str | os.PathLike[str]) -> str:
     """Return ``location`` as it may be printed: without user, password and query."""
-    text = os.fspath(location)
-    return _USER_INFO.sub("", split_query(text)[0]) if is_remote(text) else text
+    text = str.__str__(os.fspath(location))
+    uri = _PARTS.fullmatch(text.partition("?")[0].rstrip("/"))
+    if uri is None:
+        return text
+    scheme, slashes, rest = uri.groups()
+    user_info = _USER_INFO.match(rest)
+    container = ""
+    if user_info and scheme.lower() in _CONTAINER_SCHEMES:
+        container = f"{user_info[0].rstrip('@').partition(':')[0]}@"
+    return f"{scheme}{slashes}{container}{rest[user_info.end() :] if user_info else rest}"

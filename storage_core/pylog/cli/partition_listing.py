@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pylog.cli import exit_status
 from pylog.errors import CorruptRecordError, LogStorageError
 from pylog.files.partition_metadata import format_uuid
+from pylog.locations import shown
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.scan.log_directory import open_directory
 
@@ -101,8 +102,8 @@ def list_partition(view: LogView) -> PartitionRow:
         leader_epoch=attempts.read(lambda: _latest_leader_epoch(view)),
         topic_id=None if metadata is None else format_uuid(metadata.topic_id),
         leftover_files=view.leftover_file_count,
-        path=view.directory.path,
-        log_directory=view.directory.log_directory,
+        path=shown(view.directory.path),
+        log_directory=shown(view.directory.log_directory),
         findings=attempts.findings,
         status=attempts.status,
     )
@@ -185,6 +186,6 @@ def list_paths(paths: Iterable[str]) -> Listing:
                 "topic": each.topic_partition.topic,
                 "partition": each.topic_partition.partition,
                 "state": each.state.removeprefix("-"),
-                "path": each.path,
+                "path": shown(each.path),
             }
     return Listing([list_partition(view) for view in views.values()], list(not_live.values()))

@@ -1,8 +1,10 @@
 """Files and directories of an object store or cluster file system, through ``pyarrow.fs``.
 
-Every read is a ranged request of its own over the network, so there are to be few and large ones:
-look-ups in indexes and headers, which ask for some bytes here and there, are served from cached
-blocks; windows of a ``.log`` file are read as they are asked for, and no byte twice.
+Every read is a ranged request of its own over the network, so there are to be few and large ones.
+Windows of a ``.log`` file are read as they are asked for, and no byte twice. Look-ups ask for a
+header here and a batch there, each a little behind the one before: a request fetches some
+kilobytes more than was asked for, and what was fetched is kept. Indexes and other side files are
+fetched whole.
 
 Credentials are found by the usual means of each store (for S3: environment, profile, instance
 role), or stand in the URI. No message of this module shows them.
@@ -19,14 +21,26 @@ import pyarrow.fs as pa_fs
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.byte_source import ByteSource
-from pylog.locations import join, split_query
+from pylog.files.file_names import LOG_FILE_SUFFIX
+from pylog.locations import RemoteLocation, join, name_of, split_query
 
-BLOCK_BYTES = 1 << 16
-"""Smaller reads fetch the whole block around them."""
+READ_AHEAD_BYTES = 1 << 13
+"""The least that a look-up in a ``.log`` file requests: half a batch of the usual 16 KB."""
 
-_CACHED_BLOCKS = 8
+SIDE_FILE_BYTES = 1 << 20
+"""Up to this size, other files are fetched whole; a preallocated index is larger."""
+
+_STRETCH_BYTES = 1 << 18
+_STRETCHES = 4
+_GCS_RETRY_SECONDS = 60  # what Arrow does by itself is to try for a quarter of an hour
 _STORE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://[^/?]*)/?(.*)", re.DOTALL)
-_AWS_CAUSE = re.compile(r"AWS Error [A-Z_]+(?: \(HTTP status \d+\))?(?: during \w+ operation)?")
+_AWS_CAUSE = re.compile(
+    r"AWS Error [A-Z_]+(?: \(HTTP status \d+\))?(?: during \w+ operation)?"
+    r"(?:: curlCode: \d+, [A-Za-z ']+)?"
+)
+_WRONG_PARAMETER = re.compile(r"Unexpected query parameter in \w+ URI: '\w+'")
+_GONE = re.compile(r"AWS Error NO_SUCH_KEY|HTTP status 404")
+_BEHIND_THE_END = re.compile(r"AWS Error INVALID_RANGE|HTTP status 416")
 
 
 class RemoteStatus(NamedTuple):
@@ -53,8 +67,20 @@ class RemoteEntry(NamedTuple):
         return RemoteStatus(self.size_bytes)
 
 
+class _Stretch(NamedTuple):
+    """Bytes of a file that were fetched."""
+
+    start: int
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        """The byte of the file behind them."""
+        return self.start + len(self.data)
+
+
 class RemoteFile(ByteSource):
-    """`ByteSource` of a remote file. One thread.
+    """`ByteSource` of a remote file; keeps at most 1 MiB of what was fetched. One thread.
 
     Raises
     ------
@@ -64,71 +90,90 @@ class RemoteFile(ByteSource):
         It cannot be opened; the text says why.
     """
 
-    __slots__ = ("_blocks", "_file", "_size", "path")
+    __slots__ = ("_file", "_is_fetched_whole", "_size", "_stretches", "path")
 
     def __init__(self, location: str) -> None:
-        self.path = location
-        self._blocks: dict[int, bytes] = {}
+        self.path = RemoteLocation(location)
+        self._stretches: list[_Stretch] = []  # the least recently used first
         try:
             file_system, key = _place(location)
             self._file: pa.NativeFile | None = file_system.open_input_file(key)
             self._size = int(self._file.size())
-        except FileNotFoundError as error:
+        except FileNotFoundError:
             reason = "file is gone (deleted or renamed since the directory was listed)"
-            raise SegmentVanishedError(reason, location) from error
+            raise SegmentVanishedError(reason, location) from None
         except (OSError, pa.ArrowException) as error:
             reason = f"cannot open file: {_cause(error)}"
             raise LogDirectoryError(reason, location) from None
+        is_log = name_of(location).endswith(LOG_FILE_SUFFIX)
+        self._is_fetched_whole = not is_log and self._size <= SIDE_FILE_BYTES
 
     def size(self) -> int:
         """Return the file's length in bytes, as it was when it was opened."""
         return self._size
+
+    def file_id(self) -> int:
+        """Return 0: an object store names no identity that is free of charge."""
+        return 0
 
     def read_at(self, position: int, length: int) -> bytes:
         """Return the bytes ``[position, position + length)``, fewer where the file ends before."""
         end = min(position + length, self._size)
         if end <= position:
             return b""
-        if end - position >= BLOCK_BYTES:
-            return bytes(self._request(position, end - position))
-        first, last = position // BLOCK_BYTES, (end - 1) // BLOCK_BYTES
-        data = b"".join(self._block(number) for number in range(first, last + 1))
-        inside = position - first * BLOCK_BYTES
-        return data[inside : inside + end - position]
+        held = self._held(position)
+        if end > held.end:
+            start, wanted = held.end, max(end - held.end, READ_AHEAD_BYTES)
+            if self._is_fetched_whole:
+                held, start, wanted = _Stretch(0, b""), 0, self._size
+            more = self._request(start, min(wanted, self._size - start))
+            held = _Stretch(held.start, held.data + more)
+        self._keep(held)
+        return held.data[position - held.start : end - held.start]
 
     def read_into(self, position: int, buffer: memoryview) -> int:
         """Fill ``buffer`` from ``position`` on; return how many bytes there were."""
         count = max(0, min(len(buffer), self._size - position))
-        if count:
-            data = self._request(position, count)
-            count = len(data)
-            buffer[:count] = data
-        return count
+        held = self._held(position)
+        at = position - held.start
+        filled = min(count, len(held.data) - at)
+        buffer[:filled] = held.data[at : at + filled]
+        if filled < count:
+            data = self._request(position + filled, count - filled)
+            buffer[filled : filled + len(data)] = data
+            filled += len(data)
+        return filled
+
+    def _held(self, position: int) -> _Stretch:
+        """Return the stretch that reaches ``position``, an empty one there if none does."""
+        for stretch in reversed(self._stretches):
+            if stretch.start <= position <= stretch.end:
+                return stretch
+        return _Stretch(position, b"")
+
+    def _keep(self, stretch: _Stretch) -> None:
+        others = [each for each in self._stretches if each.start != stretch.start]
+        if self._is_fetched_whole or len(stretch.data) <= _STRETCH_BYTES:
+            others.append(stretch)
+        self._stretches = others[-_STRETCHES:]
 
     def next_data(self, position: int) -> int | None:
         """Return ``position``: an object store knows nothing of holes."""
         return position if position < self._size else None
 
-    def _block(self, number: int) -> bytes:
-        block = self._blocks.pop(number, None)
-        if block is None:
-            start = number * BLOCK_BYTES
-            block = bytes(self._request(start, min(BLOCK_BYTES, self._size - start)))
-            if len(self._blocks) >= _CACHED_BLOCKS:
-                del self._blocks[next(iter(self._blocks))]  # the least recently used
-        self._blocks[number] = block
-        return block
-
     def _request(self, position: int, length: int) -> memoryview:
+        """Return what the store gives of a range; less, or nothing, if the file is shorter now."""
         if self._file is None:
             msg = f"read of a closed file: {self.path}"
             raise ValueError(msg)
         try:
             return memoryview(self._file.read_at(length, position))
-        except FileNotFoundError as error:
-            reason = "file is gone (deleted since it was opened)"
-            raise SegmentVanishedError(reason, self.path, position) from error
         except (OSError, pa.ArrowException) as error:
+            if _BEHIND_THE_END.search(str(error)):
+                return memoryview(b"")
+            if isinstance(error, FileNotFoundError) or _GONE.search(str(error)):
+                reason = "file is gone (deleted since it was opened)"
+                raise SegmentVanishedError(reason, self.path, position) from None
             reason = f"cannot read {length} bytes: {_cause(error)}"
             raise LogDirectoryError(reason, self.path, position) from None
 
@@ -150,9 +195,9 @@ def list_remote(location: str) -> list[RemoteEntry]:
     try:
         file_system, key = _place(location)
         infos = file_system.get_file_info(pa_fs.FileSelector(key))
-    except FileNotFoundError as error:
-        reason = "no such directory"
-        raise LogDirectoryError(reason, location) from error
+    except FileNotFoundError:
+        reason = "no such directory (object stores have none without files)"
+        raise LogDirectoryError(reason, location) from None
     except (OSError, pa.ArrowException) as error:
         reason = f"cannot list directory: {_cause(error)}"
         raise LogDirectoryError(reason, location) from None
@@ -180,14 +225,19 @@ def _place(location: str) -> tuple[pa_fs.FileSystem, str]:
 @lru_cache(maxsize=32)
 def _file_system(store: str, query: str) -> tuple[pa_fs.FileSystem, str]:
     """Return the file system of a store, made once a process, and the path of its root there."""
-    file_system, root = pa_fs.FileSystem.from_uri(f"{store}/{query}" if query else f"{store}/")
+    if store.startswith("gs://") and "retry_limit_seconds=" not in query:
+        query += f"{'&' if query else '?'}retry_limit_seconds={_GCS_RETRY_SECONDS}"
+    file_system, root = pa_fs.FileSystem.from_uri(f"{store}/{query}")
     return file_system, root.rstrip("/")
 
 
 def _cause(error: BaseException) -> str:
     """Return why a request failed, in words that hold no secret."""
-    if found := _AWS_CAUSE.search(str(error)):
+    text = str(error)
+    if found := _AWS_CAUSE.search(text) or _WRONG_PARAMETER.search(text):
         return found[0]
+    if "Unable to load lib" in text:
+        return "Hadoop's libraries are not found; set HADOOP_HOME, JAVA_HOME and CLASSPATH"
     if isinstance(error, OSError) and error.strerror and error.errno:
         return error.strerror
     if isinstance(error, pa.ArrowInvalid | pa.ArrowNotImplementedError):

@@ -36,6 +36,7 @@ from pylog.files.file_names import (
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
 from pylog.kernels.decode_control import NEEDS_REFERENCE, decode_control_types
+from pylog.locations import join
 from pylog.model import AbortedTransaction, ControlRecordType
 from pylog.record.record_batch import RecordBatch
 from pylog.scan.segment_windows import SegmentWindows
@@ -160,7 +161,7 @@ def _newest_snapshot(view: LogView) -> tuple[dict[int, int], int]:
             continue
         name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
         try:
-            entries = read_producer_snapshot(f"{view.directory.path}/{name}")
+            entries = read_producer_snapshot(join(view.directory.path, name))
         except (CorruptSnapshotError, SegmentVanishedError):
             continue  # an older one, and more headers, tell the same
         return {
