@@ -1,0 +1,57 @@
+"""Brokers for tests, each on a temporary directory and gone when its test is."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_broker_jars import (
+    LAST_VERSION_3,
+    NEWEST_VERSION,
+    KafkaNotFoundError,
+    find_java,
+    kafka_class_path,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+class NewBroker(Protocol):
+    """The fixture `new_broker`."""
+
+    def __call__(
+        self, version: str = ..., properties: Mapping[str, str] | None = ...
+    ) -> KafkaBroker:
+        """Return a running broker on a directory of its own."""
+
+
+@pytest.fixture(scope="session")
+def kafka_is_here() -> None:
+    """Fetch what all tests run; skip them, with the reason, where it is not to be had."""
+    try:
+        find_java()
+        for version in (NEWEST_VERSION, LAST_VERSION_3):
+            kafka_class_path(version)
+    except KafkaNotFoundError as error:
+        pytest.skip(f"no Kafka broker: {error}")
+
+
+@pytest.fixture
+def new_broker(
+    kafka_is_here: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[NewBroker]:
+    """Give a function that starts brokers; whatever still runs after the test is killed."""
+    with ExitStack() as stack:
+
+        def start(
+            version: str = NEWEST_VERSION, properties: Mapping[str, str] | None = None
+        ) -> KafkaBroker:
+            directory = tmp_path_factory.mktemp(f"kafka-{version}-")
+            broker = KafkaBroker(directory, version=version, properties=properties)
+            return stack.enter_context(broker)
+
+        yield start

@@ -1,0 +1,285 @@
+"""A real Kafka broker: one process on the loopback interface, KRaft, no replication.
+
+``start``, ``stop`` and ``kill`` may follow each other on the same directories, and these may be
+changed between a stop and a start::
+
+    with KafkaBroker(tmp_path, properties={"log.cleaner.backoff.ms": "50"}) as broker:
+        broker.create_topic("orders", partitions=2)
+        broker.stop()
+        ...  # put other partition directories in place of the broker's
+        broker.start()
+        records = broker.consume("orders")
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import os
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self
+
+from tests.support.kafka_broker_clients import BrokerClients
+from tests.support.kafka_broker_jars import NEWEST_VERSION, find_java, kafka_class_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+
+_HEAP = "300m"
+_START_SECONDS = 90.0
+_STOP_SECONDS = 60.0
+_FORMAT_SECONDS = 90.0
+_STARTED = "Kafka Server started"
+_POLL_SECONDS = 0.05
+_LOG_LINES_TOLD = 30
+
+_LOG4J2 = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d] %p %m (%c)%n
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+"""
+
+# One broker and small machines: no replicas, few partitions of internal topics, few threads, a
+# small map for the cleaner (by default 128 MB of the heap), no waiting for other consumers.
+_PROPERTIES = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "false",
+    "num.network.threads": "2",
+    "num.io.threads": "2",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    # The first look for segments to delete or clean is due 30 s after the start by default.
+    "log.initial.task.delay.ms": "100",
+}
+
+
+class BrokerFailedError(RuntimeError):
+    """The broker did not start, or did not stop, as it should."""
+
+
+class KafkaBroker(BrokerClients):
+    """One broker on directories of its own; ends its process when left, whatever happened.
+
+    Invariant: at most one process runs, and it leads a process group. One thread starts and stops;
+    clients may be used by any.
+
+    Parameters
+    ----------
+    directory
+        Gets the broker's configuration, its output and, by default, its log directory.
+    version
+        Of Kafka.
+    log_dir
+        Where partitions lie, and ``__cluster_metadata-0``; ``directory/logs`` by default.
+    properties
+        Server properties on top of, or instead of, those for a small broker.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        version: str = NEWEST_VERSION,
+        log_dir: Path | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self.version = version
+        self.directory = directory
+        self.log_dir = log_dir if log_dir is not None else directory / "logs"
+        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self._own_properties = dict(properties or {})
+        self._java = find_java()
+        self._class_path = kafka_class_path(version)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._output_start = 0
+        self._port = 0
+        directory.mkdir(parents=True, exist_ok=True)
+        self.log_dir.mkdir(parents=True, exist_ok=True)
+        (directory / "log4j2.properties").write_text(_LOG4J2)
+        self._output.touch()
+
+    def __enter__(self) -> Self:
+        if not self.is_running:
+            self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.kill()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process that has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients connect; another port after each start."""
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def server_log(self) -> str:
+        """What the broker has logged since it was started last."""
+        with self._output.open("rb") as file:
+            file.seek(self._output_start)
+            return file.read().decode(errors="replace")
+
+    @property
+    def was_stopped_cleanly(self) -> bool:
+        """Whether the log directory carries the mark of a clean shutdown."""
+        return (self.log_dir / CLEAN_SHUTDOWN_FILE).exists()
+
+    def partition_directory(self, topic: str, partition: int = 0) -> Path:
+        """Return where the broker keeps a partition."""
+        return self.log_dir / f"{topic}-{partition}"
+
+    def start(self) -> None:
+        """Start the broker, on formatted storage, and wait until it serves clients.
+
+        Raises
+        ------
+        BrokerFailedError
+            It did not come up; the message ends with what it logged last.
+        """
+        if self.is_running:
+            msg = "the broker runs already"
+            raise BrokerFailedError(msg)
+        self._write_server_properties()
+        if not (self.log_dir / "meta.properties").exists():
+            self._format()
+        self._output_start = self._output.stat().st_size
+        with self._output.open("ab") as output:
+            process = subprocess.Popen(
+                self._command("kafka.Kafka", str(self._server_properties)),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+                start_new_session=True,  # a Ctrl-C for the tests is not one for the broker
+            )
+        self._process = process
+        atexit.register(self.kill)
+        with ExitStack() as on_failure:
+            on_failure.callback(self.kill)
+            self._wait_until_started(process)
+            on_failure.pop_all()
+
+    def stop(self) -> None:
+        """End the broker as an operator does, and wait for it.
+
+        Raises
+        ------
+        BrokerFailedError
+            It had ended before, did not end in time, or ended with an error.
+        """
+        if self._process is None or self._process.poll() is not None:
+            raise BrokerFailedError(self._told("the broker does not run"))
+        self.close_clients()
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            status = self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            self.kill()
+            msg = f"the broker was told to stop {_STOP_SECONDS:.0f} s ago"
+            raise BrokerFailedError(self._told(msg)) from error
+        if status not in (0, 128 + signal.SIGTERM, -signal.SIGTERM):  # a JVM ends with 143
+            raise BrokerFailedError(self._told(f"the broker stopped with status {status}"))
+
+    def kill(self) -> None:
+        """End the broker at once (SIGKILL), and whatever it started; nothing if none runs."""
+        self.close_clients()
+        atexit.unregister(self.kill)
+        if self._process is None or self._process.poll() is not None:
+            return
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    @property
+    def _output(self) -> Path:
+        return self.directory / "server.log"
+
+    @property
+    def _server_properties(self) -> Path:
+        return self.directory / "server.properties"
+
+    def _write_server_properties(self) -> None:
+        self._port, controller_port = _free_ports(2)
+        properties = {
+            **_PROPERTIES,
+            "listeners": f"PLAINTEXT://127.0.0.1:{self._port},"
+            f"CONTROLLER://127.0.0.1:{controller_port}",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+            "log.dirs": str(self.log_dir),
+            **self._own_properties,
+        }
+        lines = [f"{name}={value}\n" for name, value in properties.items()]
+        self._server_properties.write_text("".join(lines))
+
+    def _format(self) -> None:
+        command = self._command("kafka.tools.StorageTool", "format")
+        command += ["--cluster-id", self.cluster_id, "--config", str(self._server_properties)]
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=_FORMAT_SECONDS
+        )
+        if done.returncode:
+            msg = f"the storage was not formatted: {done.stdout}{done.stderr}"
+            raise BrokerFailedError(msg)
+
+    def _command(self, main_class: str, *arguments: str) -> list[str]:
+        return [
+            str(self._java),
+            f"-Xmx{_HEAP}",
+            # A short life on few cores: no second compiler, no parallel collector.
+            *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+            f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
+            *("-cp", self._class_path, main_class, *arguments),
+        ]
+
+    def _wait_until_started(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while _STARTED not in self.server_log:
+            if process.poll() is not None:
+                msg = f"the broker ended with status {process.returncode} instead of starting"
+                raise BrokerFailedError(self._told(msg))
+            if time.monotonic() > deadline:
+                msg = f"the broker has not started within {_START_SECONDS:.0f} s"
+                raise BrokerFailedError(self._told(msg))
+            time.sleep(_POLL_SECONDS)
+
+    def _told(self, what: str) -> str:
+        lines = self.server_log.splitlines()[-_LOG_LINES_TOLD:]
+        return "\n".join([f"{what}; its log ends:", *lines])
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that nobody listened to a moment ago."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]

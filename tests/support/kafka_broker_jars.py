@@ -1,0 +1,115 @@
+"""Kafka's server and tools as a class path, fetched once by the Ivy that comes with PySpark.
+
+No Maven and no installed Kafka. Every version has a directory of its own below ``build/kafka``:
+Ivy puts what it fetches into one folder, and two versions there would make one class path.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+
+from pylog_jobs.java_home import JavaNotFoundError, find_java_home
+
+NEWEST_VERSION = "4.3.1"
+LAST_VERSION_3 = "3.9.2"
+
+_BUILD = Path(__file__).parents[2] / "build" / "kafka"
+_FETCH_SECONDS = 300
+_MARK = "fetched"
+
+# Spark brings these in versions that fit each other, and they must come first: Ivy leaves out
+# scala-library since Spark has it, and behind the slf4j that Kafka asks for its log stays silent.
+_FROM_SPARK = ("scala-library", "slf4j-api", "log4j-slf4j2-impl", "log4j-core", "log4j-api")
+
+
+class KafkaNotFoundError(RuntimeError):
+    """No Kafka to run: no Java here, or its jars are neither in ``build`` nor to be fetched."""
+
+
+def find_java() -> Path:
+    """Return the ``java`` that Kafka runs on.
+
+    Raises
+    ------
+    KafkaNotFoundError
+        There is none of version 17 or newer.
+    """
+    try:
+        return find_java_home() / "bin" / "java"
+    except JavaNotFoundError as error:
+        raise KafkaNotFoundError(str(error)) from error
+
+
+def kafka_class_path(version: str) -> str:
+    """Return the class path of Kafka's server and tools, fetched at the first call of all.
+
+    Raises
+    ------
+    KafkaNotFoundError
+        They could not be fetched.
+    """
+    directory = _BUILD / version
+    if not (directory / _MARK).exists():
+        _fetch(_packages(version), directory)
+    spark_jars = Path(pyspark.__file__).parent / "jars"
+    first = [jar for name in _FROM_SPARK for jar in sorted(spark_jars.glob(f"{name}-[0-9]*.jar"))]
+    return os.pathsep.join(map(str, [*first, *sorted((directory / "jars").glob("*.jar"))]))
+
+
+def is_version_3(version: str) -> bool:
+    """Tell 3.x, whose tools are part of the server, from what came later."""
+    return version.startswith("3.")
+
+
+def _packages(version: str) -> str:
+    names = ["kafka_2.13"] if is_version_3(version) else ["kafka_2.13", "kafka-tools"]
+    return ",".join(f"org.apache.kafka:{name}:{version}" for name in names)
+
+
+def _fetch(packages: str, directory: Path) -> None:
+    """Let an empty program's spark-submit fetch ``packages`` into ``directory/jars``."""
+    directory.mkdir(parents=True, exist_ok=True)
+    program = directory / "noop.py"
+    program.write_text("")
+    command = [
+        *(_spark_submit(), "--master", "local[1]"),
+        *("--conf", f"spark.jars.ivy={directory}"),
+        *("--conf", "spark.ui.enabled=false"),
+        *("--packages", packages, str(program)),
+    ]
+    java_home = find_java().parents[1]
+    # spark-submit looks for its home with the python3 of the PATH, which need not be ours.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    try:
+        subprocess.run(
+            command,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=_FETCH_SECONDS,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PATH": path, "JAVA_HOME": str(java_home)},
+        )
+    except subprocess.CalledProcessError as error:
+        lines = (error.stderr or error.stdout).strip().splitlines()
+        msg = f"cannot fetch {packages}: {lines[-1] if lines else error.returncode}"
+        raise KafkaNotFoundError(msg) from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        msg = f"cannot fetch {packages}: {error}"
+        raise KafkaNotFoundError(msg) from error
+    (directory / _MARK).touch()  # after all jars: an interrupted fetch is done again
+
+
+def _spark_submit() -> str:
+    beside = Path(sys.executable).parent / "spark-submit"
+    found = str(beside) if beside.exists() else shutil.which("spark-submit")
+    if found is None:
+        msg = "no spark-submit in this environment to fetch Kafka's jars with"
+        raise KafkaNotFoundError(msg)
+    return found
