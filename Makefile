@@ -18,11 +18,11 @@ demo: $(VENV)/.spark $(DEMO) ## Spark over a real broker's log directory
 	@$(BIN)/python -m pylog_jobs.demo $(DEMO)
 
 test: $(VENV)/.dev ## All tests
-	@$(BIN)/python -m pytest -n 2 -m "not spark"
-	@$(BIN)/python -m pytest -m spark  # by itself: one JVM, which uses all cores
+	@$(BIN)/python -m pytest -n 2 -m "not spark and not broker"
+	@$(BIN)/python -m pytest -m "spark or broker"  # by themselves: JVMs, which use all cores
 
-test-fast: $(VENV)/.dev ## All tests but those that need Spark or take long
-	@$(BIN)/python -m pytest -n 2 -m "not spark and not slow"
+test-fast: $(VENV)/.dev ## All tests but those that need Spark or a broker, or take long
+	@$(BIN)/python -m pytest -n 2 -m "not spark and not broker and not slow"
 
 bench: $(VENV)/.dev ## Measure against the peers and write docs/benchmarks.md
 	@$(BIN)/python -m tests.benchmarks --output docs/benchmarks.md
