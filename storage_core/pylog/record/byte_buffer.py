@@ -94,6 +94,13 @@ class ByteBuffer:
         self.reserve(count)[:count] = data
         self.length += count
 
+    def append_stored(self, data: memoryview) -> None:
+        """Append a copy of ``data``, which was never compressed: `limit` is not for it."""
+        end = self.length + len(data)
+        self._grow(end)
+        memoryview(self.memory)[self.length : end] = data
+        self.length = end
+
     def view(self, start: int, end: int) -> memoryview:
         """Return a read-only view of the bytes ``[start, end)``."""
         return memoryview(self.memory)[start:end].toreadonly()

@@ -70,13 +70,14 @@ class Decompressor:
         Raises
         ------
         InvalidRecordError
-            The stream is damaged, cut short, or larger than the limit. A zstd stream cut short
-            gives fewer bytes and no error: the batch's record count tells.
+            The stream is damaged, cut short, or larger than the limit, which bytes without a
+            codec may exceed. A zstd stream cut short gives fewer bytes and no error: the batch's
+            record count tells.
         """
         start = self.buffer.open_batch()
         match codec:
             case CompressionType.NONE:
-                self.buffer.append(payload)
+                self.buffer.append_stored(payload)
             case CompressionType.GZIP:
                 _append_gzip(payload, self.buffer)
             case CompressionType.SNAPPY:

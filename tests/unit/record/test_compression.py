@@ -162,6 +162,11 @@ def test_the_limit_is_each_batchs_own() -> None:
     assert decompressor.buffer.length == 300
 
 
+def test_the_limit_is_not_for_bytes_that_were_never_compressed() -> None:
+    assert decompress(bytes(101), CompressionType.NONE, limit=100) == bytes(101)
+    assert decompress(bytes(1 << 17), CompressionType.NONE, limit=100) == bytes(1 << 17)
+
+
 def test_a_decompressor_can_be_used_after_a_refusal() -> None:
     decompressor = Decompressor(100)
     for codec in (CompressionType.GZIP, CompressionType.ZSTD, CompressionType.LZ4):
