@@ -15,7 +15,9 @@ headers          list<struct<key: string,       the record has no headers
 batch            struct, `BATCH_TYPE`           never; its fields where the batch has none
 ================ ============================== ====================================================
 
-``headers`` and ``batch`` are there when asked for.
+``headers`` and ``batch`` are there when asked for, and so is ``_corrupt_record`` (string): in mode
+PERMISSIVE a damaged range is a row with that column, the topic and the partition, and all else
+null.
 """
 
 from __future__ import annotations
@@ -49,6 +51,9 @@ BATCH_TYPE = pa.struct(
 """Where a record came from. ``sequence`` is the batch's first sequence; leader epoch, producer id,
 producer epoch and sequence are null where the batch has none (-1 on disk)."""
 
+CORRUPT_RECORD = "_corrupt_record"
+"""What is wrong with a damaged range; null in every row of a record."""
+
 TIMESTAMP_UNITS = ("us", "ms")
 
 _BASE_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
@@ -56,6 +61,7 @@ _BASE_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "t
 
 def _column_type(name: str, timestamp_unit: str) -> pa.DataType:
     return {
+        CORRUPT_RECORD: pa.string(),
         "key": pa.binary(),
         "value": pa.binary(),
         "topic": pa.string(),
@@ -107,7 +113,7 @@ def record_schema(
     if timestamp_unit not in TIMESTAMP_UNITS:
         msg = f"timestamp unit {timestamp_unit!r} is neither 'us' nor 'ms'"
         raise ValueError(msg)
-    known = column_names(include_headers=True, include_batch_metadata=True)
+    known = [*column_names(include_headers=True, include_batch_metadata=True), CORRUPT_RECORD]
     if columns is None:
         names = column_names(
             include_headers=include_headers, include_batch_metadata=include_batch_metadata

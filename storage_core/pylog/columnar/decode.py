@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar import decode_legacy, decode_v2
-from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.arrow_schema import CORRUPT_RECORD, record_schema
 from pylog.columnar.batch_column import batch_array
 from pylog.columnar.constant_columns import ConstantColumns
 from pylog.columnar.window import GroupRequest, Window
@@ -61,6 +61,11 @@ class RecordDecoder:
         From `record_schema`; only its columns are decoded.
     max_decompressed_bytes
         Most bytes that one batch may decompress to.
+
+    Attributes
+    ----------
+    finished_batches
+        How many of the batches given to `decode` have been decoded, and their records yielded.
     """
 
     def __init__(
@@ -71,6 +76,7 @@ class RecordDecoder:
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     ) -> None:
         self.schema = record_schema() if schema is None else schema
+        self.finished_batches = 0
         self._decompressor = Decompressor(max_decompressed_bytes)
         self._constants = ConstantColumns(topic_partition)
         self._want = sum(flag for name, flag in _WANT.items() if name in self.schema.names)
@@ -94,6 +100,7 @@ class RecordDecoder:
         TimestampOverflowError
             A timestamp does not fit the schema's unit.
         """
+        self.finished_batches = 0
         for family, run in _runs(window.headers):
             table = family.describe_batches(run)
             for group, buffer in self._groups(window, run, table, family):
@@ -111,6 +118,7 @@ class RecordDecoder:
                 columns = family.decode_group(request, headers, table[group])
                 if columns.rows:
                     yield self._assemble(window, headers, columns)
+                self.finished_batches += len(headers)
 
     def _groups(
         self,
@@ -161,6 +169,8 @@ class RecordDecoder:
                     array = self._constants.timestamp_type(
                         headers, columns.batch_rows, columns.rows
                     )
+                case _ if name == CORRUPT_RECORD:
+                    array = pa.nulls(columns.rows, pa.string())
                 case "batch":
                     array = batch_array(
                         headers,

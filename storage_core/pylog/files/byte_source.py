@@ -35,6 +35,10 @@ class ByteSource(ABC):
     def size(self) -> int:
         """Return the file's length in bytes, now."""
 
+    def file_id(self) -> int:
+        """Return what tells the file from another one of its name; 0 if nothing does."""
+        return 0
+
     @abstractmethod
     def read_at(self, position: int, length: int) -> bytes:
         """Return the bytes ``[position, position + length)``, fewer where the file ends before."""
@@ -97,6 +101,10 @@ class LocalFile(ByteSource):
     def size(self) -> int:
         """Return the file's length in bytes, now."""
         return os.fstat(self._descriptor).st_size
+
+    def file_id(self) -> int:
+        """Return the inode number."""
+        return os.fstat(self._descriptor).st_ino
 
     def read_at(self, position: int, length: int) -> bytes:
         """Return the bytes ``[position, position + length)``, fewer where the file ends before."""

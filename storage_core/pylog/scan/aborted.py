@@ -24,7 +24,6 @@ import numpy as np
 
 from pylog.errors import (
     CorruptIndexError,
-    CorruptRecordError,
     CorruptSnapshotError,
     SegmentVanishedError,
 )
@@ -34,12 +33,15 @@ from pylog.files.file_names import (
     file_name_prefix,
 )
 from pylog.files.producer_snapshot import read_producer_snapshot
+from pylog.files.storage import open_file
 from pylog.files.transaction_index import read_transaction_index
 from pylog.kernels.decode_control import NEEDS_REFERENCE, decode_control_types
 from pylog.locations import join
 from pylog.model import AbortedTransaction, ControlRecordType
 from pylog.record.record_batch import RecordBatch
-from pylog.scan.segment_windows import SegmentWindows
+from pylog.scan.checked_windows import CheckedWindows
+from pylog.scan.open_transactions import OpenTransactions
+from pylog.scan.slicing import segment_slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,16 +96,21 @@ def control_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[
     return types
 
 
-def _windows(view: LogView, first: int, position: int = 0) -> Iterator[BatchScan]:
-    """Yield the scans of all windows from a position of segment ``first`` on."""
-    for index in range(first, len(view.segments)):
-        with view.segments[index].open_log() as source:
-            start = position if index == first else 0
-            windows = SegmentWindows(source, start, view.segment_end(index))
-            for window in windows:
-                yield window.scan
-            if windows.tail.defect is not None:
-                raise CorruptRecordError(windows.tail.defect, source.path, windows.tail.position)
+def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tuple[BatchScan, bool]]:
+    """Yield the scans of all windows that hold offsets ``[start_offset, end_offset)``.
+
+    With each comes whether damage was left out before it. Checksums are verified: a marker of
+    another producer, or a batch that does not look transactional, would make wrong rows of right
+    ones elsewhere.
+    """
+    damage = view.damage
+    gaps = 0 if damage is None else damage.found
+    for piece in segment_slices(view, start_offset, end_offset):
+        with open_file(piece.path) as source:
+            for window in CheckedWindows(source, piece, damage=damage):
+                now = 0 if damage is None else damage.found
+                yield window.scan, now > gaps
+                gaps = now
 
 
 def _transaction_events(
@@ -128,30 +135,60 @@ def _transaction_events(
         yield producer_id, offset, ControlRecordType(kind) if is_control else None
 
 
-def find_last_stable_offset(view: LogView) -> int:
+def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int:
     """Return the first offset of the oldest open transaction; the log end offset if none is open.
+
+    Parameters
+    ----------
+    view
+        The log.
+    end_offset
+        What is asked for lies below. Then what is behind is looked at only while transactions of
+        before are open, and the answer is at most this offset.
 
     Raises
     ------
     CorruptRecordError
-        A header that has to be looked at is impossible.
+        A batch that has to be looked at is damaged.
     """
-    open_since, offset = _newest_snapshot(view)
-    segment = view.find_segment(offset)
-    if segment is not None and offset < view.log_end_offset:
-        with view.segments[segment].open_log() as source:
-            batch = view.segments[segment].find_batch(source, offset, view.segment_end(segment))
-        if batch is None:  # all of this segment is below the snapshot
-            segment, position = segment + 1, 0
-        else:
-            position = batch.position
-        for scan in _windows(view, segment, position):
-            for producer_id, at, kind in _transaction_events(scan, offset):
-                if kind is None:
-                    open_since.setdefault(producer_id, at)
-                elif kind in _END_TYPES:
-                    open_since.pop(producer_id, None)
-    return min([view.log_end_offset, *open_since.values()])
+    since, offset = _newest_snapshot(view)
+    transactions = OpenTransactions(since)
+    log_end = view.log_end_offset
+    limit = log_end if end_offset is None else min(end_offset, log_end)
+    for _ in _follow(view, transactions, (offset, limit)):
+        pass
+    if any(at < limit for at in transactions.decidable):
+        for _ in _follow(view, transactions, (max(offset, limit), log_end), below=limit):
+            if not transactions:
+                break
+    return min([limit, *transactions.decidable])
+
+
+def _follow(
+    view: LogView,
+    transactions: OpenTransactions,
+    offsets: tuple[int, int],
+    below: int | None = None,
+) -> Iterator[AbortedTransaction | None]:
+    """Note what batches of ``[start, end)`` say of transactions; yield each that is aborted.
+
+    With ``below``, only transactions that began below that offset are of interest, and None is
+    yielded after every window, for a look at what is still open.
+    """
+    start, end = offsets
+    for scan, is_behind_damage in _windows(view, start, end):
+        if is_behind_damage:
+            transactions.note_damage()
+        for producer_id, offset, kind in _transaction_events(scan, start):
+            if kind is None:
+                if below is None or offset < below:
+                    transactions.note_data(producer_id, offset)
+            elif kind in _END_TYPES:
+                since = transactions.end(producer_id, kind)
+                if since is not None:
+                    yield AbortedTransaction(producer_id, since, offset)
+        if below is not None:
+            yield None
 
 
 def _newest_snapshot(view: LogView) -> tuple[dict[int, int], int]:
@@ -187,7 +224,7 @@ def find_aborted_transactions(
     Raises
     ------
     CorruptRecordError
-        A header that has to be looked at is impossible.
+        A batch that has to be looked at is damaged.
     """
     if start_offset >= end_offset:
         return ()
@@ -234,17 +271,17 @@ def _from_markers(view: LogView, first: int, end_offset: int) -> Iterator[Aborte
     segment looked at are not of interest. The scan ends when every transaction that began below
     ``end_offset`` is decided. One that never is has not been committed, so it counts as aborted.
     """
-    open_since: dict[int, int] = {}
-    for scan in _windows(view, first):
-        for producer_id, offset, kind in _transaction_events(scan, 0):
-            if kind is None:
-                if offset < end_offset:
-                    open_since.setdefault(producer_id, offset)
-            elif kind in _END_TYPES:
-                since = open_since.pop(producer_id, None)
-                if kind is ControlRecordType.ABORT and since is not None:
-                    yield AbortedTransaction(producer_id, since, offset)
-        if not open_since and len(scan.headers) and scan.headers.last_offsets[-1] >= end_offset - 1:
-            return
-    for producer_id, since in open_since.items():
+    transactions = OpenTransactions({})
+    start = view.segments[first].base_offset
+    for each in _follow(view, transactions, (start, end_offset), below=end_offset):
+        if each is not None:
+            yield each
+    if transactions:
+        behind = (end_offset, view.log_end_offset)
+        for each in _follow(view, transactions, behind, below=end_offset):
+            if each is not None:
+                yield each
+            elif not transactions:
+                break
+    for producer_id, since in transactions.first_offsets.items():
         yield AbortedTransaction(producer_id, since, end_offset)

@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from pylog.locations import name_of, shown
+from pylog.locations import shown
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -83,16 +83,26 @@ class DamagedRange:
 
 @dataclass(slots=True)
 class DamageReport:
-    """Collects the damaged ranges that a reader skips; each is logged once, as a warning."""
+    """Collects the damaged ranges that a reader skips.
+
+    Attributes
+    ----------
+    ranges
+        Each once, in the order met.
+    is_logged
+        Whether each is logged, as a warning.
+    found
+        How often a range was met, known ones included.
+    """
 
     ranges: list[DamagedRange] = field(default_factory=list)
+    is_logged: bool = True
+    found: int = 0
 
     def add(self, found: DamagedRange) -> None:
         """Note a range that has been skipped."""
+        self.found += 1
         if found not in self.ranges:
             self.ranges.append(found)
-            _LOGGER.warning("%s", found)
-
-    def of_file(self, path: str) -> list[DamagedRange]:
-        """Return the ranges of one file, in order."""
-        return sorted(each for each in self.ranges if name_of(each.path) == name_of(path))
+            if self.is_logged:
+                _LOGGER.warning("%s", found)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
 from pylog.model import INTERNAL_TOPICS, TopicPartition
 from pylog.scan.discovery import PartitionDirectory, discover_all
-from pylog.scan.log_view import LogView, read_log_start_offsets
+from pylog.scan.log_view import LogStartOffsets, LogView
 
 if TYPE_CHECKING:
     import os
@@ -31,14 +31,14 @@ class LogDirectory:
     def __init__(self, directories: Iterable[PartitionDirectory]) -> None:
         directories = list(directories)
         self.others = [each for each in directories if each.state]
-        starts: dict[str, dict[TopicPartition, int]] = {}
+        starts: dict[str, LogStartOffsets] = {}
         self._views: dict[TopicPartition, LogView] = {}
         for each in directories:
             if each.state:
                 continue
             above = each.log_directory
             if above not in starts:
-                starts[above] = read_log_start_offsets(above)
+                starts[above] = LogStartOffsets(above)
             self._views[each.topic_partition] = LogView(each, starts[above])
 
     def __iter__(self) -> Iterator[LogView]:

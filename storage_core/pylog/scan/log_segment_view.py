@@ -42,16 +42,22 @@ class LogSegmentView:
         Length of the ``.log`` file when it was listed.
     suffixes
         Which files there are.
+    state
+        ``.swap`` for a segment that compaction has put in place but not renamed yet, else "".
+    file_id
+        Which file the ``.log`` was when it was listed; 0 where the storage tells nothing.
     """
 
     directory: str
     base_offset: int
     size_bytes: int
     suffixes: frozenset[str]
+    state: str = ""
+    file_id: int = 0
 
     def file_path(self, suffix: str = LOG_FILE_SUFFIX) -> str:
         """Return the path of the segment's file of that kind."""
-        return join(self.directory, f"{file_name_prefix(self.base_offset)}{suffix}")
+        return join(self.directory, f"{file_name_prefix(self.base_offset)}{suffix}{self.state}")
 
     @property
     def has_transaction_index(self) -> bool:

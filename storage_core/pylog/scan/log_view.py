@@ -6,32 +6,33 @@ no record is decoded.
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pylog.errors import CorruptRecordError, SegmentVanishedError
+from pylog.errors import CorruptCheckpointError, CorruptRecordError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import (
     LEADER_EPOCH_CHECKPOINT,
-    LOG_FILE_SUFFIX,
     LOG_START_OFFSET_CHECKPOINT,
     PARTITION_METADATA,
-    PRODUCER_SNAPSHOT_FILE_SUFFIX,
-    find_segment_file_name,
 )
 from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
-from pylog.files.storage import list_directory
-from pylog.locations import join
-from pylog.scan.batch_walk import WholeBatches, find_whole_batches
-from pylog.scan.log_segment_view import LogSegmentView
-from pylog.scan.torn_tail import find_tail_defect
+from pylog.locations import join, shown
+from pylog.scan.batch_walk import WholeBatches
+from pylog.scan.log_end import find_log_end
+from pylog.scan.segment_listing import list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.model import TopicPartition
+    from pylog.scan.damage import DamageReport
     from pylog.scan.discovery import PartitionDirectory
+    from pylog.scan.log_segment_view import LogSegmentView
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class LogView:
@@ -46,8 +47,10 @@ class LogView:
     directory
         What `discover_partitions` found.
     log_start_offsets
-        Content of the log directory's ``log-start-offset-checkpoint``, so that a directory of a
-        thousand partitions reads it once; read here if None.
+        The log directory's ``log-start-offset-checkpoint``, so that a directory of a thousand
+        partitions reads it once; a reader of its own if None.
+    damage
+        Where damaged ranges that planning comes upon are noted; None for an error at the first.
 
     Raises
     ------
@@ -58,45 +61,26 @@ class LogView:
     def __init__(
         self,
         directory: PartitionDirectory,
-        log_start_offsets: dict[TopicPartition, int] | None = None,
+        log_start_offsets: LogStartOffsets | None = None,
+        damage: DamageReport | None = None,
     ) -> None:
         self.directory = directory
         self.topic_partition = directory.topic_partition
-        self._log_start_offsets = log_start_offsets
-        self.file_count = 0
-        self.leftover_file_count = 0
-        self.producer_snapshot_offsets: list[int] = []
-        self.segments: Sequence[LogSegmentView] = self._list_segments()
+        self._log_start_offsets = log_start_offsets or LogStartOffsets(directory.log_directory)
+        self.damage = damage
+        listing = list_segments(directory.path)
+        self.segments: Sequence[LogSegmentView] = listing.segments
+        self.producer_snapshot_offsets = listing.producer_snapshot_offsets
+        self.file_count = listing.file_count
+        self.leftover_file_count = listing.leftover_file_count
 
     def __repr__(self) -> str:
-        return f"LogView({self.directory.path!r}, {len(self.segments)} segments)"
+        return f"LogView({shown(self.directory.path)!r}, {len(self.segments)} segments)"
 
-    def _list_segments(self) -> list[LogSegmentView]:
-        suffixes: dict[int, set[str]] = {}
-        sizes: dict[int, int] = {}
-        for entry in list_directory(self.directory.path):
-            self.file_count += 1
-            name = find_segment_file_name(entry.name)
-            if name is None:
-                continue
-            if name.state:  # .deleted, .cleaned, .swap: not part of the log
-                self.leftover_file_count += 1
-                continue
-            if name.suffix == PRODUCER_SNAPSHOT_FILE_SUFFIX:
-                self.producer_snapshot_offsets.append(name.base_offset)
-                continue
-            if name.suffix == LOG_FILE_SUFFIX:
-                try:
-                    sizes[name.base_offset] = entry.stat().st_size
-                except FileNotFoundError:  # deleted between listing and stat
-                    continue
-            suffixes.setdefault(name.base_offset, set()).add(name.suffix)
-        return [
-            LogSegmentView(
-                self.directory.path, base, sizes[base], frozenset(suffixes.get(base, ()))
-            )
-            for base in sorted(sizes)
-        ]
+    def taken_anew(self, damage: DamageReport | None = None) -> LogView:
+        """Return a view of the same directory as it is now."""
+        offsets = LogStartOffsets(self.directory.log_directory)
+        return LogView(self.directory, offsets, damage)
 
     @property
     def topic(self) -> str:
@@ -121,31 +105,20 @@ class LogView:
         ``log-start-offset-checkpoint`` says of this partition; 0 where there is no segment.
         """
         base = self.segments[0].base_offset if self.segments else 0
-        checkpoint = self._log_start_offsets
-        if checkpoint is None:
-            checkpoint = read_log_start_offsets(self.directory.log_directory)
-        return max(base, checkpoint.get(self.topic_partition, 0))
+        try:
+            return max(base, self._log_start_offsets.of(self.topic_partition))
+        except CorruptCheckpointError as error:
+            if self.damage is None:
+                raise
+            _LOGGER.warning("%s: the log starts with its first segment", error)
+            return base
 
     @cached_property
     def end(self) -> WholeBatches:
-        """How far whole batches reach in the last segment.
-
-        Found from the last sound entry of the offset index. A torn tail and a tail of zeros are
-        normal ends; anything else is told as a defect (see `pylog.scan.torn_tail`).
-        """
+        """How far whole batches reach in the last segment, see `pylog.scan.log_end`."""
         if not self.segments:
             return WholeBatches(0, None, None)
-        last = self.segments[-1]
-        with last.open_log() as source:
-            size = source.size()
-            start = last.last_indexed_position(source)
-            found = find_whole_batches(source, start, size, lowest_offset=last.base_offset)
-            if found.defect is None and found.end_position < size:
-                header = None if found.last is None else found.last.header
-                following = last.base_offset if header is None else header.next_offset
-                defect = find_tail_defect(source, found.end_position, size, following)
-                found = found._replace(defect=defect)
-            return found
+        return find_log_end(self.segments[-1], skips_damage=self.damage is not None)
 
     @cached_property
     def log_end_offset(self) -> int:
@@ -203,6 +176,22 @@ class LogView:
             return None
 
 
-def read_log_start_offsets(log_directory: str) -> dict[TopicPartition, int]:
-    """Return the content of a log directory's ``log-start-offset-checkpoint``; {} if missing."""
-    return read_offset_checkpoint(join(log_directory, LOG_START_OFFSET_CHECKPOINT))
+class LogStartOffsets:
+    """What a log directory's ``log-start-offset-checkpoint`` says; read at the first question."""
+
+    def __init__(self, log_directory: str) -> None:
+        self._path = join(log_directory, LOG_START_OFFSET_CHECKPOINT)
+
+    @cached_property
+    def _offsets(self) -> dict[TopicPartition, int]:
+        return read_offset_checkpoint(self._path)
+
+    def of(self, topic_partition: TopicPartition) -> int:
+        """Return the offset that the checkpoint has for a partition, 0 if it has none.
+
+        Raises
+        ------
+        CorruptCheckpointError
+            The file does not follow its format.
+        """
+        return self._offsets.get(topic_partition, 0)

@@ -1,9 +1,9 @@
 """A `ScanTask` to Arrow record batches, or to a count.
 
-Window by window: find batch boundaries, check that offsets go up and every checksum is right,
-leave out control batches, aborted batches and batches outside the range, decode the rest.
-FAILFAST: whatever is wrong raises an error with file, position and cause, and no row of the window
-at fault is given.
+Window by window: batches that have been checked (`pylog.scan.checked_windows`); control batches,
+aborted batches and batches outside the range left out; the rest decoded. FAILFAST: whatever is
+wrong raises an error with file, position and cause, once the sound batches before it have been
+given. The other modes leave out exactly what is damaged and report it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pylog.columnar.damaged_row import damaged_row
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
-from pylog.errors import CorruptRecordError
-from pylog.files.storage import open_file
+from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
-from pylog.record.batch_scan import find_bad_checksum
 from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.aborted import AbortedTransactions
-from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow, SegmentWindows
+from pylog.scan.checked_windows import check_some
+from pylog.scan.damage import DamagedRange, DamageReport, ReadMode
+from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
+from pylog.scan.task_windows import TaskWindows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from pylog.record.batch_scan import BatchHeaders
     from pylog.scan.scan_task import ScanTask, SegmentSlice
 
 
@@ -40,6 +43,10 @@ class TaskReader:
         From the planner.
     schema
         From `pylog.columnar.arrow_schema.record_schema`; None for all of Spark's columns.
+    mode
+        What happens at damage.
+    damage
+        Where damaged ranges are noted; a report of its own if None.
     window_bytes
         How much of a file is read at once.
     max_decompressed_bytes
@@ -51,11 +58,15 @@ class TaskReader:
         task: ScanTask,
         schema: pa.Schema | None = None,
         *,
+        mode: ReadMode = ReadMode.FAILFAST,
+        damage: DamageReport | None = None,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     ) -> None:
         self._task = task
+        self._mode = mode
         self._window_bytes = window_bytes
+        self.damage = DamageReport() if damage is None else damage
         self._aborted = AbortedTransactions(task.aborted)
         self._decoder = RecordDecoder(
             task.topic_partition, schema, max_decompressed_bytes=max_decompressed_bytes
@@ -67,24 +78,30 @@ class TaskReader:
         Raises
         ------
         CorruptRecordError, InvalidRecordError, UnsupportedCodecError
-            Bytes that are to be read are damaged.
+            Bytes that are to be read are damaged (mode FAILFAST).
         SegmentVanishedError
-            A file is gone or shorter than when the task was planned.
+            A file is gone or shorter than when the task was planned, and records with it.
         TimestampOverflowError
             A timestamp does not fit the schema's unit.
         """
-        for piece, window in self._windows():
-            _check_checksums(window, piece)
+        told = len(self.damage.ranges)
+        for piece, window in self._windows(has_checksums=True):
+            yield from self._damaged_rows(told)
+            told = len(self.damage.ranges)
             yield from self._decode(window, piece, self._wanted(window))
+        yield from self._damaged_rows(told)
 
     def count(self) -> int:
         """Return how many records `record_batches` gives, from batch headers.
 
         Only batches that the range cuts, and compressed v0/v1 wrappers, are decoded. Checksums are
-        verified of those alone: the count trusts the other headers.
+        verified of those alone: the count trusts the other headers. In modes that skip damage all
+        is decoded, since only then it is known what is damaged.
         """
+        if self._mode.skips_damage:
+            return sum(batch.num_rows for batch in self.record_batches())
         total = 0
-        for piece, window in self._windows():
+        for piece, window in self._windows(has_checksums=False):
             headers = window.scan.headers
             wanted = self._wanted(window)
             if wanted is None and headers.offsets[0] >= self._task.start_offset:
@@ -101,26 +118,17 @@ class TaskReader:
                 cut &= wanted
             total += int(headers.record_counts[whole].sum())
             if cut.any():
-                _check_checksums(window, piece, only=cut)
+                check_some(window, piece, cut)
                 total += sum(batch.num_rows for batch in self._decode(window, piece, cut))
         return total
 
-    def _windows(self) -> Iterator[tuple[SegmentSlice, SegmentWindow]]:
-        next_offset = 0
-        for piece in self._task.slices:
-            next_offset = max(next_offset, piece.base_offset)
-            with open_file(piece.path) as source:
-                windows = SegmentWindows(
-                    source,
-                    piece.start_position,
-                    piece.end_position,
-                    window_bytes=self._window_bytes,
-                )
-                for window in windows:
-                    _check_offsets(window, piece, next_offset)
-                    next_offset = int(window.scan.headers.last_offsets[-1]) + 1
-                    yield piece, window
-            _check_tail(windows, piece, next_offset)
+    def _windows(self, *, has_checksums: bool) -> TaskWindows:
+        return TaskWindows(
+            self._task,
+            damage=self.damage if self._mode.skips_damage else None,
+            has_checksums=has_checksums,
+            window_bytes=self._window_bytes,
+        )
 
     def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:
         """Mask the batches that may hold records of the range that an application sees.
@@ -149,59 +157,58 @@ class TaskReader:
     ) -> Iterator[pa.RecordBatch]:
         headers = window.scan.headers
         chosen = headers if wanted is None else headers.select(wanted)
-        batches = Window(window.scan.buffer, chosen, piece.path, window.file_position)
+        if not self._mode.skips_damage:
+            return self._decode_batches(window, piece, chosen)
+        return self._decode_sound(window, piece, chosen)
+
+    def _decode_batches(
+        self, window: SegmentWindow, piece: SegmentSlice, headers: BatchHeaders
+    ) -> Iterator[pa.RecordBatch]:
+        batches = Window(window.scan.buffer, headers, piece.path, window.file_position)
         return self._decoder.decode(batches, self._task.start_offset, self._task.end_offset)
 
+    def _decode_sound(
+        self, window: SegmentWindow, piece: SegmentSlice, headers: BatchHeaders
+    ) -> Iterator[pa.RecordBatch]:
+        """Decode, leaving out batches whose records are not what their header promises.
 
-def _check_checksums(
-    window: SegmentWindow, piece: SegmentSlice, only: npt.NDArray[np.bool_] | None = None
-) -> None:
-    bad = find_bad_checksum(window.scan, only)
-    if bad is not None:
-        position = window.file_position + int(window.scan.headers.positions[bad.index])
-        reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
-        raise CorruptRecordError(reason, piece.path, position)
+        Their checksum is right, and so where they end is known.
+        """
+        while len(headers):
+            try:
+                yield from self._decode_batches(window, piece, headers)
+            except (CorruptRecordError, InvalidRecordError) as error:
+                if error.position is None:
+                    raise
+                at = error.position - window.file_position
+                bad = int(np.searchsorted(headers.positions, at))
+                done = self._decoder.finished_batches
+                if bad > done:
+                    before = headers.select(slice(done, bad))
+                    yield from self._decode_batches(window, piece, before)
+                self.damage.add(_damaged_batch(window, piece, headers, bad, error.reason))
+                yield from self._damaged_rows(len(self.damage.ranges) - 1)
+                headers = headers.select(slice(bad + 1, None))
+            else:
+                return
 
-
-def _check_offsets(window: SegmentWindow, piece: SegmentSlice, next_offset: int) -> None:
-    """Refuse offsets that go back or leave the segment.
-
-    A batch's base offset lies outside its checksum; its neighbours and the file's name bound it.
-    """
-    headers = window.scan.headers
-    offsets, last_offsets = headers.offsets, headers.last_offsets
-    bad = last_offsets < offsets
-    bad[1:] |= offsets[1:] <= last_offsets[:-1]
-    bad[0] |= offsets[0] < next_offset
-    if piece.next_base_offset is not None:
-        bad[-1] |= last_offsets[-1] >= piece.next_base_offset
-    if bad.any():
-        _check_checksums(window, piece)  # then that is the cause to be told
-        index = int(np.argmax(bad))
-        lowest = next_offset if index == 0 else int(last_offsets[index - 1]) + 1
-        limit = "" if piece.next_base_offset is None else f" and below {piece.next_base_offset}"
-        reason = (
-            f"batch has offsets {offsets[index]} to {last_offsets[index]}, "
-            f"expected from {lowest} on{limit}"
-        )
-        position = window.file_position + int(headers.positions[index])
-        raise CorruptRecordError(reason, piece.path, position)
+    def _damaged_rows(self, told: int) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each damaged range behind the first ``told``, in mode PERMISSIVE."""
+        if self._mode is ReadMode.PERMISSIVE:
+            for each in self.damage.ranges[told:]:
+                yield damaged_row(self._decoder.schema, self._task.topic_partition, str(each))
 
 
-def _check_tail(windows: SegmentWindows, piece: SegmentSlice, next_offset: int) -> None:
-    """Refuse an end of whole batches that could hide records."""
-    position, defect = windows.tail
-    if defect is not None:
-        raise CorruptRecordError(defect, piece.path, position)
-    if position == piece.end_position:
-        return
-    if piece.runs_to_segment_end and next_offset == piece.next_base_offset:
-        return  # the torn or preallocated rest holds no offset of the log
-    missing = (
-        f"; the next segment begins at offset {piece.next_base_offset}, so records from "
-        f"{next_offset} on may be missing"
-        if piece.runs_to_segment_end
-        else ""
+def _damaged_batch(
+    window: SegmentWindow, piece: SegmentSlice, headers: BatchHeaders, index: int, reason: str
+) -> DamagedRange:
+    position = window.file_position + int(headers.positions[index])
+    end = position + int(headers.sizes_bytes[index])
+    return DamagedRange(
+        piece.path,
+        position,
+        end,
+        int(headers.offsets[index]),
+        int(headers.last_offsets[index]) + 1,
+        reason,
     )
-    reason = f"whole batches end {piece.end_position - position} bytes before they should{missing}"
-    raise CorruptRecordError(reason, piece.path, position)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.model import IsolationLevel
+from pylog.scan.damage import DamageReport, ReadMode
 from pylog.scan.log_directory import LogDirectory, open_directory
 from pylog.scan.offset_spec import EARLIEST, LATEST, check_specs_are_known
 from pylog.scan.planner import ScanRange, plan_tasks
@@ -36,6 +37,9 @@ class Scan:
         Arrow schema of what is read.
     partitions
         The logs that are read.
+    damage
+        The damaged ranges that its readers have left out so far (modes DROPMALFORMED and
+        PERMISSIVE), each once.
     """
 
     def __init__(
@@ -43,11 +47,15 @@ class Scan:
         partitions: list[LogView],
         wanted: ScanRange,
         schema: pa.Schema,
+        *,
+        mode: ReadMode = ReadMode.FAILFAST,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
     ) -> None:
         self.partitions = partitions
         self.schema = schema
+        self.damage = DamageReport()
         self._wanted = wanted
+        self._mode = mode
         self._window_bytes = window_bytes
         self._tasks: list[ScanTask] | None = None
 
@@ -59,7 +67,13 @@ class Scan:
 
     def _readers(self) -> Iterator[TaskReader]:
         for task in self.plan():
-            yield TaskReader(task, self.schema, window_bytes=self._window_bytes)
+            yield TaskReader(
+                task,
+                self.schema,
+                mode=self._mode,
+                damage=self.damage,
+                window_bytes=self._window_bytes,
+            )
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the records, partition by partition, in offset order.
@@ -67,8 +81,8 @@ class Scan:
         Raises
         ------
         LogStorageError
-            Something to be read is damaged, gone, or not to be expressed in the schema. No row of
-            the window at fault is given.
+            Something to be read is damaged (mode FAILFAST), gone, or not to be expressed in the
+            schema. The records before it have been given.
         """
         for reader in self._readers():
             yield from reader.record_batches()
@@ -104,6 +118,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     columns: Iterable[str] | None = None,
     include_headers: bool = False,
     include_batch_metadata: bool = False,
+    mode: str | ReadMode = ReadMode.FAILFAST,
     timestamp_unit: str = "us",
     window_bytes: int = DEFAULT_WINDOW_BYTES,
 ) -> Scan:
@@ -125,11 +140,16 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         "read_uncommitted", or "read_committed": no aborted records, and nothing from the first open
         transaction on.
     fail_on_data_loss
-        Whether an offset outside the log is an error; otherwise the nearest one in it counts.
+        Whether an offset outside the log is an error, and records that are deleted before they are
+        read; otherwise the nearest offset in the log counts.
     columns
         Names, in the order wanted; all by default. Fewer columns are read faster.
     include_headers, include_batch_metadata
         Whether "all" columns include ``headers`` and ``batch``.
+    mode
+        "FAILFAST": damage is an error. "DROPMALFORMED": exactly the damaged bytes are left out,
+        logged, and listed in `Scan.damage`. "PERMISSIVE": the same, and each damaged range is a row
+        of nulls, with the cause in column ``_corrupt_record`` if that is among ``columns``.
     timestamp_unit
         "us", or "ms", which holds every timestamp that Kafka can store.
     window_bytes
@@ -163,4 +183,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         timestamp_unit=timestamp_unit,
     )
     wanted = ScanRange(start, end, IsolationLevel.parse(isolation), fail_on_data_loss)
-    return Scan(views, wanted, schema, window_bytes)
+    read_mode = ReadMode.parse(mode)
+    if read_mode.skips_damage:
+        # What planning meets, a reader reports: it goes the same way.
+        views = [view.taken_anew(DamageReport(is_logged=False)) for view in views]
+    return Scan(views, wanted, schema, mode=read_mode, window_bytes=window_bytes)

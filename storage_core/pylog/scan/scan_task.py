@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pylog.model import AbortedTransaction, TopicPartition
+    from pylog.scan.discovery import PartitionDirectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class SegmentSlice:
         Whether ``end_position`` is the length of a file that has a segment behind it. Then whole
         batches must reach it, or reach up to ``next_base_offset``: bytes that are left could be
         lost records. Otherwise whole batches end exactly at ``end_position``.
+    file_id
+        Which file it was when the directory was listed; 0 where the storage tells nothing.
     """
 
     path: str
@@ -36,6 +39,7 @@ class SegmentSlice:
     start_position: int
     end_position: int
     runs_to_segment_end: bool
+    file_id: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -49,21 +53,29 @@ class ScanTask:
 
     Attributes
     ----------
-    topic_partition
-        Whose records.
+    directory
+        Where the partition lies.
     slices
         In offset order.
     start_offset, end_offset
         Records with ``start_offset <= offset < end_offset``; the slices may hold more.
     aborted
         Transactions whose batches are left out.
+    fail_on_data_loss
+        Whether records of the range that are deleted before they are read are an error.
     """
 
-    topic_partition: TopicPartition
+    directory: PartitionDirectory
     slices: tuple[SegmentSlice, ...]
     start_offset: int
     end_offset: int
     aborted: tuple[AbortedTransaction, ...] = ()
+    fail_on_data_loss: bool = True
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Whose records."""
+        return self.directory.topic_partition
 
     @property
     def size_bytes(self) -> int:

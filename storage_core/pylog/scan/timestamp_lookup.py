@@ -19,19 +19,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.file_names import TIME_INDEX_FILE_SUFFIX
 from pylog.files.time_index import TimeIndex
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 from pylog.record.record_batch import RecordBatch
-from pylog.scan.segment_windows import SegmentWindows
+from pylog.scan.checked_windows import CheckedWindows
+from pylog.scan.slicing import slice_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.files.byte_source import ByteSource
-    from pylog.scan.log_segment_view import LogSegmentView
     from pylog.scan.log_view import LogView
+    from pylog.scan.scan_task import SegmentSlice
 
 _FIRST_WINDOW_BYTES = 1 << 14  # the record is a few batches behind the index entry
 
@@ -50,10 +51,9 @@ def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset 
         following = view.next_base_offset(index)
         if following is not None and following <= view.log_start_offset:
             continue
-        end = view.segment_end(index)
         with segment.open_log() as source:
-            start = _start_position(segment, source, timestamp, end)
-            for found in _records_from(source, start, end, timestamp):
+            start = _start_position(view, index, source, timestamp)
+            for found in _records_from(view, source, slice_of(view, index, start), timestamp):
                 if found.offset >= view.log_start_offset:
                     return found
     return None
@@ -71,10 +71,9 @@ def find_max_timestamp(view: LogView) -> TimestampOffset | None:
     """
     best: tuple[int, int, int] | None = None  # timestamp, segment, position
     for index, segment in enumerate(view.segments):
-        end = view.segment_end(index)
         with segment.open_log() as source:
-            windows = SegmentWindows(source, _start_position(segment, source, None, end), end)
-            for window in windows:
+            piece = slice_of(view, index, _start_position(view, index, source, None))
+            for window in CheckedWindows(source, piece, damage=view.damage):
                 headers = window.scan.headers
                 # A batch that compaction emptied keeps the timestamp of records that are gone.
                 stamps = np.where(headers.record_counts, headers.max_timestamps, NO_TIMESTAMP)
@@ -82,12 +81,11 @@ def find_max_timestamp(view: LogView) -> TimestampOffset | None:
                 if best is None or stamps[place] > best[0]:
                     position = window.file_position + int(headers.positions[place])
                     best = (int(stamps[place]), index, position)
-            _check_tail(windows, source)
     if best is None or best[0] == NO_TIMESTAMP:
         return None
     timestamp, index, position = best
     with view.segments[index].open_log() as source:
-        records = _records_from(source, position, view.segment_end(index), timestamp)
+        records = _records_from(view, source, slice_of(view, index, position), timestamp)
         return next(records, None) or _largest_of_all_records(view)
 
 
@@ -96,15 +94,13 @@ def _largest_of_all_records(view: LogView) -> TimestampOffset | None:
     best = None
     for index, segment in enumerate(view.segments):
         with segment.open_log() as source:
-            for found in _records_from(source, 0, view.segment_end(index), 0):
+            for found in _records_from(view, source, slice_of(view, index), 0):
                 if best is None or found.timestamp > best.timestamp:
                     best = found
     return best
 
 
-def _start_position(
-    segment: LogSegmentView, source: ByteSource, timestamp: int | None, end: int
-) -> int:
+def _start_position(view: LogView, index: int, source: ByteSource, timestamp: int | None) -> int:
     """Return a batch position that no record above an indexed timestamp precedes.
 
     The entry is the last one that is not above ``timestamp``; for None the last one of all, if a
@@ -112,35 +108,42 @@ def _start_position(
     Kafka forces an entry at the roll that would make this superfluous, but nothing proves that the
     last entry found is that one.
     """
+    segment = view.segments[index]
     if not segment.has_time_index:
         return 0
-    with TimeIndex.open(segment.file_path(TIME_INDEX_FILE_SUFFIX), segment.base_offset) as index:
-        entry = index.last_entry() if timestamp is None else index.lookup(timestamp)
+    path = segment.file_path(TIME_INDEX_FILE_SUFFIX)
+    with TimeIndex.open(path, segment.base_offset) as time_index:
+        entry = time_index.last_entry() if timestamp is None else time_index.lookup(timestamp)
     if entry is None or not segment.base_offset <= entry.offset:
         return 0
-    batch = segment.find_batch(source, entry.offset, end)
+    try:
+        batch = segment.find_batch(source, entry.offset, view.segment_end(index))
+    except CorruptRecordError:
+        if view.damage is None:
+            raise
+        return 0  # from there on all is checked
     if batch is None or batch.header.max_timestamp != entry.timestamp:
         return 0
     return 0 if timestamp is None and batch.header.record_count == 0 else batch.position
 
 
 def _records_from(
-    source: ByteSource, start: int, end: int, timestamp: int
+    view: LogView, source: ByteSource, piece: SegmentSlice, timestamp: int
 ) -> Iterator[TimestampOffset]:
-    """Yield the records from byte ``start`` on whose timestamp is at least ``timestamp``."""
-    windows = SegmentWindows(source, start, end, first_window_bytes=_FIRST_WINDOW_BYTES)
-    for window in windows:
-        view = window.scan.buffer.data
+    """Yield the records of a slice whose timestamp is at least ``timestamp``.
+
+    Checksums are verified also of batches that the header says are earlier.
+    """
+    for window in CheckedWindows(source, piece, damage=view.damage):
+        bytes_of = window.scan.buffer.data
         headers = window.scan.headers
         for place in np.flatnonzero(headers.max_timestamps >= timestamp).tolist():
-            batch = RecordBatch(view[int(headers.positions[place]) :])
-            batch.ensure_valid()
-            for record in batch.records():
+            try:
+                records = list(RecordBatch(bytes_of[int(headers.positions[place]) :]).records())
+            except (CorruptRecordError, InvalidRecordError):
+                if view.damage is None:
+                    raise
+                continue  # the reader reports it
+            for record in records:
                 if record.timestamp >= timestamp:
                     yield TimestampOffset(record.timestamp, record.offset)
-    _check_tail(windows, source)
-
-
-def _check_tail(windows: SegmentWindows, source: ByteSource) -> None:
-    if windows.tail.defect is not None:
-        raise CorruptRecordError(windows.tail.defect, source.path, windows.tail.position)

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from pylog.record.batch_header import parse_batch_header
 from pylog.record.batch_layout import (
     HEADER_SIZE_UP_TO_MAGIC,
-    MAGIC_OFFSET,
-    MAGIC_VALUE_V2,
     RECORD_BATCH_OVERHEAD,
 )
 from pylog.scan.batch_walk import (
@@ -25,15 +23,10 @@ from pylog.scan.batch_walk import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pylog.files.byte_source import ByteSource
 
 SEARCHED_BYTES = 1 << 24
 """How far behind a cut header a batch is looked for."""
-
-_CHUNK = 1 << 20
-_NEAR = 1 << 31
 
 
 def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: int) -> str | None:
@@ -55,7 +48,12 @@ def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: i
     length = end - position
     if has_valid_checksum(source, PositionedHeader(position, replace(header, size_bytes=length))):
         return f"batch size is {header.size_bytes}, but its checksum is that of {length} bytes"
-    for behind in _possible_headers(source, position + HEADER_SIZE_UP_TO_MAGIC, end, next_offset):
+    # Not at the head of the file: `pylog ls` starts in half the time without NumPy.
+    from pylog.scan.resynchronisation import possible_headers  # noqa: PLC0415
+
+    first = position + HEADER_SIZE_UP_TO_MAGIC
+    limit = min(end, first + SEARCHED_BYTES)
+    for behind in possible_headers(source, first, limit, next_offset):
         if _is_log_from_here(source, behind, end, next_offset):
             return (
                 f"batch of {header.size_bytes} bytes is cut short by the file's end after "
@@ -69,25 +67,3 @@ def _is_log_from_here(source: ByteSource, position: int, end: int, next_offset: 
     if is_sound_batch(source, position, end) is None:
         return False
     return find_whole_batches(source, position, end, lowest_offset=next_offset).defect is None
-
-
-def _possible_headers(
-    source: ByteSource, position: int, end: int, next_offset: int
-) -> Iterator[int]:
-    """Yield where bytes could be a header with an offset a little above ``next_offset``."""
-    # Not at the head of the file: `pylog ls` starts in half the time without it.
-    import numpy as np  # noqa: PLC0415
-
-    limit = min(end, position + SEARCHED_BYTES)
-    while limit - position >= HEADER_SIZE_UP_TO_MAGIC:
-        data = np.frombuffer(source.read_at(position, min(_CHUNK, limit - position)), np.uint8)
-        starts = data.size - HEADER_SIZE_UP_TO_MAGIC + 1
-        if starts < 1:
-            return
-        offsets = np.zeros(starts, dtype=np.uint64)
-        for byte in range(8):
-            offsets = (offsets << np.uint64(8)) | data[byte : byte + starts]
-        near = offsets - np.uint64(next_offset) < _NEAR
-        near &= data[MAGIC_OFFSET : MAGIC_OFFSET + starts] <= MAGIC_VALUE_V2
-        yield from (position + np.flatnonzero(near)).tolist()
-        position += starts

@@ -156,10 +156,11 @@ def test_a_wrong_checksum_of_a_legacy_message_is_damage(tmp_path: Path) -> None:
     assert error.position == len(messages[0].data)
 
 
-def test_no_row_of_the_window_at_fault_is_given(tmp_path: Path) -> None:
+def test_the_rows_before_damage_are_given(tmp_path: Path) -> None:
     batches = [*FIRST, with_bad_crc(SECOND[0])]
     directory = write_partition(tmp_path, {0: batches}, with_index=False)
     batch_stream = pylog.scan(directory).to_batches()
+    assert next(batch_stream).column("offset").to_pylist() == list(range(10))
     with pytest.raises(CorruptRecordError):
         next(batch_stream)
 
@@ -225,7 +226,9 @@ def test_a_segment_that_vanished_after_planning_is_told(directory: Path) -> None
     with pytest.raises(SegmentVanishedError) as caught:
         next(stream)
     assert str(caught.value) == (
-        f"file is gone (deleted or renamed since the directory was listed) in {path}"
+        "file is gone (deleted or renamed since the directory was listed); records of orders-0 "
+        "with offsets 10 to 20 (exclusive) are lost, the log holds 0 to 30 (exclusive) now in "
+        f"{path}"
     )
     with pytest.raises(SegmentVanishedError):
         scan.count()

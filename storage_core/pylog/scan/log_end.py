@@ -1,0 +1,92 @@
+"""Where a log ends: behind the last whole batch of its last segment.
+
+A torn tail and a tail of zeros are normal ends (Kafka acknowledges before it forces to disk);
+anything else is damage. A last batch with a wrong checksum is not noticed here, where an error
+would keep a user from all before it, but when it is read; a reader that skips damage needs to know.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from pylog.scan.batch_walk import (
+    WholeBatches,
+    computed_checksum,
+    find_whole_batches,
+)
+from pylog.scan.torn_tail import find_tail_defect
+
+if TYPE_CHECKING:
+    from pylog.files.byte_source import ByteSource
+    from pylog.scan.log_segment_view import LogSegmentView
+
+_APPEND_SECONDS = 0.05
+"""A broker that writes into a preallocated file needs less than this between header and end."""
+
+
+def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> WholeBatches:
+    """Return how far whole batches reach in the last segment of a log.
+
+    Found from the last sound entry of the offset index on.
+
+    Parameters
+    ----------
+    segment
+        The last one.
+    skips_damage
+        Whether to look behind damage. Then there is never a defect; the end is that of the file
+        where nothing sound follows the last damage, and ``last`` is the last sound batch.
+    """
+    with segment.open_log() as source:
+        size = source.size()
+        start = segment.last_indexed_position(source)
+        whole_end = _sound_end if skips_damage else _whole_end
+        found = whole_end(source, start, size, segment.base_offset)
+        if found.defect is None and found.end_position < size:
+            defect = find_tail_defect(
+                source, found.end_position, size, _next_offset(found, segment)
+            )
+            found = found._replace(defect=defect)
+        while skips_damage and found.defect is not None:
+            found = _behind(source, segment, found, size)
+        return found
+
+
+def _next_offset(found: WholeBatches, segment: LogSegmentView) -> int:
+    return segment.base_offset if found.last is None else found.last.header.next_offset
+
+
+def _whole_end(source: ByteSource, start: int, size: int, lowest_offset: int) -> WholeBatches:
+    return find_whole_batches(source, start, size, lowest_offset=lowest_offset)
+
+
+def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) -> WholeBatches:
+    """Return the end of whole batches; a wrong checksum of the last one is its defect."""
+    found = find_whole_batches(source, start, size, lowest_offset=lowest_offset)
+    last = found.last
+    if found.defect is not None or last is None:
+        return found
+    computed = computed_checksum(source, last)
+    if computed != last.header.crc:
+        time.sleep(_APPEND_SECONDS)  # is it just being written?
+        computed = computed_checksum(source, last)
+    if computed == last.header.crc:
+        return found
+    before = find_whole_batches(source, start, last.position, lowest_offset=lowest_offset)
+    reason = f"batch CRC stored {last.header.crc:#010x}, computed {computed:#010x}"
+    return WholeBatches(last.position, before.last, reason)
+
+
+def _behind(
+    source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
+) -> WholeBatches:
+    """Return the end of the whole batches behind the damage at ``found.end_position``."""
+    from pylog.scan.resynchronisation import find_next_batch  # noqa: PLC0415 - imports NumPy
+
+    lowest = _next_offset(found, segment)
+    position = find_next_batch(source, found.end_position, size, lowest_offset=lowest)
+    if position == size:
+        return WholeBatches(size, found.last, None)
+    behind = _sound_end(source, position, size, lowest)
+    return behind if behind.last is not None else behind._replace(last=found.last)

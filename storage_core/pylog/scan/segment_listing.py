@@ -1,0 +1,136 @@
+"""Which segments a partition directory holds, from the names in it.
+
+Compaction replaces segments in steps: the new one is written as ``.cleaned``, renamed to ``.swap``,
+the old ones to ``.deleted``, and at last ``.swap`` is taken off the name. From ``.swap`` on the
+replacement counts, as it does for a broker that starts after a crash in between: ``.log`` files
+whose base offsets lie in the range of the ``.swap`` files are left out. A ``.swap`` at or above a
+``.cleaned`` file was not renamed with all its like and does not count.
+
+Source: LogLoader, LocalLog.replaceSegments (Kafka 3.9, 4.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylog.files.file_names import (
+    CLEANED_FILE_SUFFIX,
+    LOG_FILE_SUFFIX,
+    PRODUCER_SNAPSHOT_FILE_SUFFIX,
+    SWAP_FILE_SUFFIX,
+    find_segment_file_name,
+)
+from pylog.files.storage import list_directory
+from pylog.scan.batch_walk import find_whole_batches
+from pylog.scan.log_segment_view import LogSegmentView
+
+if TYPE_CHECKING:
+    from pylog.files.file_names import SegmentFileName
+    from pylog.files.storage import DirectoryEntry, FileStatus
+
+
+@dataclass(slots=True)
+class SegmentListing:
+    """What a partition directory holds.
+
+    Attributes
+    ----------
+    segments
+        In offset order.
+    producer_snapshot_offsets
+        From the names of ``.snapshot`` files, in no order.
+    file_count
+        Files and directories of any kind.
+    leftover_file_count
+        Those of ``.deleted``, ``.cleaned`` and ``.swap``.
+    """
+
+    segments: list[LogSegmentView] = field(default_factory=list)
+    producer_snapshot_offsets: list[int] = field(default_factory=list)
+    file_count: int = 0
+    leftover_file_count: int = 0
+
+
+class _Names:
+    """The files of one state (live, or ``.swap``) by base offset."""
+
+    def __init__(self, directory: str, state: str) -> None:
+        self._directory = directory
+        self._state = state
+        self._suffixes: dict[int, set[str]] = {}
+        self._logs: dict[int, FileStatus] = {}
+
+    def add(self, name: SegmentFileName, entry: DirectoryEntry) -> None:
+        if name.suffix == LOG_FILE_SUFFIX:
+            try:
+                self._logs[name.base_offset] = entry.stat()
+            except FileNotFoundError:  # deleted between listing and stat
+                return
+        self._suffixes.setdefault(name.base_offset, set()).add(name.suffix)
+
+    def segments(self) -> list[LogSegmentView]:
+        return [
+            LogSegmentView(
+                self._directory,
+                base,
+                status.st_size,
+                frozenset(self._suffixes[base]),
+                self._state,
+                status.st_ino,
+            )
+            for base, status in sorted(self._logs.items())
+        ]
+
+
+def list_segments(directory: str) -> SegmentListing:
+    """Return what the partition directory at ``directory`` holds.
+
+    Raises
+    ------
+    LogDirectoryError
+        The directory cannot be listed.
+    """
+    listing = SegmentListing()
+    live, swap = _Names(directory, ""), _Names(directory, SWAP_FILE_SUFFIX)
+    lowest_cleaned: int | None = None
+    for entry in list_directory(directory):
+        listing.file_count += 1
+        name = find_segment_file_name(entry.name)
+        if name is None:
+            continue
+        if name.state:
+            listing.leftover_file_count += 1
+        if name.state == CLEANED_FILE_SUFFIX:
+            lowest_cleaned = min(name.base_offset, lowest_cleaned or name.base_offset)
+        elif name.state == SWAP_FILE_SUFFIX:
+            swap.add(name, entry)
+        elif not name.state and name.suffix == PRODUCER_SNAPSHOT_FILE_SUFFIX:
+            listing.producer_snapshot_offsets.append(name.base_offset)
+        elif not name.state:
+            live.add(name, entry)
+    replacing = [
+        segment
+        for segment in swap.segments()
+        if lowest_cleaned is None or segment.base_offset < lowest_cleaned
+    ]
+    listing.segments = _replaced(live.segments(), replacing)
+    return listing
+
+
+def _replaced(
+    segments: list[LogSegmentView], replacing: list[LogSegmentView]
+) -> list[LogSegmentView]:
+    """Return the segments of a log once those of a compaction have taken their places."""
+    if not replacing:
+        return segments
+    start = replacing[0].base_offset
+    end = max(_next_offset(segment) for segment in replacing)
+    kept = [each for each in segments if not start <= each.base_offset < end]
+    return sorted([*kept, *replacing], key=lambda each: each.base_offset)
+
+
+def _next_offset(segment: LogSegmentView) -> int:
+    with segment.open_log() as source:
+        found = find_whole_batches(source, 0, source.size(), lowest_offset=segment.base_offset).last
+    return segment.base_offset if found is None else found.header.next_offset

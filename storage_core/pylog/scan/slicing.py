@@ -1,0 +1,78 @@
+"""Offsets to bytes: which parts of which ``.log`` files hold a range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.errors import CorruptRecordError
+from pylog.scan.scan_task import SegmentSlice
+
+if TYPE_CHECKING:
+    from pylog.scan.log_view import LogView
+
+
+def slice_of(view: LogView, index: int, start: int = 0, end: int | None = None) -> SegmentSlice:
+    """Return bytes ``[start, end)`` of segment ``index``; up to the end of its log if None."""
+    segment = view.segments[index]
+    segment_end = view.segment_end(index)
+    end = segment_end if end is None else end
+    following = view.next_base_offset(index)
+    return SegmentSlice(
+        segment.file_path(),
+        segment.base_offset,
+        following,
+        start,
+        end,
+        following is not None and end == segment_end,
+        segment.file_id,
+    )
+
+
+def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[SegmentSlice, ...]:
+    """Return the byte ranges of every segment that may hold offsets ``[start, end)``.
+
+    They begin and end with whole batches, so they may hold a little more.
+    """
+    if start_offset >= end_offset:
+        return ()
+    slices = []
+    first = view.find_segment(start_offset) or 0
+    for index in range(first, len(view.segments)):
+        segment = view.segments[index]
+        if segment.base_offset >= end_offset:
+            break
+        following = view.next_base_offset(index)
+        segment_end = view.segment_end(index)
+        start, end = 0, segment_end
+        if segment_end and (
+            segment.base_offset < start_offset or _ends_inside(following, end_offset)
+        ):
+            start, end = _positions(view, index, start_offset, end_offset)
+        if start < end:
+            slices.append(slice_of(view, index, start, end))
+    return tuple(slices)
+
+
+def _ends_inside(following: int | None, end_offset: int) -> bool:
+    return following is None or end_offset < following
+
+
+def _positions(view: LogView, index: int, start_offset: int, end_offset: int) -> tuple[int, int]:
+    """Return the bytes from the batch that holds the first offset to after the last one's."""
+    segment = view.segments[index]
+    segment_end = view.segment_end(index)
+    start, end = 0, segment_end
+    try:
+        with segment.open_log() as source:
+            if segment.base_offset < start_offset:
+                first = segment.find_batch(source, start_offset, segment_end)
+                start = segment_end if first is None else first.position
+            covers_the_end = end_offset >= view.log_end_offset
+            if _ends_inside(view.next_base_offset(index), end_offset) and not covers_the_end:
+                last = segment.find_batch(source, end_offset - 1, segment_end)
+                end = segment_end if last is None else last.end_position
+    except CorruptRecordError:
+        if view.damage is None:
+            raise
+        return 0, segment_end  # the reader finds its way through
+    return start, end
