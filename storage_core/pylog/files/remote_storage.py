@@ -4,7 +4,7 @@ Every read is a ranged request of its own over the network, so there are to be f
 Windows of a ``.log`` file are read as they are asked for, and no byte twice. Look-ups ask for a
 header here and a batch there, each a little behind the one before: a request fetches some
 kilobytes more than was asked for, and what was fetched is kept. Indexes and other side files are
-fetched whole.
+fetched whole. What was kept serves those who open the file next, while its entity tag is the same.
 
 Credentials are found by the usual means of each store (for S3: environment, profile, instance
 role), or stand in the URI. No message of this module shows them.
@@ -32,6 +32,7 @@ SIDE_FILE_BYTES = 1 << 20
 
 _STRETCH_BYTES = 1 << 18
 _STRETCHES = 4
+_KEPT_BYTES = 1 << 23  # of all files
 _GCS_RETRY_SECONDS = 60  # what Arrow does by itself is to try for a quarter of an hour
 _STORE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://[^/?]*)/?(.*)", re.DOTALL)
 _AWS_CAUSE = re.compile(
@@ -79,6 +80,34 @@ class _Stretch(NamedTuple):
         return self.start + len(self.data)
 
 
+class _Kept:
+    """What was fetched lately, by file and entity tag, of all files of the process.
+
+    Any number of threads: stretches never change, so that a race loses one at the worst.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[tuple[str, str], tuple[_Stretch, ...]] = {}
+
+    def get(self, file: tuple[str, str]) -> tuple[_Stretch, ...]:
+        """Return what is kept of a file."""
+        return self._files.get(file, ())
+
+    def put(self, file: tuple[str, str], stretches: tuple[_Stretch, ...]) -> None:
+        """Keep ``stretches`` of a file, and forget those of others that are too much."""
+        self._files.pop(file, None)
+        files = [*self._files.items(), (file, stretches)]
+        size_bytes = 0
+        first = len(files)
+        while first and size_bytes <= _KEPT_BYTES:
+            first -= 1
+            size_bytes += sum(len(stretch.data) for stretch in files[first][1])
+        self._files = dict(files[first + (size_bytes > _KEPT_BYTES) :])
+
+
+_KEPT = _Kept()
+
+
 class RemoteFile(ByteSource):
     """`ByteSource` of a remote file; keeps at most 1 MiB of what was fetched. One thread.
 
@@ -90,15 +119,15 @@ class RemoteFile(ByteSource):
         It cannot be opened; the text says why.
     """
 
-    __slots__ = ("_file", "_is_fetched_whole", "_size", "_stretches", "path")
+    __slots__ = ("_file", "_identity", "_is_fetched_whole", "_size", "_stretches", "path")
 
     def __init__(self, location: str) -> None:
         self.path = RemoteLocation(location)
-        self._stretches: list[_Stretch] = []  # the least recently used first
         try:
             file_system, key = _place(location)
             self._file: pa.NativeFile | None = file_system.open_input_file(key)
             self._size = int(self._file.size())
+            tag = _entity_tag(self._file)
         except FileNotFoundError:
             reason = "file is gone (deleted or renamed since the directory was listed)"
             raise SegmentVanishedError(reason, location) from None
@@ -107,6 +136,9 @@ class RemoteFile(ByteSource):
             raise LogDirectoryError(reason, location) from None
         is_log = name_of(location).endswith(LOG_FILE_SUFFIX)
         self._is_fetched_whole = not is_log and self._size <= SIDE_FILE_BYTES
+        self._identity = (location, tag) if tag else None
+        # The least recently used first.
+        self._stretches = _KEPT.get(self._identity) if self._identity else ()
 
     def size(self) -> int:
         """Return the file's length in bytes, as it was when it was opened."""
@@ -155,7 +187,9 @@ class RemoteFile(ByteSource):
         others = [each for each in self._stretches if each.start != stretch.start]
         if self._is_fetched_whole or len(stretch.data) <= _STRETCH_BYTES:
             others.append(stretch)
-        self._stretches = others[-_STRETCHES:]
+        self._stretches = tuple(others[-_STRETCHES:])
+        if self._identity:
+            _KEPT.put(self._identity, self._stretches)
 
     def next_data(self, position: int) -> int | None:
         """Return ``position``: an object store knows nothing of holes."""
@@ -229,6 +263,12 @@ def _file_system(store: str, query: str) -> tuple[pa_fs.FileSystem, str]:
         query += f"{'&' if query else '?'}retry_limit_seconds={_GCS_RETRY_SECONDS}"
     file_system, root = pa_fs.FileSystem.from_uri(f"{store}/{query}")
     return file_system, root.rstrip("/")
+
+
+def _entity_tag(file: pa.NativeFile) -> str:
+    """Return what tells a file's content from what it had before; "" where no store says."""
+    metadata = file.metadata() or {}
+    return str(metadata.get("ETag") or metadata.get(b"ETag") or "")
 
 
 def _cause(error: BaseException) -> str:
