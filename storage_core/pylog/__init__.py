@@ -17,6 +17,7 @@ del globals()["scan"]
 
 if TYPE_CHECKING:
     from pylog.errors import LogStorageError as LogStorageError
+    from pylog.inspect.read_table import read_table as read_table
     from pylog.model import IsolationLevel as IsolationLevel
     from pylog.model import TopicPartition as TopicPartition
     from pylog.scan.log_directory import LogDirectory as LogDirectory
@@ -37,6 +38,7 @@ _HOMES = {
     "Timestamp": "pylog.scan.offset_spec",
     "TopicPartition": "pylog.model",
     "open_directory": "pylog.scan.log_directory",
+    "read_table": "pylog.inspect.read_table",
     "scan": "pylog.scan.scan",
 }
 
@@ -50,6 +52,7 @@ __all__ = [
     "TopicPartition",
     "__version__",
     "open_directory",
+    "read_table",
     "scan",
 ]
 

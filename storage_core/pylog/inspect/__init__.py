@@ -1,0 +1,1 @@
+"""What a log is made of, as tables: partitions, segments, batches, side files, transactions."""

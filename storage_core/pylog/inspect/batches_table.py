@@ -1,0 +1,199 @@
+"""Table ``batches``: every header field of every batch, and where it lies.
+
+====================== ============ =====================================================
+column                 type         meaning; null where
+====================== ============ =====================================================
+segment                string       name of the ``.log`` file
+position               int64        byte of the file where the batch begins
+size_in_bytes          int64        of the whole batch
+base_offset            int64        first offset it was written with; null for a compressed
+                                    v0/v1 wrapper, whose records alone know it
+last_offset            int64        last offset it was written with
+records                int64        that it holds, control records too; null as base_offset
+magic                  int32        record format, 0 to 2
+crc                    int64        stored checksum, unsigned
+is_valid_crc           bool         whether it is right; null unless it was asked for
+attributes             int32        the attribute bits, low byte
+codec                  string       none, gzip, snappy, lz4, zstd; null for an unknown id
+timestamp_type         int32        -1 none (v0), 0 CreateTime, 1 LogAppendTime
+base_timestamp         timestamp    of the first record written; null in v0 and where the field
+                                    holds the delete horizon
+max_timestamp          timestamp    the largest; null without one
+delete_horizon         timestamp    when its tombstones may go; null where none is set
+partition_leader_epoch int32        null in v0, v1 and where none is known
+producer_id            int64        null without a producer
+producer_epoch         int32        likewise
+base_sequence          int32        likewise, and for markers
+last_sequence          int32        likewise
+is_transactional       bool
+is_control             bool
+path                   string       of the partition directory
+====================== ============ =====================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pylog.columnar.arrow_buffers import fixed_width_array, string_array
+from pylog.inspect.header_windows import header_windows
+from pylog.inspect.row_batches import TIMESTAMP, table_schema
+from pylog.locations import name_of
+from pylog.model import (
+    NO_PARTITION_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    CompressionType,
+    TimestampType,
+)
+from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
+from pylog.record.batch_layout import DELETE_HORIZON_FLAG_MASK
+from pylog.record.batch_scan import find_bad_checksum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from pylog.inspect.header_windows import HeaderWindow
+    from pylog.record.batch_scan import BatchHeaders, BatchScan
+    from pylog.scan.log_view import LogView
+
+BATCHES_SCHEMA = table_schema(
+    ("segment", pa.string()),
+    ("position", pa.int64()),
+    ("size_in_bytes", pa.int64()),
+    ("base_offset", pa.int64()),
+    ("last_offset", pa.int64()),
+    ("records", pa.int64()),
+    ("magic", pa.int32()),
+    ("crc", pa.int64()),
+    ("is_valid_crc", pa.bool_()),
+    ("attributes", pa.int32()),
+    ("codec", pa.string()),
+    ("timestamp_type", pa.int32()),
+    ("base_timestamp", TIMESTAMP),
+    ("max_timestamp", TIMESTAMP),
+    ("delete_horizon", TIMESTAMP),
+    ("partition_leader_epoch", pa.int32()),
+    ("producer_id", pa.int64()),
+    ("producer_epoch", pa.int32()),
+    ("base_sequence", pa.int32()),
+    ("last_sequence", pa.int32()),
+    ("is_transactional", pa.bool_()),
+    ("is_control", pa.bool_()),
+    ("path", pa.string()),
+)
+
+_CODEC_LABELS = string_array([codec.label for codec in CompressionType])
+_SEQUENCES = 1 << 31  # from 2^31-1 on they begin again at 0
+
+
+def batches_of(view: LogView, *, check_crc: bool = False) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of one partition in file order, a record batch a window of the file.
+
+    Parameters
+    ----------
+    view
+        The log. Batches below its start offset that are still there are told, too.
+    check_crc
+        Whether to compute checksums: ``is_valid_crc``. A wrong one is told and is no error.
+
+    Raises
+    ------
+    CorruptRecordError
+        A header is impossible, or offsets go back.
+    """
+    for found in header_windows(view):
+        yield _record_batch(view, found, check_crc=check_crc)
+
+
+def _record_batch(view: LogView, found: HeaderWindow, *, check_crc: bool) -> pa.RecordBatch:
+    scan = found.window.scan
+    rows = len(scan.headers)
+    constants = {
+        "topic": view.topic,
+        "segment": name_of(found.segment.file_path()),
+        "path": view.directory.path,
+    }
+    columns = {name: pa.repeat(string_array([text])[0], rows) for name, text in constants.items()}
+    columns["partition"] = fixed_width_array(np.full(rows, view.partition, dtype=np.int32))
+    columns["position"] = fixed_width_array(scan.headers.positions + found.window.file_position)
+    columns |= _header_columns(scan.headers)
+    columns["is_valid_crc"] = (
+        fixed_width_array(_valid_checksums(scan)) if check_crc else pa.nulls(rows, pa.bool_())
+    )
+    return pa.RecordBatch.from_arrays(
+        [_cast(columns[field.name], field.type) for field in BATCHES_SCHEMA], schema=BATCHES_SCHEMA
+    )
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    return column.view(kind) if pa.types.is_timestamp(kind) else column.cast(kind)
+
+
+def _header_columns(headers: BatchHeaders) -> dict[str, pa.Array]:
+    has_horizon = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
+    is_wrapper = headers.record_counts == UNKNOWN_RECORD_COUNT
+    types = headers.is_append_time.astype(np.int32)
+    types[headers.magics == 0] = TimestampType.NO_TIMESTAMP_TYPE
+    return {
+        "size_in_bytes": fixed_width_array(headers.sizes_bytes),
+        "base_offset": _nullable(headers.offsets, is_wrapper),
+        "last_offset": fixed_width_array(headers.last_offsets),
+        "records": _nullable(headers.record_counts, is_wrapper),
+        "magic": fixed_width_array(headers.magics),
+        "crc": fixed_width_array(headers.crcs),
+        "attributes": fixed_width_array(headers.attributes),
+        "codec": _CODEC_LABELS.take(
+            _nullable(headers.codec_ids, headers.codec_ids >= len(_CODEC_LABELS))
+        ),
+        "timestamp_type": fixed_width_array(types),
+        "base_timestamp": _nullable(
+            headers.base_timestamps, has_horizon | (headers.base_timestamps == NO_TIMESTAMP)
+        ),
+        "max_timestamp": fixed_width_array(headers.max_timestamps, null=NO_TIMESTAMP),
+        "delete_horizon": _nullable(headers.base_timestamps, ~has_horizon),
+        "partition_leader_epoch": fixed_width_array(
+            headers.partition_leader_epochs, null=NO_PARTITION_LEADER_EPOCH
+        ),
+        "producer_id": fixed_width_array(headers.producer_ids, null=NO_PRODUCER_ID),
+        "producer_epoch": fixed_width_array(headers.producer_epochs, null=NO_PRODUCER_EPOCH),
+        "base_sequence": fixed_width_array(headers.base_sequences, null=NO_SEQUENCE),
+        "last_sequence": fixed_width_array(_last_sequences(headers), null=NO_SEQUENCE),
+        "is_transactional": fixed_width_array(headers.is_transactional),
+        "is_control": fixed_width_array(headers.is_control),
+    }
+
+
+def _nullable(values: npt.NDArray[np.int64], is_null: npt.NDArray[np.bool_]) -> pa.Array:
+    bitmap = pa.py_buffer(np.packbits(~is_null, bitorder="little"))
+    data = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.int64(), values.size, [bitmap, data])
+
+
+def _last_sequences(headers: BatchHeaders) -> npt.NDArray[np.int64]:
+    """Return the sequence of each batch's last record, as it was written.
+
+    By offsets and not by the number of records, of which compaction may have left fewer.
+    """
+    last = (headers.base_sequences + headers.last_offsets - headers.offsets) % _SEQUENCES
+    last[headers.base_sequences == NO_SEQUENCE] = NO_SEQUENCE
+    return last
+
+
+def _valid_checksums(scan: BatchScan) -> npt.NDArray[np.bool_]:
+    valid = np.ones(len(scan.headers), dtype=np.bool_)
+    bad = find_bad_checksum(scan)
+    while bad is not None:
+        valid[bad.index] = False
+        behind = np.arange(valid.size) > bad.index
+        bad = find_bad_checksum(scan, behind)
+    return valid

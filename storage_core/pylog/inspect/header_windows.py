@@ -1,0 +1,83 @@
+"""The headers of every batch of a log, segment by segment, window by window.
+
+Offsets are held against each other and against the files' names, and the whole batches of a
+segment must reach the next one: a table that left batches out in silence would be worse than none.
+Checksums are looked at only where the view skips damage, to know what that is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import SegmentVanishedError
+from pylog.scan.checked_windows import CheckedWindows
+from pylog.scan.slicing import slice_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.scan.log_segment_view import LogSegmentView
+    from pylog.scan.log_view import LogView
+    from pylog.scan.segment_windows import SegmentWindow
+
+
+class HeaderWindow(NamedTuple):
+    """Batches of one segment; valid until the next one is asked for."""
+
+    segment: LogSegmentView
+    window: SegmentWindow
+
+
+def header_windows(view: LogView) -> Iterator[HeaderWindow]:
+    """Yield all whole batches of a log, in file order, in windows of at least one.
+
+    Raises
+    ------
+    CorruptRecordError
+        A header is impossible, offsets go back, or whole batches end before they should; where the
+        view has a damage report, that is noted there and left out instead.
+    SegmentVanishedError
+        A file is gone, shorter or another one than when the view was taken.
+    """
+    for index, segment in enumerate(view.segments):
+        for window in SegmentHeaders(view, index):
+            yield HeaderWindow(segment, window)
+
+
+class SegmentHeaders:
+    """Iterates the windows of one segment; one thread, one iteration.
+
+    Attributes
+    ----------
+    end_position
+        The byte after the last whole batch, once all windows have been seen.
+    next_offset
+        The offset after it; the segment's base offset where there is none.
+
+    Raises
+    ------
+    CorruptRecordError
+        It is the last segment, and where the log ends cannot be told.
+    """
+
+    def __init__(self, view: LogView, index: int) -> None:
+        if view.next_base_offset(index) is None:
+            # Raises where the last segment is damaged: what is behind that would be left out.
+            _ = view.log_end_offset
+        self._segment = view.segments[index]
+        self._piece = slice_of(view, index)
+        self._damage = view.damage
+        self.end_position = 0
+        self.next_offset = self._segment.base_offset
+
+    def __iter__(self) -> Iterator[SegmentWindow]:
+        """Yield windows in file order; see `header_windows` for the errors."""
+        with self._segment.open_log() as source:
+            if self._piece.file_id and source.file_id() != self._piece.file_id:
+                reason = "file was replaced (by compaction, say) since the directory was listed"
+                raise SegmentVanishedError(reason, self._piece.path)
+            windows = CheckedWindows(source, self._piece, damage=self._damage, has_checksums=False)
+            for window in windows:
+                self.next_offset = windows.next_offset
+                self.end_position = window.end_position
+                yield window

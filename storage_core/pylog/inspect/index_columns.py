@@ -1,0 +1,76 @@
+"""All entries of an offset or time index at once, as NumPy columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pylog.errors import SegmentVanishedError
+from pylog.files.offset_index import OffsetIndex
+from pylog.files.storage import open_file
+from pylog.files.time_index import TimeIndex
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pylog.files.fixed_width_index import FixedWidthIndex
+
+_OFFSET_ENTRY = np.dtype([("relative_offset", ">i4"), ("value", ">i4")])
+_TIME_ENTRY = np.dtype([("value", ">i8"), ("relative_offset", ">i4")])
+
+
+class IndexColumns(NamedTuple):
+    """The entries before the zero tail, in file order.
+
+    Attributes
+    ----------
+    offsets
+        int64, shape (entries,); absolute.
+    values
+        int64, shape (entries,): positions of an offset index, timestamps (ms) of a time index.
+    defect
+        What Kafka's own check of the file would complain about, or else the first entry that is
+        not above the one before it; None if nothing.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64]
+    defect: str | None
+
+
+def read_offset_index(path: str, base_offset: int) -> IndexColumns:
+    """Return the entries of an ``.index`` file; none if there is no such file."""
+    with OffsetIndex.open(path, base_offset) as index:
+        return _read(path, index, _OFFSET_ENTRY)
+
+
+def read_time_index(path: str, base_offset: int) -> IndexColumns:
+    """Return the entries of a ``.timeindex`` file; none if there is no such file."""
+    with TimeIndex.open(path, base_offset) as index:
+        return _read(path, index, _TIME_ENTRY)
+
+
+def _read(path: str, index: FixedWidthIndex[Any], entry: np.dtype[np.void]) -> IndexColumns:
+    wanted = index.entry_count * entry.itemsize
+    try:
+        with open_file(path) as source:
+            data = source.read_at(0, wanted)
+    except SegmentVanishedError:
+        data = b""
+    whole = len(data) - len(data) % entry.itemsize
+    entries = np.frombuffer(data[:whole], dtype=entry)
+    offsets = entries["relative_offset"].astype(np.int64) + index.base_offset
+    values = entries["value"].astype(np.int64)
+    return IndexColumns(offsets, values, index.find_defect() or _disorder(offsets, values))
+
+
+def _disorder(offsets: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> str | None:
+    rises = (np.diff(offsets) > 0) & (np.diff(values) > 0)
+    if rises.all():
+        return None
+    slot = int(np.argmin(rises)) + 1
+    return (
+        f"entry {slot} is ({offsets[slot]}, {values[slot]}), expected both above "
+        f"({offsets[slot - 1]}, {values[slot - 1]})"
+    )

@@ -1,0 +1,127 @@
+"""Table ``index_entries``: what the offset, time and transaction indexes say, a row an entry.
+
+================== ============ =========================================================
+column             type         meaning; in which index
+================== ============ =========================================================
+index              string       offset, time or transaction
+file               string       name of the file
+entry              int64        place in the file, from 0
+offset             int64        offset, time: the offset indexed
+position           int64        offset: byte of the ``.log`` file
+timestamp          timestamp    time: the largest one up to that offset
+producer_id        int64        transaction: of an aborted transaction
+first_offset       int64        transaction: its first offset
+last_offset        int64        transaction: that of its ABORT marker
+last_stable_offset int64        transaction: right after the abort
+defect             string       why no entry of the file can be read; all but its name is null then
+================== ============ =========================================================
+
+As stored: nothing here is checked against the log. Slots of a preallocated file are no entries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pylog.columnar.arrow_buffers import fixed_width_array, string_array
+from pylog.errors import CorruptIndexError
+from pylog.files.file_names import (
+    INDEX_FILE_SUFFIX,
+    TIME_INDEX_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+)
+from pylog.files.transaction_index import read_transaction_index
+from pylog.inspect.index_columns import read_offset_index, read_time_index
+from pylog.inspect.row_batches import TIMESTAMP, table_schema
+from pylog.locations import name_of
+from pylog.model import NO_TIMESTAMP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from pylog.scan.log_view import LogView
+
+INDEX_ENTRIES_SCHEMA = table_schema(
+    ("index", pa.string()),
+    ("file", pa.string()),
+    ("entry", pa.int64()),
+    ("offset", pa.int64()),
+    ("position", pa.int64()),
+    ("timestamp", TIMESTAMP),
+    ("producer_id", pa.int64()),
+    ("first_offset", pa.int64()),
+    ("last_offset", pa.int64()),
+    ("last_stable_offset", pa.int64()),
+    ("defect", pa.string()),
+)
+
+_TRANSACTION_COLUMNS = ("producer_id", "first_offset", "last_offset", "last_stable_offset")
+
+
+def index_entries_of(view: LogView) -> Iterator[pa.RecordBatch]:
+    """Yield the index entries of one partition by segment, kind of index and place in the file.
+
+    A record batch a file. Slots of a preallocated tail are no entries.
+
+    Raises
+    ------
+    SegmentVanishedError
+        A transaction index is gone since the directory was listed.
+    """
+    for segment in view.segments:
+        path, base_offset = segment.file_path(INDEX_FILE_SUFFIX), segment.base_offset
+        found = read_offset_index(path, base_offset)
+        columns = {"offset": found.offsets, "position": found.values}
+        yield _record_batch(view, "offset", path, _arrays(columns))
+        path = segment.file_path(TIME_INDEX_FILE_SUFFIX)
+        found = read_time_index(path, base_offset)
+        stamps = fixed_width_array(found.values, null=NO_TIMESTAMP).view(TIMESTAMP)
+        arrays = {**_arrays({"offset": found.offsets}), "timestamp": stamps}
+        yield _record_batch(view, "time", path, arrays)
+        if segment.has_transaction_index:
+            path = segment.file_path(TXN_INDEX_FILE_SUFFIX)
+            yield _record_batch(view, "transaction", path, _transactions(path))
+
+
+def _transactions(path: str) -> dict[str, pa.Array]:
+    try:
+        entries = read_transaction_index(path)
+    except CorruptIndexError as error:
+        # Told and not raised: readers do without a transaction index that is damaged.
+        return {"entry": pa.nulls(1, pa.int64()), "defect": string_array([str(error.reason)])}
+    return _arrays(
+        {
+            name: np.array([getattr(entry, name) for entry in entries], dtype=np.int64)
+            for name in _TRANSACTION_COLUMNS
+        }
+    )
+
+
+def _arrays(columns: dict[str, npt.NDArray[np.int64]]) -> dict[str, pa.Array]:
+    arrays = {name: fixed_width_array(values) for name, values in columns.items()}
+    entries = min(map(len, arrays.values()))
+    return {"entry": fixed_width_array(np.arange(entries, dtype=np.int64)), **arrays}
+
+
+def _record_batch(
+    view: LogView, index: str, path: str, arrays: dict[str, pa.Array]
+) -> pa.RecordBatch:
+    rows = len(arrays["entry"])
+    constants = {"topic": view.topic, "index": index, "file": name_of(path)}
+    columns = {
+        **arrays,
+        **{name: pa.repeat(string_array([text])[0], rows) for name, text in constants.items()},
+        "partition": fixed_width_array(np.full(rows, view.partition, dtype=np.int32)),
+    }
+    return pa.RecordBatch.from_arrays(
+        [
+            columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
+            for field in INDEX_ENTRIES_SCHEMA
+        ],
+        schema=INDEX_ENTRIES_SCHEMA,
+    )

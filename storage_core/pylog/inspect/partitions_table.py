@@ -1,0 +1,129 @@
+"""Table ``partitions``: where each log begins and ends.
+
+================== ============ =========================================================
+column             type         meaning
+================== ============ =========================================================
+log_start_offset   int64        first offset that a broker serves
+log_end_offset     int64        offset after the last record
+last_stable_offset int64        first offset of the oldest open transaction; log_end_offset
+                                without one
+segments           int64
+size_in_bytes      int64        of all ``.log`` files
+first_timestamp    timestamp    of the first batch that is served: its first record's, the batch's
+                                largest where a header does not tell that
+last_timestamp     timestamp    the largest of the last batch
+leader_epoch       int32        the latest; null where none is known
+topic_id           string       as Kafka writes it; null before Kafka 2.8
+leftover_files     int64        ending in ``.deleted``, ``.cleaned`` or ``.swap``: not in the log
+path               string       of the directory
+================== ============ =========================================================
+
+From file names, side files and few headers; the last stable offset may take the headers of all that
+has been written since the newest producer snapshot. Timestamps need not be in order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pylog.files.partition_metadata import format_uuid
+from pylog.inspect.row_batches import TIMESTAMP, none_if, record_batches, table_schema
+from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
+from pylog.scan.aborted import find_last_stable_offset
+from pylog.scan.batch_walk import find_whole_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.record.batch_header import BatchHeader
+    from pylog.scan.log_view import LogView
+
+PARTITIONS_SCHEMA = table_schema(
+    ("log_start_offset", pa.int64()),
+    ("log_end_offset", pa.int64()),
+    ("last_stable_offset", pa.int64()),
+    ("segments", pa.int64()),
+    ("size_in_bytes", pa.int64()),
+    ("first_timestamp", TIMESTAMP),
+    ("last_timestamp", TIMESTAMP),
+    ("leader_epoch", pa.int32()),
+    ("topic_id", pa.string()),
+    ("leftover_files", pa.int64()),
+    ("path", pa.string()),
+)
+
+
+def partitions_of(view: LogView) -> Iterator[pa.RecordBatch]:
+    """Yield the one row of a partition.
+
+    Raises
+    ------
+    CorruptRecordError
+        A header that has to be looked at is impossible.
+    CorruptCheckpointError
+        A side file of the partition does not follow its format.
+    """
+    return record_batches(view.topic_partition, _rows(view), PARTITIONS_SCHEMA)
+
+
+def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
+    log_end_offset = view.log_end_offset  # first: where that cannot be told, nothing else counts
+    last = _last_header(view)
+    metadata = view.metadata
+    yield (
+        view.log_start_offset,
+        log_end_offset,
+        find_last_stable_offset(view),
+        len(view.segments),
+        view.size_bytes,
+        _first_timestamp(view),
+        None if last is None else none_if(last.max_timestamp, NO_TIMESTAMP),
+        _latest_leader_epoch(view, last),
+        None if metadata is None else format_uuid(metadata.topic_id),
+        view.leftover_file_count,
+        view.directory.path,
+    )
+
+
+def _first_timestamp(view: LogView) -> int | None:
+    start_offset = view.log_start_offset
+    for index in range(view.find_segment(start_offset) or 0, len(view.segments)):
+        segment = view.segments[index]
+        with segment.open_log() as source:
+            found = segment.find_batch(source, start_offset, view.segment_end(index))
+        if found is not None:
+            header = found.header
+            is_told = (
+                header.timestamp_type is TimestampType.CREATE_TIME
+                and header.delete_horizon_ms is None
+                and header.base_timestamp != NO_TIMESTAMP
+            )
+            stamp = header.base_timestamp if is_told else header.max_timestamp
+            return none_if(stamp, NO_TIMESTAMP)
+    return None
+
+
+def _last_header(view: LogView) -> BatchHeader | None:
+    """Return the last batch's header; the last segments may be empty."""
+    if view.end.last is not None:
+        return view.end.last.header
+    for segment in reversed(view.segments[:-1]):
+        with segment.open_log() as source:
+            start = segment.last_indexed_position(source)
+            found = find_whole_batches(
+                source, start, segment.size_bytes, lowest_offset=segment.base_offset
+            )
+        if found.last is not None:
+            return found.last.header
+    return None
+
+
+def _latest_leader_epoch(view: LogView, last: BatchHeader | None) -> int | None:
+    """Return what the checkpoint says or, where there is none, the last batch."""
+    if view.leader_epochs:
+        return view.leader_epochs[-1].epoch
+    if last is None:
+        return None
+    return none_if(last.partition_leader_epoch, NO_PARTITION_LEADER_EPOCH)

@@ -1,0 +1,82 @@
+"""The public `read_table`: a metadata table of some partitions, in memory."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pylog.inspect.tables import metadata_table
+from pylog.scan.log_directory import LogDirectory, open_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pylog.scan.log_view import LogView
+
+_MAX_THREADS = 16
+
+
+def read_table(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    table: str,
+    *,
+    topics: str | Iterable[str] | None = None,
+    assign: Mapping[str, Iterable[int]] | None = None,
+    pattern: str | None = None,
+    check_crc: bool = False,
+) -> pa.Table:
+    """Return a table about the structure of the logs under ``path``.
+
+    Made of batch headers and side files; no record is decoded. Partitions are read side by side.
+
+    Parameters
+    ----------
+    path
+        A log directory, a topic-partition directory, several of them, or what `open_directory`
+        returned. Never written to, locked or mapped.
+    table
+        "partitions", "segments", "batches", "index_entries", "transactions", "producers" or
+        "leader_epochs"; columns are told in the module of that name in `pylog.inspect`.
+    topics, assign, pattern
+        Which partitions: topic names, partitions by topic, or a regular expression found in topic
+        names. All but internal topics by default.
+    check_crc
+        Whether table "batches" computes checksums, for its column ``is_valid_crc``.
+
+    Returns
+    -------
+    pyarrow.Table
+        Ordered by topic and partition, and then as the log is. Timestamps are timestamp[ms, UTC].
+
+    Raises
+    ------
+    LogStorageError
+        The path holds no log, not what was asked for, or a log that is damaged.
+    ValueError
+        An argument makes no sense.
+
+    Examples
+    --------
+    >>> pylog.read_table("/mnt/kafka-logs", "segments", topics="orders").to_pandas()
+    """
+    wanted = metadata_table(table, check_crc=check_crc)
+    if isinstance(path, LogDirectory):
+        directory = path
+    else:
+        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+        directory = open_directory(*paths)
+    names = [topics] if isinstance(topics, str) else topics
+    views = directory.select(topics=names, assign=assign, pattern=pattern)
+    views.sort(key=lambda view: view.topic_partition)
+
+    def rows_of(view: LogView) -> list[pa.RecordBatch]:
+        return list(wanted.record_batches(view))
+
+    # Threads: kernels and reads release the interpreter, and a disk or a store has latency to hide.
+    threads = max(1, min(_MAX_THREADS, len(views), os.cpu_count() or 1))
+    with ThreadPoolExecutor(threads, "pylog-table") as pool:
+        batches = [batch for found in pool.map(rows_of, views) for batch in found]
+    return pa.Table.from_batches(batches, schema=wanted.schema)

@@ -1,0 +1,55 @@
+"""Rows of Python values to Arrow, for the tables whose rows are few."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pylog.model import TopicPartition
+
+TIMESTAMP = pa.timestamp("ms", tz="UTC")
+"""Milliseconds as stored: holds every int64 that a file can hold."""
+
+_ROWS_A_BATCH = 1 << 14
+
+
+def table_schema(*columns: tuple[str, pa.DataType]) -> pa.Schema:
+    """Return the schema of a table: ``topic`` and ``partition``, then its own columns."""
+    return pa.schema([("topic", pa.string()), ("partition", pa.int32()), *columns])
+
+
+def record_batches(
+    topic_partition: TopicPartition, rows: Iterable[tuple[object, ...]], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield ``rows`` as record batches of at most 16,384 rows; none where there is no row.
+
+    Parameters
+    ----------
+    topic_partition
+        Whose rows: the first two columns.
+    rows
+        Values of the other columns, in the schema's order; None is null, a timestamp is int ms.
+    schema
+        From `table_schema`.
+    """
+    remaining = iter(rows)
+    while some := list(islice(remaining, _ROWS_A_BATCH)):
+        columns = [
+            [topic_partition.topic] * len(some),
+            [topic_partition.partition] * len(some),
+            *zip(*some, strict=True),
+        ]
+        arrays = [
+            pa.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def none_if(value: int, sentinel: int) -> int | None:
+    """Return ``value``, or None if it is the sentinel for "none"."""
+    return None if value == sentinel else value

@@ -1,0 +1,82 @@
+"""The metadata tables: name, schema, and the function that makes a partition's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pylog.inspect.batches_table import BATCHES_SCHEMA, batches_of
+from pylog.inspect.index_entries_table import INDEX_ENTRIES_SCHEMA, index_entries_of
+from pylog.inspect.leader_epochs_table import LEADER_EPOCHS_SCHEMA, leader_epochs_of
+from pylog.inspect.partitions_table import PARTITIONS_SCHEMA, partitions_of
+from pylog.inspect.producers_table import PRODUCERS_SCHEMA, producers_of
+from pylog.inspect.segments_table import SEGMENTS_SCHEMA, segments_of
+from pylog.inspect.table_names import unknown_table
+from pylog.inspect.transactions_table import TRANSACTIONS_SCHEMA, transactions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import pyarrow as pa
+
+    from pylog.scan.log_view import LogView
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataTable:
+    """A table about the structure of logs, made of headers and side files; no record is decoded.
+
+    Attributes
+    ----------
+    name
+        One of `pylog.inspect.table_names.TABLE_NAMES`.
+    schema
+        Arrow schema; ``topic`` and ``partition`` first, timestamps in ms.
+    record_batches
+        Returns the rows of one partition in order, as record batches of this schema that own their
+        memory. Errors are `pylog.errors.LogStorageError`.
+    """
+
+    name: str
+    schema: pa.Schema
+    record_batches: Callable[[LogView], Iterable[pa.RecordBatch]]
+
+
+# A table is added by a line here and its name in `table_names`, in the same order.
+_TABLES = (
+    MetadataTable("partitions", PARTITIONS_SCHEMA, partitions_of),
+    MetadataTable("segments", SEGMENTS_SCHEMA, segments_of),
+    MetadataTable("batches", BATCHES_SCHEMA, batches_of),
+    MetadataTable("index_entries", INDEX_ENTRIES_SCHEMA, index_entries_of),
+    MetadataTable("transactions", TRANSACTIONS_SCHEMA, transactions_of),
+    MetadataTable("producers", PRODUCERS_SCHEMA, producers_of),
+    MetadataTable("leader_epochs", LEADER_EPOCHS_SCHEMA, leader_epochs_of),
+)
+_BY_NAME = {table.name: table for table in _TABLES}
+
+
+def metadata_table(name: str, *, check_crc: bool = False) -> MetadataTable:
+    """Return the table of that name.
+
+    Parameters
+    ----------
+    name
+        One of `pylog.inspect.table_names.TABLE_NAMES`.
+    check_crc
+        Whether ``batches`` tells which checksums are right.
+
+    Raises
+    ------
+    ValueError
+        There is no such table (the nearest name is told), or it has no checksums.
+    """
+    if name not in _BY_NAME:
+        raise ValueError(unknown_table(name))
+    table = _BY_NAME[name]
+    if not check_crc:
+        return table
+    if name != "batches":
+        msg = f"check_crc is for table 'batches', table {name!r} has no checksums"
+        raise ValueError(msg)
+    return replace(table, record_batches=partial(batches_of, check_crc=True))

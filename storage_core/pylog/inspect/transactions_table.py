@@ -1,0 +1,255 @@
+"""Table ``transactions``: what each producer wrote between two of its markers.
+
+======================= ======= ===============================================================
+column                  type    meaning
+======================= ======= ===============================================================
+producer_id             int64
+producer_epoch          int32   of its data; of the marker where no data is left
+first_offset            int64   of its first batch, also of one that is gone, if that is known
+last_offset             int64   of its last data batch; null where no data is left
+state                   string  committed, aborted, or open: no marker follows
+marker_offset           int64   null while it is open
+size_in_bytes           int64   of its data batches
+batches                 int64   data batches that are there
+records                 int64   records in them
+begins_before_log_start bool    whether its first offset lies below the log start offset, where
+                                retention has deleted it; null where that cannot be told
+======================= ======= ===============================================================
+
+From batch headers and markers; transaction indexes and producer snapshots only tell of what
+retention has deleted. In the order of decisions: by marker, then what is open by first offset, so
+that memory is bounded by what is open at once.
+
+Where the first batches of a log belong to a transaction, it may have begun before them. It has not
+if the producer counts from sequence 0 there; the snapshot that the broker took when it began this
+segment tells; and so does the transaction index if it was aborted. Otherwise it cannot be told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pylog.errors import CorruptIndexError, CorruptSnapshotError, SegmentVanishedError
+from pylog.files.file_names import (
+    PRODUCER_SNAPSHOT_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+    file_name_prefix,
+)
+from pylog.files.producer_snapshot import NO_OFFSET, read_producer_snapshot
+from pylog.files.transaction_index import read_transaction_index
+from pylog.inspect.header_windows import header_windows
+from pylog.inspect.row_batches import record_batches, table_schema
+from pylog.locations import join
+from pylog.model import ControlRecordType
+from pylog.scan.aborted import control_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.record.batch_scan import BatchScan
+    from pylog.scan.log_view import LogView
+
+TRANSACTIONS_SCHEMA = table_schema(
+    ("producer_id", pa.int64()),
+    ("producer_epoch", pa.int32()),
+    ("first_offset", pa.int64()),
+    ("last_offset", pa.int64()),
+    ("state", pa.string()),
+    ("marker_offset", pa.int64()),
+    ("size_in_bytes", pa.int64()),
+    ("batches", pa.int64()),
+    ("records", pa.int64()),
+    ("begins_before_log_start", pa.bool_()),
+)
+
+_STATES: dict[int, str] = {
+    ControlRecordType.COMMIT: "committed",
+    ControlRecordType.ABORT: "aborted",
+}
+_NO_KIND = ControlRecordType.UNKNOWN
+
+
+def transactions_of(view: LogView) -> Iterator[pa.RecordBatch]:
+    """Yield the transactions of one partition, after a look at all headers.
+
+    Raises
+    ------
+    CorruptRecordError
+        A header is impossible, or offsets go back.
+    """
+    return record_batches(view.topic_partition, _rows(view), TRANSACTIONS_SCHEMA)
+
+
+class _Event(NamedTuple):
+    """A batch of a transaction: data, or a marker."""
+
+    state: str | None  # of the transaction that the marker ends; None for data
+    producer_id: int
+    producer_epoch: int
+    base_offset: int
+    last_offset: int
+    base_sequence: int
+    size_bytes: int
+    record_count: int
+
+
+@dataclass(slots=True)
+class _Transaction:
+    """What has been seen of a transaction so far; offsets are None without data."""
+
+    producer_id: int
+    producer_epoch: int
+    first_offset: int | None
+    began_before: bool | None = False
+    last_offset: int | None = None
+    size_bytes: int = 0
+    batches: int = 0
+    records: int = 0
+
+    def add(self, event: _Event) -> None:
+        self.last_offset = event.last_offset
+        self.size_bytes += event.size_bytes
+        self.batches += 1
+        self.records += event.record_count
+
+    def row(
+        self, state: str, marker_offset: int | None, log_start_offset: int
+    ) -> tuple[object, ...]:
+        began_before = self.began_before
+        if self.first_offset is not None and self.first_offset < log_start_offset:
+            began_before = True
+        return (
+            self.producer_id,
+            self.producer_epoch,
+            self.first_offset,
+            self.last_offset,
+            state,
+            marker_offset,
+            self.size_bytes,
+            self.batches,
+            self.records,
+            began_before,
+        )
+
+
+def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
+    past = _Past(view)
+    open_transactions: dict[int, _Transaction] = {}
+    for event in _events(view):
+        transaction = open_transactions.get(event.producer_id)
+        if transaction is None:
+            transaction = past.begin(event)
+            open_transactions[event.producer_id] = transaction
+        if event.state is None:
+            transaction.add(event)
+            continue
+        del open_transactions[event.producer_id]
+        past.complete(transaction, event)
+        yield transaction.row(event.state, event.base_offset, view.log_start_offset)
+    still_open = sorted(open_transactions.values(), key=lambda each: each.first_offset or 0)
+    for transaction in still_open:
+        yield transaction.row("open", None, view.log_start_offset)
+
+
+def _events(view: LogView) -> Iterator[_Event]:
+    for found in header_windows(view):
+        scan = found.window.scan
+        # A marker is transactional, too; control batches of other kinds are not.
+        which = np.flatnonzero(scan.headers.is_transactional)
+        if which.size:
+            yield from _events_of(scan, which)
+
+
+def _events_of(
+    scan: BatchScan, which: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> Iterator[_Event]:
+    headers = scan.headers
+    kinds = np.full(which.size, _NO_KIND, dtype=np.int64)
+    is_control = headers.is_control[which]
+    kinds[is_control] = control_types(scan, which[is_control])
+    columns = (
+        headers.producer_ids,
+        headers.producer_epochs,
+        headers.offsets,
+        headers.last_offsets,
+        headers.base_sequences,
+        headers.sizes_bytes,
+        headers.record_counts,
+    )
+    rows = zip(*(column[which].tolist() for column in columns), strict=True)
+    for fields, control, kind in zip(rows, is_control.tolist(), kinds.tolist(), strict=True):
+        if not control:
+            yield _Event(None, *fields)
+        elif kind in _STATES:
+            yield _Event(_STATES[kind], *fields)
+
+
+class _Past:
+    """What is known of transactions that began before the first batch of the log."""
+
+    def __init__(self, view: LogView) -> None:
+        self._base_offset = view.segments[0].base_offset if view.segments else 0
+        self._open_at_base = _open_at(view, self._base_offset)
+        self._aborted = _aborted_from_before(view, self._base_offset)
+        self._seen: set[int] = set()
+
+    def begin(self, event: _Event) -> _Transaction:
+        """Return the transaction of a producer's first batch, or marker, since its last marker."""
+        first_offset = event.base_offset if event.state is None else None
+        began_before: bool | None = False
+        if event.producer_id not in self._seen:
+            self._seen.add(event.producer_id)
+            open_since = (self._open_at_base or {}).get(event.producer_id)
+            if open_since is not None:
+                first_offset, began_before = open_since, True
+            elif self._open_at_base is None and event.base_sequence != 0:
+                began_before = None
+        return _Transaction(event.producer_id, event.producer_epoch, first_offset, began_before)
+
+    def complete(self, transaction: _Transaction, marker: _Event) -> None:
+        """Let the transaction index say where an aborted transaction began, if not here."""
+        first_offset = self._aborted.get((marker.producer_id, marker.base_offset))
+        if first_offset is not None and transaction.began_before is None:
+            transaction.first_offset, transaction.began_before = first_offset, True
+
+
+def _open_at(view: LogView, offset: int) -> dict[int, int] | None:
+    """Return producer id to first offset of what was open at the log's first segment.
+
+    None where no sound snapshot tells. The snapshot of that offset goes with its segment; a broker
+    deletes it at a restart once the log start offset has reached it.
+    """
+    if offset == 0:
+        return {}
+    if offset not in view.producer_snapshot_offsets:
+        return None
+    name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
+    try:
+        entries = read_producer_snapshot(join(view.directory.path, name))
+    except (CorruptSnapshotError, SegmentVanishedError):
+        return None
+    return {
+        entry.producer_id: entry.current_txn_first_offset
+        for entry in entries
+        if entry.current_txn_first_offset != NO_OFFSET
+    }
+
+
+def _aborted_from_before(view: LogView, offset: int) -> dict[tuple[int, int], int]:
+    """Return (producer id, marker offset) to first offset of what was aborted and began before."""
+    found = {}
+    for segment in view.segments:
+        if offset == 0 or not segment.has_transaction_index:
+            continue
+        try:
+            entries = read_transaction_index(segment.file_path(TXN_INDEX_FILE_SUFFIX))
+        except (CorruptIndexError, SegmentVanishedError):
+            continue
+        for entry in entries:
+            if entry.first_offset < offset:
+                found[entry.producer_id, entry.last_offset] = entry.first_offset
+    return found

@@ -1,0 +1,492 @@
+"""The metadata tables of every golden partition are what Kafka's own tools said of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pylog
+from tests.support.golden import (
+    GoldenPartition,
+    GoldenRoot,
+    Holds,
+    golden_partitions,
+    read_expected,
+)
+from tests.support.kafka_dump import (
+    Fields,
+    dumped_batches,
+    dumped_files,
+    has_batches,
+    not_dumped,
+    optional_number,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Row = dict[str, Any]
+
+LIVE = [each for each in golden_partitions() if not each.endswith("-delete")]
+SERVED = golden_partitions(Holds.EXACTLY, Holds.MORE_AT_THE_START)
+STAMPS = {"CreateTime": 0, "LogAppendTime": 1, "NoTimestampType": -1}
+OLD_CODECS = {
+    "NoCompressionCodec": "none",
+    "GZIPCompressionCodec": "gzip",
+    "SnappyCompressionCodec": "snappy",
+    "LZ4CompressionCodec": "lz4",
+}
+
+
+def table_of(partition: GoldenPartition, name: str, **options: Any) -> list[Row]:  # noqa: ANN401 - of read_table
+    """Return the rows of one partition's table, timestamps as ms."""
+    assign = {partition.topic: [partition.partition]}
+    table = pylog.read_table(partition.directory, name, assign=assign, **options)
+    for place, field in enumerate(table.schema):
+        if str(field.type).startswith("timestamp"):
+            table = table.set_column(place, field.name, table[field.name].cast("int64"))
+    rows: list[Row] = table.to_pylist()
+    assert {(row["topic"], row["partition"]) for row in rows} <= {
+        (partition.topic, partition.partition)
+    }
+    return rows
+
+
+def number(fields: Mapping[str, str], name: str) -> int | None:
+    """Return a dumped number, None where there is none."""
+    value = int(fields.get(name, -1))
+    return None if value == -1 else value
+
+
+def flag(fields: Mapping[str, str], name: str) -> bool:
+    return fields.get(name, "false") == "true"
+
+
+def batch_as_dumped(segment: str, fields: Fields) -> Row:
+    """Return a line of DumpLogSegments since 2.x as a row."""
+    stamp = next(name for name in STAMPS if name in fields)
+    is_legacy = "offset" in fields
+    is_wrapper = is_legacy and fields["compresscodec"].lower() != "none"
+    base_offset = int(fields["offset" if is_legacy else "baseOffset"])
+    return {
+        "segment": segment,
+        "position": int(fields["position"]),
+        "size_in_bytes": int(fields["size"]),
+        "base_offset": None if is_wrapper else base_offset,
+        "last_offset": base_offset if is_legacy else int(fields["lastOffset"]),
+        "records": None if is_wrapper else int(fields.get("count", 1)),
+        "magic": int(fields["magic"]),
+        "crc": int(fields["crc"]),
+        "is_valid_crc": flag(fields, "isvalid"),
+        "codec": fields["compresscodec"].lower(),
+        "timestamp_type": STAMPS[stamp],
+        "max_timestamp": number(fields, stamp),
+        "delete_horizon": optional_number(fields.get("deleteHorizonMs", "None")),
+        "partition_leader_epoch": number(fields, "partitionLeaderEpoch"),
+        "producer_id": number(fields, "producerId"),
+        "producer_epoch": number(fields, "producerEpoch"),
+        "base_sequence": number(fields, "baseSequence"),
+        "last_sequence": number(fields, "lastSequence"),
+        "is_transactional": flag(fields, "isTransactional"),
+        "is_control": flag(fields, "isControl"),
+    }
+
+
+@pytest.mark.parametrize("partition_id", LIVE)
+def test_batches_are_those_that_kafka_dumps(golden_root: GoldenRoot, partition_id: str) -> None:
+    partition = golden_root.partition(partition_id)
+    ours = table_of(partition, "batches", check_crc=True)
+    if not has_batches(partition):
+        ensure_same_as_dumped_records(ours, dumped_batches(partition))
+        return
+    kafkas = [
+        batch_as_dumped(segment, fields)
+        for segment, lines in dumped_batches(partition).items()
+        for fields in lines
+    ]
+    assert (
+        [{name: row[name] for name in kafkas[0]} for row in ours] == kafkas if kafkas else not ours
+    )
+
+
+def ensure_same_as_dumped_records(ours: Iterable[Row], dumped: Mapping[str, list[Fields]]) -> None:
+    """Hold batches against lines of records, which tell the position of their batch."""
+    records = defaultdict(list)
+    for segment, lines in dumped.items():
+        for fields in lines:
+            records[segment, int(fields["position"])].append(fields)
+    found = {(row["segment"], row["position"]): row for row in ours if row["records"] != 0}
+    assert found.keys() == records.keys()
+    for place, row in found.items():
+        first, last = records[place][0], records[place][-1]
+        assert row["magic"] == int(first["magic"]), place
+        codec = first["compresscodec"]
+        assert row["is_valid_crc"] == flag(first, "isvalid"), place
+        if row["magic"] == 2:
+            assert row["codec"] == codec.lower(), place
+            assert row["records"] == len(records[place]), place
+            assert row["base_offset"] <= int(first["offset"]), place
+            assert row["last_offset"] >= int(last["offset"]), place
+            assert row["producer_id"] == number(first, "producerId"), place
+            assert row["is_transactional"] == flag(first, "isTransactional"), place
+            assert row["is_control"] == ("endTxnMarker" in first), place
+        elif row["base_offset"] is not None:  # one message
+            assert row["codec"] == OLD_CODECS.get(codec, codec.lower()), place
+            assert (row["last_offset"], row["records"]) == (int(first["offset"]), 1), place
+            assert row["crc"] == int(first["crc"]), place
+        else:
+            assert row["last_offset"] == int(last["offset"]), place
+
+
+def first_records(partition: GoldenPartition) -> dict[tuple[str, int], Fields]:
+    """Return the first record's line of each batch, by file and position of the batch."""
+    found: dict[tuple[str, int], Fields] = {}
+    for name, lines in dumped_files(partition).items():
+        position = -1
+        for fields in lines if name.endswith(".log") else ():
+            if "isRecord" in fields:
+                found.setdefault((name, position), fields)
+            else:
+                position = int(fields["position"])
+    return found
+
+
+@pytest.mark.parametrize("partition_id", LIVE)
+def test_base_timestamps_are_those_of_the_first_records_that_kafka_dumps(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    if not has_batches(partition):
+        return
+    records = first_records(partition)
+    for row in table_of(partition, "batches"):
+        first = records.get((row["segment"], row["position"]), {})
+        is_v2 = row["magic"] == 2 and row["timestamp_type"] == STAMPS["CreateTime"]
+        if (
+            is_v2
+            and row["delete_horizon"] is None
+            and first.get("offset") == str(row["base_offset"])
+        ):
+            assert row["base_timestamp"] == int(first["CreateTime"])
+        if row["delete_horizon"] is not None or row["magic"] == 0:
+            assert row["base_timestamp"] is None
+
+
+@pytest.mark.parametrize("partition_id", SERVED)
+def test_first_and_last_timestamps_are_those_of_the_batches_that_kafka_dumps(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    if not has_batches(partition):
+        return
+    (row,) = table_of(partition, "partitions")
+    batches = [
+        batch_as_dumped(segment, fields)
+        for segment, lines in dumped_batches(partition).items()
+        for fields in lines
+    ]
+    assert row["last_timestamp"] == (batches[-1]["max_timestamp"] if batches else None)
+    served = [each for each in batches if each["last_offset"] >= row["log_start_offset"]]
+    if not served:
+        assert row["first_timestamp"] is None
+        return
+    stamp = served[0]["max_timestamp"]
+    first = first_records(partition).get((served[0]["segment"], served[0]["position"]))
+    is_v2 = served[0]["magic"] == 2 and served[0]["timestamp_type"] == STAMPS["CreateTime"]
+    if is_v2 and first is not None and served[0]["delete_horizon"] is None:
+        stamp = int(first["CreateTime"])
+        if first["offset"] != str(served[0]["base_offset"]):
+            return  # the record that the header tells of has been compacted away
+    assert row["first_timestamp"] == stamp
+
+
+INDEX_FILES = {".index": "offset", ".timeindex": "time", ".txnindex": "transaction"}
+
+
+@pytest.mark.parametrize("partition_id", LIVE)
+def test_index_entries_are_those_that_kafka_dumps(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    kafkas = {
+        name: [without_zero_slots(fields) for fields in lines]
+        for name, lines in dumped_files(partition).items()
+        if name[20:] in INDEX_FILES
+    }
+    ours: dict[str, list[Row]] = {name: [] for name in kafkas}
+    for row in table_of(partition, "index_entries"):
+        assert row["index"] == INDEX_FILES[row["file"][20:]]
+        assert row["entry"] == len(ours[row["file"]])
+        assert row["defect"] is None
+        ours[row["file"]].append(row)
+    for name in ours.keys() - not_dumped(partition):
+        rows = ours[name]
+        assert [entry_as_dumped(row) for row in rows] == list(filter(None, kafkas[name])), name
+
+
+def entry_as_dumped(row: Row) -> Row:
+    names = {
+        "offset": {"offset": "offset", "position": "position"},
+        "time": {"timestamp": "timestamp", "offset": "offset"},
+        "transaction": {
+            "producer_id": "producerId",
+            "first_offset": "firstOffset",
+            "last_offset": "lastOffset",
+            "last_stable_offset": "lastStableOffset",
+        },
+    }[row["index"]]
+    return {kafkas: row[ours] for ours, kafkas in names.items()}
+
+
+def without_zero_slots(fields: Fields) -> Row:
+    """Return an entry; nothing for slot 0 of an unused index, which Kafka shows."""
+    entry = {name: int(value) for name, value in fields.items() if name != "version"}
+    is_unused = entry.get("timestamp") == 0 or entry.get("position") == 0
+    return {} if is_unused else entry
+
+
+@pytest.mark.parametrize("partition_id", LIVE)
+def test_producers_are_those_that_kafka_dumps(golden_root: GoldenRoot, partition_id: str) -> None:
+    partition = golden_root.partition(partition_id)
+    kafkas = {
+        name: sorted((producer_as_dumped(fields) for fields in lines), key=by_producer)
+        for name, lines in dumped_files(partition).items()
+        if name.endswith(".snapshot")
+    }
+    found: dict[str, list[Row]] = {name: [] for name in kafkas}
+    for row in table_of(partition, "producers"):
+        assert row["snapshot_offset"] == int(row["snapshot"][:20])
+        assert row["defect"] is None
+        if row["snapshot"] in kafkas:  # tools before 0.11.0.3 and 2.x could not dump all
+            found[row["snapshot"]].append(row)
+    assert {
+        name: [{key: row[key] for key in PRODUCER} for row in rows] for name, rows in found.items()
+    } == kafkas
+
+
+PRODUCER = {
+    "producer_id": "producerId",
+    "producer_epoch": "producerEpoch",
+    "last_sequence": "lastSequence",
+    "last_offset": "lastOffset",
+    "offset_delta": "offsetDelta",
+    "coordinator_epoch": "coordinatorEpoch",
+}
+
+
+def by_producer(row: Row) -> int:
+    producer_id: int = row["producer_id"]
+    return producer_id
+
+
+def producer_as_dumped(fields: Fields) -> Row:
+    row: Row = {ours: number(fields, kafkas) for ours, kafkas in PRODUCER.items()}
+    return row
+
+
+@pytest.mark.parametrize("partition_id", LIVE)
+def test_first_sequences_times_and_open_transactions_are_those_that_kafka_dumps(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    rows = {(row["snapshot"], row["producer_id"]): row for row in table_of(partition, "producers")}
+    for name, lines in dumped_files(partition).items():
+        for fields in lines if name.endswith(".snapshot") else ():
+            row = rows[name, int(fields["producerId"])]
+            assert row["current_txn_first_offset"] == optional_number(
+                fields["currentTxnFirstOffset"]
+            )
+            stamp = fields.get("lastTimestamp") or fields["timestamp"]
+            assert row["timestamp"] == (None if stamp == "-1" else int(stamp))
+            if "firstSequence" in fields:
+                assert row["first_sequence"] == number(fields, "firstSequence")
+
+
+@pytest.mark.parametrize("partition_id", SERVED)
+def test_partitions_begin_and_end_where_kafka_says(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    (row,) = table_of(partition, "partitions")
+    stated = partition.offsets
+    assert stated is not None
+    assert (row["log_start_offset"], row["log_end_offset"]) == (
+        stated["earliest"],
+        stated["latest"],
+    )
+    if stated.get("latestReadCommitted") is not None:
+        assert row["last_stable_offset"] == stated["latestReadCommitted"]
+    logs = list(partition.directory.glob("*.log"))
+    assert (row["segments"], row["size_in_bytes"]) == (
+        len(logs),
+        sum(log.stat().st_size for log in logs),
+    )
+    metadata = partition.directory / "partition.metadata"
+    topic_id = metadata.read_text().rpartition("topic_id: ")[2] if metadata.exists() else None
+    assert row["topic_id"] == topic_id
+
+
+@pytest.mark.parametrize("partition_id", SERVED)
+def test_leader_epochs_are_those_of_the_checkpoint_up_to_the_end_of_the_log(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    rows = table_of(partition, "leader_epochs")
+    checkpoint = partition.directory / "leader-epoch-checkpoint"
+    lines = checkpoint.read_text().splitlines()[2:] if checkpoint.exists() else []
+    assert [f"{row['epoch']} {row['start_offset']}" for row in rows] == lines
+    assert partition.offsets is not None
+    ends = [row["start_offset"] for row in rows[1:]] + [partition.offsets["latest"]]
+    assert [row["end_offset"] for row in rows] == ends[: len(rows)]
+
+
+@pytest.mark.parametrize("partition_id", LIVE)
+def test_segments_add_up_to_the_batches_that_kafka_dumps(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    rows = table_of(partition, "segments")
+    assert [row["segment"] for row in rows] == sorted(
+        path.name for path in partition.directory.glob("*.log")
+    )
+    is_crashed = partition.state == "before" and "crash" in partition.scenario
+    files = dumped_files(partition)
+    for row in rows:
+        assert row["base_offset"] == int(row["segment"][:20])
+        for kind, suffix in (("offset", ".index"), ("time", ".timeindex")):
+            name = row["segment"].replace(".log", suffix)
+            state = row[f"{kind}_index"]
+            if not (partition.directory / name).exists():
+                assert state == {"state": "missing", "entries": None, "reason": None}
+            elif not is_crashed:
+                entries = len(list(filter(None, map(without_zero_slots, files.get(name, [])))))
+                state_name = "ok" if entries else "empty"
+                assert state == {"state": state_name, "entries": entries, "reason": None}, name
+    if not has_batches(partition):
+        return
+    for row in rows:
+        lines = dumped_batches(partition)[row["segment"]]
+        batches = [batch_as_dumped(row["segment"], fields) for fields in lines]
+        ensure_adds_up(row, batches)
+
+
+def ensure_adds_up(row: Row, batches: list[Row]) -> None:
+    counts = [batch["records"] for batch in batches]
+    assert row["batches"] == len(batches)
+    assert row["records"] == (None if None in counts else sum(counts))
+    stamps = [batch["max_timestamp"] for batch in batches if batch["max_timestamp"] is not None]
+    assert row["max_timestamp"] == max(stamps, default=None)
+    assert row["magics"] == sorted({batch["magic"] for batch in batches})
+    assert set(row["codecs"]) == {batch["codec"] for batch in batches}
+    end = batches[-1] if batches else None
+    assert row["valid_bytes"] == (0 if end is None else end["position"] + end["size_in_bytes"])
+    assert row["next_offset"] == (row["base_offset"] if end is None else end["last_offset"] + 1)
+
+
+# What follows Kafka's dump of a partition record by record, a transaction a producer at a time.
+def transactions_as_dumped(partition: GoldenPartition) -> list[Row]:
+    finished: list[Row] = []
+    unfinished: dict[int, Row] = {}
+    batch: Fields = {}
+    for name, lines in dumped_files(partition).items():
+        for fields in lines if name.endswith(".log") else ():
+            is_record = "isRecord" in fields
+            if not is_record:
+                batch = fields  # the tool of 0.11 prints records alone, with their batch's fields
+            if not flag(batch, "isTransactional"):
+                continue
+            producer = int(batch["producerId"])
+            if "endTxnMarker" in fields:
+                transaction = unfinished.pop(producer, {"producer_id": producer, "offsets": []})
+                transaction["state"] = {"COMMIT": "committed", "ABORT": "aborted"}[
+                    fields["endTxnMarker"]
+                ]
+                finished.append(transaction | {"marker_offset": int(fields["offset"])})
+            elif not flag(batch, "isControl"):
+                transaction = unfinished.setdefault(
+                    producer, {"producer_id": producer, "offsets": [], "state": "open"}
+                )
+                if is_record or "baseOffset" not in fields:
+                    transaction["offsets"].append(int(fields["offset"]))
+                else:
+                    transaction.setdefault("first_offset", int(fields["baseOffset"]))
+                    transaction["last_offset"] = int(fields["lastOffset"])
+    return [*finished, *unfinished.values()]
+
+
+# The local folder of a tiered log begins at 178; the broker's snapshot of there has this one open.
+BEGUN_BEFORE = {"4.3.0/tiered:archive-txn-0": 165}
+
+
+def test_a_transaction_that_retention_has_cut_is_told_with_its_first_offset(
+    golden_root: GoldenRoot,
+) -> None:
+    for partition_id, first_offset in BEGUN_BEFORE.items():
+        partition = golden_root.partition(partition_id)
+        (row,) = (
+            row
+            for row in table_of(partition, "transactions")
+            if row["begins_before_log_start"] is not False
+        )
+        assert (row["first_offset"], row["state"]) == (first_offset, "aborted")
+        (entry,) = dumped_files(partition)["00000000000000000178.txnindex"]
+        assert int(entry["firstOffset"]) == first_offset
+        (producer,) = dumped_files(partition)["00000000000000000178.snapshot"]
+        assert optional_number(producer["currentTxnFirstOffset"]) == first_offset
+
+
+@pytest.mark.parametrize("partition_id", LIVE)
+def test_transactions_are_those_of_kafkas_dump(golden_root: GoldenRoot, partition_id: str) -> None:
+    partition = golden_root.partition(partition_id)
+    kafkas = transactions_as_dumped(partition)
+    ours = table_of(partition, "transactions")
+    assert len(ours) == len(kafkas)
+    for row, stated in zip(ours, kafkas, strict=True):
+        is_cut = partition_id in BEGUN_BEFORE and row["first_offset"] == BEGUN_BEFORE[partition_id]
+        for name in ("producer_id", "state", "marker_offset", "first_offset", "last_offset"):
+            if name in stated and not (is_cut and name == "first_offset"):
+                assert row[name] == stated[name]
+        assert row["records"] == len(stated["offsets"])
+        assert row["begins_before_log_start"] is is_cut
+
+
+@pytest.mark.parametrize("partition_id", SERVED)
+def test_read_committed_leaves_out_what_is_aborted_or_open(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    """Held against what Kafka's consumer was given in both isolation levels."""
+    partition = golden_root.partition(partition_id)
+    served: dict[str, set[int]] = {}
+    for isolation in ("uncommitted", "committed"):
+        path = partition.expected_path(isolation)
+        assert path is not None
+        served[isolation] = {line["offset"] for line in read_expected(path)}
+    assert partition.offsets is not None
+    left_out = served["uncommitted"] - served["committed"]
+    rows = table_of(partition, "transactions")
+    stable = partition.offsets.get("latestReadCommitted") or partition.offsets["latest"]
+    undecided = [row["first_offset"] for row in rows if row["state"] == "open"]
+    assert min(undecided, default=partition.offsets["latest"]) == stable
+    for row in rows:
+        if row["state"] == "aborted" and row["batches"] and row["marker_offset"] < stable:
+            assert row["first_offset"] in left_out | (set(range(stable)) - served["uncommitted"])
+        if row["state"] == "committed" and row["batches"] and row["last_offset"] < stable:
+            assert row["first_offset"] not in left_out
+
+
+def test_kafka_said_much_of_tables(golden_root: GoldenRoot) -> None:
+    """So that comparisons with nothing do not pass for comparisons."""
+    counts: dict[str, int] = defaultdict(int)
+    for partition_id in LIVE:
+        partition = golden_root.partition(partition_id)
+        for name, lines in dumped_files(partition).items():
+            counts[name[20:]] += sum("isRecord" not in fields for fields in lines)
+        counts["transactions"] += len(transactions_as_dumped(partition))
+    assert counts[".log"] > 7_000
+    assert counts[".index"] > 2_000
+    assert counts[".timeindex"] > 1_500
+    assert counts[".txnindex"] > 90
+    assert counts[".snapshot"] > 300
+    assert counts["transactions"] > 250

@@ -1,0 +1,182 @@
+"""When a transaction is told to have begun before the log; states are held in golden."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pylog
+from pylog.checksum import crc32c
+from tests.support.batches import (
+    ABORT,
+    COMMIT,
+    Built,
+    batch_v2,
+    empty_batch_v2,
+    marker,
+    plain_records,
+)
+from tests.support.log_files import (
+    TRANSACTION_ENTRY,
+    segment_path,
+    write_log_start_offsets,
+    write_partition,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NO_EVIDENCE = None
+
+
+def data(offset: int, *, sequence: int = 4, producer_id: int = 1, count: int = 2) -> Built:
+    return batch_v2(
+        plain_records(offset, count),
+        producer_id=producer_id,
+        producer_epoch=3,
+        base_sequence=sequence,
+        is_transactional=True,
+    )
+
+
+def rows(directory: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pylog.read_table(directory, "transactions").to_pylist()
+    return found
+
+
+def write_snapshot(directory: Path, offset: int, open_since: dict[int, int]) -> None:
+    """Write a producer snapshot in which each producer has a transaction open, -1 for none."""
+    entries = b"".join(
+        struct.pack(">qhiqiqiq", producer, 3, 9, 90, 0, 1000, 0, first)
+        for producer, first in open_since.items()
+    )
+    body = struct.pack(">i", len(open_since)) + entries
+    head = struct.pack(">hI", 1, crc32c(body))
+    segment_path(directory, offset, ".snapshot").write_bytes(head + body)
+
+
+def test_sizes_batches_and_records_are_those_of_the_data(tmp_path: Path) -> None:
+    batches = [data(0), data(2, sequence=6, count=3), marker(5, COMMIT)]
+    write_partition(tmp_path, {0: batches})
+    (row,) = rows(tmp_path)
+    assert row == {
+        "topic": "orders",
+        "partition": 0,
+        "producer_id": 1,
+        "producer_epoch": 3,
+        "first_offset": 0,
+        "last_offset": 4,
+        "state": "committed",
+        "marker_offset": 5,
+        "size_in_bytes": len(batches[0].data) + len(batches[1].data),
+        "batches": 2,
+        "records": 5,
+        "begins_before_log_start": False,
+    }
+
+
+def test_they_come_in_the_order_of_their_markers_and_open_ones_last(tmp_path: Path) -> None:
+    batches = [
+        data(0, producer_id=1),
+        data(2, producer_id=2),
+        data(4, producer_id=3),
+        marker(6, ABORT, producer_id=2),
+        marker(7, COMMIT, producer_id=1),
+        data(8, producer_id=2),
+    ]
+    write_partition(tmp_path, {0: batches})
+    found = [(row["producer_id"], row["state"], row["marker_offset"]) for row in rows(tmp_path)]
+    assert found == [
+        (2, "aborted", 6),
+        (1, "committed", 7),
+        (3, "open", None),
+        (2, "open", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "sequence", "expected"),
+    [
+        ({1: 95}, 4, (95, True)),
+        ({1: -1}, 4, (100, False)),
+        ({2: 95}, 4, (100, False)),
+        (NO_EVIDENCE, 4, (100, None)),
+        (NO_EVIDENCE, 0, (100, False)),
+    ],
+)
+@pytest.mark.parametrize("state", ["committed", "aborted", "open"])
+def test_the_first_segment_s_snapshot_tells_what_was_open_before(
+    tmp_path: Path,
+    snapshot: dict[int, int] | None,
+    sequence: int,
+    expected: tuple[int, bool | None],
+    state: str,
+) -> None:
+    end = {"committed": [marker(102, COMMIT)], "aborted": [marker(102, ABORT)], "open": []}[state]
+    directory = write_partition(tmp_path, {100: [data(100, sequence=sequence), *end]})
+    if snapshot is not None:
+        write_snapshot(directory, 100, snapshot)
+    (row,) = rows(tmp_path)
+    assert row["state"] == state
+    assert (row["first_offset"], row["begins_before_log_start"]) == expected
+
+
+def test_a_damaged_snapshot_tells_nothing(tmp_path: Path) -> None:
+    directory = write_partition(tmp_path, {100: [data(100)]})
+    write_snapshot(directory, 100, {1: 95})
+    path = segment_path(directory, 100, ".snapshot")
+    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
+    (row,) = rows(tmp_path)
+    assert (row["first_offset"], row["begins_before_log_start"]) == (100, None)
+
+
+def test_the_transaction_index_tells_where_an_aborted_one_began(tmp_path: Path) -> None:
+    batches = [data(100), marker(102, ABORT), data(103), marker(105, ABORT)]
+    directory = write_partition(tmp_path, {100: batches})
+    entries = [(0, 1, 95, 102, 103), (0, 1, 103, 105, 106)]
+    segment_path(directory, 100, ".txnindex").write_bytes(
+        b"".join(TRANSACTION_ENTRY.pack(*entry) for entry in entries)
+    )
+    found = [(row["first_offset"], row["begins_before_log_start"]) for row in rows(tmp_path)]
+    assert found == [(95, True), (103, False)]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [({1: 95}, (95, True)), ({}, (None, False)), (NO_EVIDENCE, (None, None))],
+)
+def test_a_marker_may_be_all_that_is_left(
+    tmp_path: Path, snapshot: dict[int, int] | None, expected: tuple[int | None, bool | None]
+) -> None:
+    directory = write_partition(tmp_path, {100: [marker(100, COMMIT)]})
+    if snapshot is not None:
+        write_snapshot(directory, 100, snapshot)
+    (row,) = rows(tmp_path)
+    assert (row["first_offset"], row["begins_before_log_start"]) == expected
+    assert (row["last_offset"], row["batches"], row["size_in_bytes"]) == (None, 0, 0)
+    assert (row["state"], row["marker_offset"]) == ("committed", 100)
+
+
+def test_what_lies_below_the_log_start_offset_begins_before_it(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [data(0), data(2, sequence=6), marker(4, COMMIT)]})
+    write_log_start_offsets(tmp_path, {("orders", 0): 2})
+    (row,) = rows(tmp_path)
+    assert (row["first_offset"], row["begins_before_log_start"]) == (0, True)
+
+
+def test_a_batch_that_compaction_emptied_counts_as_a_batch(tmp_path: Path) -> None:
+    batches = [
+        empty_batch_v2(0, 3, producer_id=1, is_transactional=True),
+        marker(4, COMMIT),
+    ]
+    write_partition(tmp_path, {0: batches})
+    (row,) = rows(tmp_path)
+    assert (row["batches"], row["records"], row["last_offset"]) == (1, 0, 3)
+
+
+def test_control_batches_of_other_kinds_are_no_transactions(tmp_path: Path) -> None:
+    leader_change = batch_v2(plain_records(0, 1), control_type=2)
+    write_partition(tmp_path, {0: [leader_change, batch_v2(plain_records(1, 1), producer_id=5)]})
+    assert rows(tmp_path) == []
