@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from pylog.inspect.table_names import RECORDS
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.options import ReadOptions
 from pyspark_pylog.spark_schema import read_schema
@@ -66,11 +67,19 @@ class PylogDataSource(DataSource):
             directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
+        if options.table != RECORDS:
+            table_schema = importlib.import_module("pyspark_pylog.table_schema")
+            schema: StructType = table_schema.table_schema(options.table, options.columns)
+            return schema
         return read_schema(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the batch reader for a schema: ours, or a part of it that the user gave."""
         options = self._options()
+        if options.table != RECORDS:
+            table_reader = importlib.import_module("pyspark_pylog.table_reader")
+            of_table: DataSourceReader = table_reader.PylogTableReader(options, schema)
+            return of_table
         batch_reader = importlib.import_module("pyspark_pylog.batch_reader")
         reader: DataSourceReader = batch_reader.PylogBatchReader(options, schema)
         return reader

@@ -22,12 +22,18 @@ from pylog.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_OF_DAMAGE = "read another replica, or leave the damage out by startingOffsets, endingOffsets"
 _WILDCARDS = re.compile(r"[*?\[{]")
 
 
 @contextmanager
-def advice_added() -> Iterator[None]:
+def advice_added(of_damage: str = _OF_DAMAGE) -> Iterator[None]:
     """Let errors about a file or directory say on which host it is, and what to do.
+
+    Parameters
+    ----------
+    of_damage
+        What can be done about damage.
 
     Raises
     ------
@@ -43,14 +49,17 @@ def advice_added() -> Iterator[None]:
         SegmentVanishedError,
     ) as error:
         # Path and position in the text alone, where the advice can follow them.
-        raise type(error)(f"host {socket.gethostname()}: {error}{_advice(error)}") from error
+        raise type(error)(
+            f"host {socket.gethostname()}: {error}{_advice(error, of_damage)}"
+        ) from error
 
 
 def _advice(
     error: CorruptRecordError | InvalidRecordError | LogDirectoryError | SegmentVanishedError,
+    of_damage: str,
 ) -> str:
     if isinstance(error, CorruptRecordError | InvalidRecordError):
-        return "; read another replica, or leave the damage out by startingOffsets, endingOffsets"
+        return f"; {of_damage}"
     if isinstance(error, SegmentVanishedError):
         return (
             "; if retention deleted it since the DataFrame's first action, load() again, else make "

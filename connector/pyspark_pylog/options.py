@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pylog.inspect.table_names import RECORDS, TABLE_NAMES, unknown_table
 from pylog.locations import is_remote, parse_location
 from pylog.model import IsolationLevel
 from pyspark_pylog.json_options import parse_json
@@ -42,6 +43,7 @@ READ_OPTIONS = (
     "includeBatchMetadata",
     "columns",
     "mode",
+    "table",
 )
 
 _WITHOUT_EFFECT = (
@@ -55,6 +57,21 @@ _WITHOUT_EFFECT = (
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
 )
+_OF_ANY_TABLE = frozenset(
+    name.lower()
+    for name in (
+        "path",
+        "paths",
+        "subscribe",
+        "assign",
+        "subscribePattern",
+        "columns",
+        "mode",
+        "table",
+    )
+)
+"""What has a meaning also where no records are read."""
+
 _CLIENT_PREFIX = "kafka."
 _CLIENT_ISOLATION = "kafka.isolation.level"
 _IN_A_CATALOG = ("owner", "provider")
@@ -80,6 +97,8 @@ class ReadOptions:
         Positions, see `pyspark_pylog.position_options`.
     columns
         Projection by name; None for all.
+    table
+        "records", or the name of a metadata table.
     without_effect
         Names of options that are known and have no meaning here, sorted.
     """
@@ -95,6 +114,7 @@ class ReadOptions:
     include_headers: bool = False
     include_batch_metadata: bool = False
     columns: tuple[str, ...] | None = None
+    table: str = RECORDS
     without_effect: tuple[str, ...] = ()
 
     @classmethod
@@ -130,6 +150,7 @@ class ReadOptions:
             include_headers=_boolean(lower, "includeHeaders", default=False),
             include_batch_metadata=_boolean(lower, "includeBatchMetadata", default=False),
             columns=_names(lower.get("columns"), "columns"),
+            table=_table(lower),
             without_effect=without_effect,
         )
 
@@ -186,6 +207,24 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
         msg = f"option {option} is {text!r}, expected names separated by commas"
         raise ValueError(msg)
     return names
+
+
+def _table(lower: Mapping[str, str]) -> str:
+    """Return the table's name; `ValueError` if it is none, or an option is for records alone."""
+    table = lower.get("table", RECORDS).strip().lower()
+    known = (RECORDS, *TABLE_NAMES)
+    if table not in known:
+        msg = f"option table: {unknown_table(table, known)}"
+        raise ValueError(msg)
+    spelled = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION)}
+    of_records = [spelled[name] for name in lower if name in spelled.keys() - _OF_ANY_TABLE]
+    if table != RECORDS and of_records:
+        msg = (
+            f"table {table!r} is about whole logs and takes no option {', '.join(of_records)}; "
+            "choose logs by subscribe, assign or subscribePattern, and rows by WHERE"
+        )
+        raise ValueError(msg)
+    return table
 
 
 def _subscribe(text: str | None) -> tuple[str, ...] | None:

@@ -19,6 +19,8 @@ from pyspark.sql.types import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence, Set
+
     from pyspark_pylog.options import ReadOptions
 
 _HEADERS = ArrayType(
@@ -70,36 +72,58 @@ def read_schema(options: ReadOptions) -> StructType:
         if not options.include_batch_metadata:
             left_out.add("batch")
         names = tuple(name for name in _COLUMNS if name not in left_out)
+    return selection(names, _COLUMNS)
+
+
+def selection(names: Sequence[str], columns: Mapping[str, DataType]) -> StructType:
+    """Return the schema of the columns that option ``columns`` names.
+
+    Raises
+    ------
+    ValueError
+        One does not exist, or is named twice.
+    """
     for place, name in enumerate(names):
-        _check_exists(name, "option columns")
+        _check_exists(name, "option columns", columns)
         if name in names[:place]:
             msg = f"option columns names {name!r} twice"
             raise ValueError(msg)
-    return StructType([StructField(name, _COLUMNS[name]) for name in names])
+    return StructType([StructField(name, columns[name]) for name in names])
 
 
-def check_schema(schema: StructType) -> None:
+def check_schema(
+    schema: StructType,
+    columns: Mapping[str, DataType] = _COLUMNS,
+    may_be_null: Set[str] = _MAY_BE_NULL,
+) -> None:
     """Raise `ValueError` unless ``schema`` is a selection of our columns, in any order.
 
     A column that is never null may be declared NOT NULL; fields inside a column may not.
+
+    Parameters
+    ----------
+    schema
+        Of the user.
+    columns, may_be_null
+        All columns with their types, and which of them may be null; those of records if not given.
     """
     names = schema.fieldNames()
     if not names:
         msg = "the schema has no column"
         raise ValueError(msg)
     for place, field in enumerate(schema.fields):
-        _check_exists(field.name, "the schema")
+        _check_exists(field.name, "the schema", columns)
         if field.name in names[:place]:
             msg = f"the schema names {field.name!r} twice"
             raise ValueError(msg)
-        expected = _COLUMNS[field.name]
+        expected = columns[field.name]
         if field.dataType.simpleString() != expected.simpleString():
             msg = (
                 f"the schema gives column {field.name!r} the type {field.dataType.simpleString()}, "
                 f"it is {expected.simpleString()}"
             )
             raise ValueError(msg)
-        if not field.nullable and field.name in _MAY_BE_NULL:
+        if not field.nullable and field.name in may_be_null:
             msg = f"the schema declares {field.name!r} NOT NULL, but records may have none"
             raise ValueError(msg)
         if _holds_not_null(field.dataType):
@@ -117,10 +141,10 @@ def _holds_not_null(data_type: DataType) -> bool:
     return False
 
 
-def _check_exists(name: str, where: str) -> None:
-    if name not in _COLUMNS:
-        lower = {known.lower(): known for known in _COLUMNS}
+def _check_exists(name: str, where: str, columns: Mapping[str, DataType]) -> None:
+    if name not in columns:
+        lower = {known.lower(): known for known in columns}
         near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
         hint = f"; did you mean {lower[near[0]]!r}?" if near else "."
-        msg = f"{where} names {name!r}, no such column{hint} The columns are: {', '.join(_COLUMNS)}"
+        msg = f"{where} names {name!r}, no such column{hint} The columns are: {', '.join(columns)}"
         raise ValueError(msg)

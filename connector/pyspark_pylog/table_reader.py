@@ -1,0 +1,94 @@
+"""The reader of ``option("table", …)``: one topic-partition directory is one input partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from pylog.errors import TimestampOverflowError
+from pylog.inspect.tables import metadata_table
+from pylog.scan.log_directory import open_directory
+from pyspark_pylog.errors import advice_added
+from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql.types import StructType
+
+    from pylog.scan.log_view import LogView
+    from pyspark_pylog.options import ReadOptions
+
+_OF_DAMAGE = "look at another replica, or leave the partition out by subscribe, assign"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPartition(InputPartition):
+    """The log of one Spark task, as the driver found it."""
+
+    view: LogView
+
+
+class PylogTableReader(DataSourceReader):
+    """Lists directories on the driver, reads headers and side files on executors.
+
+    Parameters
+    ----------
+    options
+        Checked options, of a metadata table.
+    schema
+        The columns that Spark expects, in order.
+
+    Raises
+    ------
+    ValueError
+        The schema is no selection of the table's columns, or not the one of option ``columns``.
+    """
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        check_table_schema(options.table, schema)
+        if options.columns not in (None, tuple(schema.fieldNames())):
+            msg = (
+                f"option columns says {', '.join(options.columns or ())} and the schema "
+                f"{', '.join(schema.fieldNames())}; give one of them"
+            )
+            raise ValueError(msg)
+        self._options = options
+        self._schema = arrow_table_schema(options.table, schema)
+
+    def partitions(self) -> list[InputPartition]:
+        """Return one input partition for each topic-partition."""
+        options = self._options
+        with advice_added(_OF_DAMAGE):
+            views = open_directory(*options.paths).select(
+                topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
+            )
+        views.sort(key=lambda view: view.topic_partition)
+        return [ViewPartition(view) for view in views]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one input partition."""
+        if not isinstance(partition, ViewPartition):  # Spark's stand-in for "no partitions"
+            return
+        view = partition.view
+        with advice_added(_OF_DAMAGE):
+            for batch in metadata_table(self._options.table).record_batches(view):
+                yield _as_spark_demands(batch, self._schema, view)
+
+
+def _as_spark_demands(batch: pa.RecordBatch, schema: pa.Schema, view: LogView) -> pa.RecordBatch:
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        try:
+            columns.append(column.cast(field.type))
+        except pa.ArrowInvalid as error:
+            reason = (
+                f"a {field.name} does not fit into 64-bit microseconds; leave the column out "
+                f"(columns), partition {view.topic_partition}"
+            )
+            raise TimestampOverflowError(reason, view.directory.path) from error
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

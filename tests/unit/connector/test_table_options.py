@@ -1,0 +1,122 @@
+"""Option ``table``: names, what goes with it, schemas and readers; no Spark is running."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from pylog.errors import TimestampOverflowError
+from pylog.inspect.table_names import TABLE_NAMES
+from pyspark_pylog import DefaultSource
+from pyspark_pylog.options import READ_OPTIONS, ReadOptions
+from pyspark_pylog.table_reader import PylogTableReader
+from pyspark_pylog.table_schema import check_table_schema, table_schema
+from tests.support.batches import Stored, batch_v2, plain_records
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMON = {"path", "paths", "subscribe", "assign", "subscribePattern", "columns", "mode", "table"}
+
+VALUES = {
+    "startingOffsets": "earliest",
+    "endingOffsets": "latest",
+    "startingTimestamp": "5",
+    "endingTimestamp": "5",
+    "startingOffsetsByTimestamp": '{"t":5}',
+    "endingOffsetsByTimestamp": '{"t":5}',
+    "startingOffsetsByTimestampStrategy": "latest",
+    "isolationLevel": "read_committed",
+    "kafka.isolation.level": "read_committed",
+}
+
+
+def source(path: object, **options: str) -> DefaultSource:
+    return DefaultSource(CaseInsensitiveDict({"path": str(path), **options}))
+
+
+def test_records_are_read_unless_a_table_is_named() -> None:
+    assert ReadOptions.parse({"path": "/logs"}).table == "records"
+    given = {"path": "/logs", "table": " Records ", "startingOffsets": "earliest"}
+    assert ReadOptions.parse(given).table == "records"
+
+
+@pytest.mark.parametrize("name", TABLE_NAMES)
+def test_every_table_can_be_named(name: str) -> None:
+    given = {"path": "/logs", "TABLE": name, "assign": '{"t":[0]}', "columns": "topic"}
+    assert ReadOptions.parse(given).table == name
+
+
+@pytest.mark.parametrize(
+    "option", [*(name for name in READ_OPTIONS if name not in COMMON), "kafka.isolation.level"]
+)
+def test_options_of_records_are_refused(option: str) -> None:
+    value = VALUES.get(option, "true")
+    with pytest.raises(ValueError, match=r".") as caught:
+        ReadOptions.parse({"path": "/logs", "table": "batches", option: value})
+    assert f"takes no option {option}; " in str(caught.value)
+
+
+def test_a_reader_s_partitions_travel_pickled(tmp_path: Path) -> None:
+    for name in ("orders-10", "orders-2"):
+        write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]}, name=name)
+    shipped = pickle.loads(pickle.dumps(source(tmp_path, table="segments")))  # noqa: S301 - our own
+    reader = shipped.reader(shipped.schema())
+    partitions = pickle.loads(pickle.dumps(reader.partitions()))  # noqa: S301 - our own
+    again: PylogTableReader = pickle.loads(pickle.dumps(reader))  # noqa: S301 - our own
+    found = [batch for each in partitions for batch in again.read(each)]
+    assert [batch["partition"].to_pylist() for batch in found] == [[2], [10]]
+    assert found[0].schema.field("max_timestamp").type == pa.timestamp("us", tz="UTC")
+    assert list(again.read(InputPartition(None))) == []
+
+
+def test_the_schema_may_be_a_part_of_the_table_s() -> None:
+    columns = ("codec", "base_offset")
+    schema = table_schema("batches", columns)
+    assert schema == StructType(
+        [StructField("codec", StringType()), StructField("base_offset", LongType())]
+    )
+    check_table_schema("batches", schema)
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [
+        (StructField("codek", StringType()), "no such column; did you mean 'codec'"),
+        (StructField("codec", LongType()), "the type bigint, it is string"),
+        (StructField("codec", StringType(), nullable=False), "declares 'codec' NOT NULL"),
+    ],
+)
+def test_a_schema_that_is_no_part_of_the_table_s_is_refused(field: StructField, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        check_table_schema("batches", StructType([field]))
+
+
+def test_topic_and_partition_may_be_declared_not_null() -> None:
+    check_table_schema("batches", StructType([StructField("topic", StringType(), nullable=False)]))
+
+
+def test_a_schema_that_contradicts_option_columns_is_refused(tmp_path: Path) -> None:
+    options = ReadOptions.parse({"path": str(tmp_path), "table": "batches", "columns": "codec"})
+    with pytest.raises(ValueError, match="give one of them"):
+        PylogTableReader(options, table_schema("batches", ("crc",)))
+
+
+def test_a_timestamp_beyond_microseconds_is_an_error_unless_left_out(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [batch_v2([Stored(0, 2**62, None, None)])]})
+    with_stamps = source(tmp_path, table="batches", columns="max_timestamp")
+    reader = with_stamps.reader(with_stamps.schema())
+    with pytest.raises(TimestampOverflowError, match="a max_timestamp does not fit into 64-bit"):
+        list(reader.read(reader.partitions()[0]))
+    without = source(tmp_path, table="batches", columns="position")
+    reader = without.reader(without.schema())
+    batches = [
+        batch for batch in reader.read(reader.partitions()[0]) if isinstance(batch, pa.RecordBatch)
+    ]
+    assert [batch["position"].to_pylist() for batch in batches] == [[0]]
