@@ -54,7 +54,10 @@ class Observed:
     @property
     def lowest_offset(self) -> int:
         """Below it, nothing may be read."""
-        return max(self._asked_start, self.log_start_before)
+        start = self._asked_start
+        if self.start_timestamp is not None:
+            start = self.ledger.lowest_at_time(self.start_timestamp)
+        return max(start, self.log_start_before)
 
     @property
     def limit_offset(self) -> int:

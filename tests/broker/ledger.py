@@ -57,6 +57,7 @@ class Ledger:
         self.is_transactional = is_transactional
         self.sent: list[Sent] = []
         self.surprises: list[str] = []
+        self._markers: list[int] = []
         self._acknowledged = 0
         self._stable = 0
         self._decided = 0
@@ -86,6 +87,7 @@ class Ledger:
     def decide(self) -> None:
         """Note that the end of the open transaction is about to be asked for; it has one marker."""
         self._decided = self._next_offset
+        self._markers.append(self._next_offset)
         self._next_offset += 1
 
     def settle(self, end_offset: int) -> None:
@@ -111,6 +113,18 @@ class Ledger:
     def first_at_time(self, timestamp: int) -> Sent:
         """Return the first record at or after a time of which there is one."""
         return self.sent[bisect_left(self.sent, timestamp, key=lambda each: each.timestamp)]
+
+    def lowest_at_time(self, timestamp: int) -> int:
+        """Return the lowest offset that the log may give for a time: a marker counts as a record.
+
+        A transaction's marker carries the broker's clock and may be later than records behind it,
+        which were stamped while they waited for it: those of the next transaction, not of more.
+        """
+        first = self.first_at_time(timestamp).offset
+        before = bisect_left(self._markers, first)
+        if not self.is_transactional:
+            return first
+        return self._markers[before - 2] if before >= 2 else 0
 
 
 def _offset(sent: Sent) -> int:

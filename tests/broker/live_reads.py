@@ -33,7 +33,9 @@ T = TypeVar("T")
 
 LONGEST_READ_SECONDS = 60.0
 _SECONDS_TOLD_BEFORE_A_READ = 0.05
-_CHANGES_TOLD = 40
+_SECONDS_THE_WATCH_MAY_BE_LATE = 0.05
+_CHANGES_TOLD = 20
+_FAILURES_TOLD_IN_DETAIL = 8
 _OF_LOSS = re.compile(r"vanished|is gone|was deleted|data loss|failOnDataLoss", re.IGNORECASE)
 
 
@@ -101,7 +103,7 @@ class LiveReads:
     lost_texts
         One such error a kind of it.
     failures
-        Everything else, with what happened in the directory meanwhile.
+        Everything else: what was asked and what is wrong with the answer.
     longest_seconds
         What the longest read took.
     """
@@ -115,6 +117,7 @@ class LiveReads:
         self.lost_texts: dict[str, str] = {}
         self.failures: list[str] = []
         self.longest_seconds = 0.0
+        self._details: list[str] = []
 
     def read(self, request: Request) -> None:
         """Read what is asked and judge the outcome."""
@@ -130,7 +133,8 @@ class LiveReads:
                 self.clean[request.kind] += 1
         self.longest_seconds = max(self.longest_seconds, time.monotonic() - begun)
         if complaints:
-            self.failures.append(self._failure(request, complaints, begun))
+            self.failures.append("\n    ".join([str(request), *complaints]))
+            self._details.append(self._directories_since(begun, request))
 
     def account(self) -> str:
         """Return the numbers for people."""
@@ -141,6 +145,15 @@ class LiveReads:
             f"{len(self.failures)} failures; the longest read took {self.longest_seconds:.2f} s",
         ]
         return "\n".join(lines)
+
+    def failures_in_detail(self) -> str:
+        """Return all failures, and what happened in the directories during the first of them."""
+        detailed = [
+            f"{failure}\n    {details}"
+            for failure, details in zip(self.failures, self._details, strict=True)
+        ]
+        told = detailed[:_FAILURES_TOLD_IN_DETAIL]
+        return "\n".join(["", *told, *self.failures[_FAILURES_TOLD_IN_DETAIL:]])
 
     def _complaints_about_error(self, request: Request, error: Exception) -> list[str]:
         name = type(error).__name__
@@ -190,17 +203,17 @@ class LiveReads:
         )
 
     def _where(self, ledger: Ledger) -> tuple[Mark, int]:
-        return ledger.mark(), log_start_offset(self._log_dir / ledger.name)
+        mark = ledger.mark()
+        if ledger.topic in self._compacted:
+            # Nothing is deleted from its beginning; the first segment may just be being replaced.
+            return mark, 0
+        return mark, log_start_offset(self._log_dir / ledger.name)
 
-    def _failure(self, request: Request, complaints: list[str], begun: float) -> str:
+    def _directories_since(self, begun: float, request: Request) -> str:
+        ended = time.monotonic()
+        time.sleep(_SECONDS_THE_WATCH_MAY_BE_LATE)
         names = {each.name for each in request.ledgers}
         changes = self._watch.changes_since(begun - _SECONDS_TOLD_BEFORE_A_READ)
         told = [str(each) for each in changes if each.partition in names][:_CHANGES_TOLD]
-        return "\n    ".join(
-            [
-                str(request),
-                *complaints,
-                f"read from {begun:.3f} to {time.monotonic():.3f}; in the directories meanwhile:",
-                *(told or ["nothing"]),
-            ]
-        )
+        span = f"read from {begun:.3f} to {ended:.3f}; in the directories meanwhile:"
+        return "\n    ".join([span, *(told or ["nothing"])])

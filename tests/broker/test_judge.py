@@ -119,6 +119,29 @@ def test_compaction_may_take_a_record_only_for_a_later_one(observed: Observed) -
     assert "1 keys lack their latest value (1 of them have a later one" in found
 
 
+def test_a_time_may_be_that_of_a_marker_which_the_next_transaction_waited_for() -> None:
+    ledger = Ledger("topic", 0, is_transactional=True)
+    for start in (0, 6, 12):
+        for offset in range(start, start + 5):
+            ledger.plan(sent_record(offset))
+        ledger.decide()
+    ledger.settle(18)
+    read = Observed(
+        ledger=ledger,
+        before=ledger.mark(),
+        after=ledger.mark(),
+        log_start_before=0,
+        log_start_after=0,
+        is_compacted=False,
+        is_committed=True,
+        start_timestamp=sent_record(14).timestamp,
+    )
+    for start in (6, 12, 14):
+        assert not complaints_about_rows(read, as_rows(ledger.between(start, 17)))
+    for start in (4, 15):
+        assert complaints_about_rows(read, as_rows(ledger.between(start, 17)))
+
+
 def test_aborted_and_undecided_records_are_complained_of_under_read_committed() -> None:
     ledger = Ledger("topic", 0, is_transactional=True)
     for start, is_committed in ((0, True), (6, False), (12, True), (18, True)):
