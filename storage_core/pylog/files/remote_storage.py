@@ -22,6 +22,7 @@ import pyarrow.fs as pa_fs
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.byte_source import ByteSource
 from pylog.files.file_names import LOG_FILE_SUFFIX
+from pylog.files.s3_store import S3UriError, s3_file_system
 from pylog.locations import RemoteLocation, join, name_of, split_query
 
 READ_AHEAD_BYTES = 1 << 13
@@ -40,7 +41,8 @@ _AWS_CAUSE = re.compile(
     r"(?:: curlCode: \d+, [A-Za-z ']+)?"
 )
 _WRONG_PARAMETER = re.compile(r"Unexpected query parameter in \w+ URI: '\w+'")
-_GONE = re.compile(r"AWS Error NO_SUCH_KEY|HTTP status 404")
+_GONE = re.compile(r"AWS Error (?:NO_SUCH_KEY|RESOURCE_NOT_FOUND)|HTTP status 404")
+_FAILURES = (OSError, pa.ArrowException, S3UriError)
 _BEHIND_THE_END = re.compile(r"AWS Error INVALID_RANGE|HTTP status 416")
 
 
@@ -131,7 +133,7 @@ class RemoteFile(ByteSource):
         except FileNotFoundError:
             reason = "file is gone (deleted or renamed since the directory was listed)"
             raise SegmentVanishedError(reason, location) from None
-        except (OSError, pa.ArrowException) as error:
+        except _FAILURES as error:
             reason = f"cannot open file: {_cause(error)}"
             raise LogDirectoryError(reason, location) from None
         is_log = name_of(location).endswith(LOG_FILE_SUFFIX)
@@ -202,7 +204,7 @@ class RemoteFile(ByteSource):
             raise ValueError(msg)
         try:
             return memoryview(self._file.read_at(length, position))
-        except (OSError, pa.ArrowException) as error:
+        except _FAILURES as error:
             if _BEHIND_THE_END.search(str(error)):
                 return memoryview(b"")
             if isinstance(error, FileNotFoundError) or _GONE.search(str(error)):
@@ -232,7 +234,7 @@ def list_remote(location: str) -> list[RemoteEntry]:
     except FileNotFoundError:
         reason = "no such directory (object stores have none without files)"
         raise LogDirectoryError(reason, location) from None
-    except (OSError, pa.ArrowException) as error:
+    except _FAILURES as error:
         reason = f"cannot list directory: {_cause(error)}"
         raise LogDirectoryError(reason, location) from None
     entries = [
@@ -259,6 +261,8 @@ def _place(location: str) -> tuple[pa_fs.FileSystem, str]:
 @lru_cache(maxsize=32)
 def _file_system(store: str, query: str) -> tuple[pa_fs.FileSystem, str]:
     """Return the file system of a store, made once a process, and the path of its root there."""
+    if store.startswith("s3://"):
+        return s3_file_system(store, query), store.removeprefix("s3://").rpartition("@")[2]
     if store.startswith("gs://") and "retry_limit_seconds=" not in query:
         query += f"{'&' if query else '?'}retry_limit_seconds={_GCS_RETRY_SECONDS}"
     file_system, root = pa_fs.FileSystem.from_uri(f"{store}/{query}")
@@ -274,6 +278,8 @@ def _entity_tag(file: pa.NativeFile) -> str:
 def _cause(error: BaseException) -> str:
     """Return why a request failed, in words that hold no secret."""
     text = str(error)
+    if isinstance(error, S3UriError):
+        return text
     if found := _AWS_CAUSE.search(text) or _WRONG_PARAMETER.search(text):
         return found[0]
     if "Unable to load lib" in text:

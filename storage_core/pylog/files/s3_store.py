@@ -1,0 +1,92 @@
+"""The `pyarrow.fs.S3FileSystem` of a bucket's URI.
+
+``FileSystem.from_uri`` would do, but for one thing: what it returns asks a server that takes
+requests and never answers 31 times, which is minutes for one read. Here there are five attempts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+
+import pyarrow.fs as pa_fs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ATTEMPTS = 5
+CONNECT_SECONDS = 5.0
+_STORE = re.compile(r"s3://(?:([^@:]*)(?::([^@]*))?@)?([^@:/]+)")
+
+
+class S3UriError(ValueError):
+    """A URI is not one of a bucket; the text holds nothing of what may be secret."""
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError
+    return text.lower() == "true"
+
+
+_PARAMETERS: dict[str, Callable[[str], object]] = {
+    "region": str,
+    "scheme": str,
+    "endpoint_override": str,
+    "connect_timeout": float,
+    "request_timeout": float,
+    "tls_ca_file_path": str,
+    "anonymous": _boolean,
+    "force_virtual_addressing": _boolean,
+}
+"""What may stand in a query, under the names of `pyarrow.fs.S3FileSystem`."""
+
+
+def s3_file_system(store: str, query: str) -> pa_fs.S3FileSystem:
+    """Return the file system that ``s3://<access key>:<secret>@<bucket>`` leads to.
+
+    Without user info, credentials are found by the means of AWS: environment, profile, role.
+
+    Parameters
+    ----------
+    store
+        The URI up to the bucket.
+    query
+        The URI's query with its question mark, or nothing.
+
+    Raises
+    ------
+    S3UriError
+        The URI is not understood.
+    OSError
+        No region is given, and the store does not tell it.
+    """
+    parts = _STORE.fullmatch(store)
+    if parts is None:
+        msg = "not s3://<bucket>/… or s3://<access key>:<secret>@<bucket>/… (/ in a secret is %2F)"
+        raise S3UriError(msg)
+    access_key, secret_key, bucket = parts.groups(default="")
+    options = _parse(query)
+    if not options.keys() & {"region", "endpoint_override"}:
+        options["region"] = pa_fs.resolve_s3_region(bucket)
+    return pa_fs.S3FileSystem(
+        access_key=unquote(access_key) or None,
+        secret_key=unquote(secret_key) or None,
+        retry_strategy=pa_fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+        **{"connect_timeout": CONNECT_SECONDS, **options},
+    )
+
+
+def _parse(query: str) -> dict[str, Any]:
+    options: dict[str, object] = {}
+    for name, text in parse_qsl(query.removeprefix("?"), keep_blank_values=True):
+        if name not in _PARAMETERS:
+            msg = f"unknown parameter {name!r}; there are {', '.join(_PARAMETERS)}"
+            raise S3UriError(msg)
+        try:
+            options[name] = _PARAMETERS[name](text)
+        except ValueError:
+            msg = f"parameter {name!r} has a value that it cannot have"
+            raise S3UriError(msg) from None
+    return options
