@@ -242,7 +242,8 @@ class KafkaBroker(BrokerClients):
 
     def _format(self) -> None:
         command = self._command("kafka.tools.StorageTool", "format")
-        command += ["--cluster-id", self.cluster_id, "--config", str(self._server_properties)]
+        # With an equals sign: one id of 64 begins with a hyphen.
+        command += [f"--cluster-id={self.cluster_id}", f"--config={self._server_properties}"]
         done = subprocess.run(
             command, check=False, capture_output=True, text=True, timeout=_FORMAT_SECONDS
         )
