@@ -15,6 +15,7 @@ from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import NotHereError
 from tests.benchmarks.memory import measure_memory
 from tests.benchmarks.reading import read_sets
+from tests.benchmarks.remote import measure_remote
 from tests.benchmarks.report import report
 from tests.benchmarks.results import Results
 from tests.benchmarks.spark_scan import scan_by_spark
@@ -34,7 +35,7 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, spark-100B, spark-1000B, "
-        "count, memory, start-up",
+        "count, memory, remote, start-up",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -87,6 +88,8 @@ def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results
         results.counts = count_sets(bench, rounds, _say)
     if only in "memory":
         results.memory = measure_memory(bench, _say)
+    if only in "remote":
+        results.remote = measure_remote(bench, _say)
     if only in "start-up":
         _start_up(results, bench)
     return results

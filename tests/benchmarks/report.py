@@ -131,6 +131,19 @@ def _others(results: Results) -> Iterator[str]:
             (f"{f.log_bytes / (1 << 20):.0f}", f"{f.median_mb:.0f}") for f in results.memory
         )
         yield from _table(("MiB of segment", "peak MiB of draining it"), rows_of_memory, left=0)
+    if results.remote:
+        yield from _section("Remote")
+        rows_of_remote = (
+            (
+                f.name,
+                f"{f.needed_bytes / 1e6:.2f}",
+                f"{f.requested_bytes / 1e6:.2f}",
+                f"{f.gets} + {f.heads} + {f.lists}",
+            )
+            for f in results.remote
+        )
+        head = ("read of 3 segments of 64 MiB on S3", "MB needed", "requested", "GET + HEAD + LIST")
+        yield from _table(head, rows_of_remote)
     if results.start_up:
         yield from _section("Start-up")
         times = (

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.memory import MemoryFigure
 from tests.benchmarks.reading import SetResult
+from tests.benchmarks.remote import RemoteFigure
 from tests.benchmarks.spark_scan import SparkResult
 from tests.benchmarks.start_up import StartUpFigure
 
@@ -17,5 +18,6 @@ class Results:
     spark: list[SparkResult] = field(default_factory=list)
     counts: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)
+    remote: list[RemoteFigure] = field(default_factory=list)
     start_up: list[StartUpFigure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

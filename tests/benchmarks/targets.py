@@ -20,6 +20,7 @@ COMPRESSED_AT_MOST = 1.3
 PREBUILT_AT_LEAST = 0.85
 COUNT_GB_PER_SECOND = 5.0
 MEMORY_MB = 32.0
+REQUESTED_AT_MOST = 1.1
 FIRST_CAT_TIMES = 4.0
 
 _NOT_MEASURED = "not measured"
@@ -125,6 +126,15 @@ def _memory(results: Results) -> Iterator[Target]:
         yield Target(text, _NOT_MEASURED, None)
 
 
+def _remote(results: Results) -> Iterator[Target]:
+    text = f"S3: bytes requested ≤ {REQUESTED_AT_MOST:g} times those needed"
+    for figure in results.remote:
+        measured = f"{figure.times:.3f} times"
+        yield Target(f"{text} ({figure.name})", measured, figure.times <= REQUESTED_AT_MOST)
+    if not results.remote:
+        yield Target(text, _NOT_MEASURED, None)
+
+
 def _start_up(results: Results) -> Iterator[Target]:
     text = f"first `pylog cat` after an installation ≤ {FIRST_CAT_TIMES:g} times the second"
     if results.start_up:
@@ -139,6 +149,6 @@ def targets(results: Results) -> list[Target]:
     """Return every target of the reader with what this run says of it."""
     return [
         target
-        for part in (_reading, _spark, _count, _memory, _start_up)
+        for part in (_reading, _spark, _count, _memory, _remote, _start_up)
         for target in part(results)
     ]

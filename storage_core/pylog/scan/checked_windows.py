@@ -18,7 +18,12 @@ from pylog.scan.batch_walk import read_header
 from pylog.scan.damage import DamagedRange
 from pylog.scan.offset_order import Misplaced, find_misplaced
 from pylog.scan.resynchronisation import find_next_batch
-from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow, SegmentWindows
+from pylog.scan.segment_windows import (
+    DEFAULT_WINDOW_BYTES,
+    FIRST_WINDOW_BYTES,
+    SegmentWindow,
+    SegmentWindows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -56,6 +61,8 @@ class CheckedWindows:
         ``damage``.
     window_bytes
         How much is read at once.
+    first_window_bytes
+        How much is read at first; little for a look-up.
 
     Attributes
     ----------
@@ -63,7 +70,7 @@ class CheckedWindows:
         The offset after the last batch that was yielded.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         source: ByteSource,
         piece: SegmentSlice,
@@ -72,12 +79,14 @@ class CheckedWindows:
         damage: DamageReport | None = None,
         has_checksums: bool = True,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
+        first_window_bytes: int = FIRST_WINDOW_BYTES,
     ) -> None:
         self._source = source
         self._piece = piece
         self._damage = damage
         self._has_checksums = has_checksums or damage is not None
         self._window_bytes = window_bytes
+        self._first_window_bytes = first_window_bytes
         self.next_offset = max(lowest_offset, piece.base_offset)
 
     def __iter__(self) -> Iterator[SegmentWindow]:
@@ -102,7 +111,11 @@ class CheckedWindows:
     def _until_fault(self, position: int) -> Generator[SegmentWindow, None, _Fault | None]:
         piece = self._piece
         windows = SegmentWindows(
-            self._source, position, piece.end_position, window_bytes=self._window_bytes
+            self._source,
+            position,
+            piece.end_position,
+            window_bytes=self._window_bytes,
+            first_window_bytes=self._first_window_bytes,
         )
         try:
             for window in windows:

@@ -134,7 +134,10 @@ def _records_from(
 
     Checksums are verified also of batches that the header says are earlier.
     """
-    for window in CheckedWindows(source, piece, damage=view.damage):
+    windows = CheckedWindows(
+        source, piece, damage=view.damage, first_window_bytes=_FIRST_WINDOW_BYTES
+    )
+    for window in windows:
         bytes_of = window.scan.buffer.data
         headers = window.scan.headers
         for place in np.flatnonzero(headers.max_timestamps >= timestamp).tolist():
