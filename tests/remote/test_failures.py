@@ -155,6 +155,7 @@ def test_a_file_that_may_not_be_read_is_told(bucket: Bucket, prefix: str, proxy:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("is_bounded")
 def test_a_server_that_is_not_there_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -186,7 +187,9 @@ def only_reads(what: str | int) -> Callable[[str, str, int], str | int | None]:
 
 
 @pytest.mark.usefixtures("is_bounded")
-@pytest.mark.parametrize("what", ["close", "cut", "hang", 500, 503])
+@pytest.mark.parametrize(
+    "what", ["close", "cut", pytest.param("hang", marks=pytest.mark.slow), 500, 503]
+)
 def test_a_server_that_fails_in_the_middle_of_a_read_is_given_up(
     bucket: Bucket, prefix: str, proxy: Proxy, what: str | int
 ) -> None:
