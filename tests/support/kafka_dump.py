@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tests.support.golden import GoldenPartition
@@ -99,3 +100,14 @@ def optional_number(text: str) -> int | None:
         raise ValueError(f"{text!r} is no optional number")
     found = match[1] or match[2]
     return None if found is None else int(found)
+
+
+def number(fields: Mapping[str, str], name: str) -> int | None:
+    """Return a dumped number, None where there is none."""
+    value = int(fields.get(name, -1))
+    return None if value == -1 else value
+
+
+def flag(fields: Mapping[str, str], name: str) -> bool:
+    """Whether a dumped truth value is there and true."""
+    return fields.get(name, "false") == "true"

@@ -10,7 +10,8 @@ last_stable_offset int64        first offset of the oldest open transaction; log
 segments           int64
 size_in_bytes      int64        of all ``.log`` files
 first_timestamp    timestamp    of the first batch that is served: its first record's, the batch's
-                                largest where a header does not tell that
+                                largest where a header does not tell that; null where damage that
+                                is skipped lies before it
 last_timestamp     timestamp    the largest of the last batch
 leader_epoch       int32        the latest; null where none is known
 topic_id           string       as Kafka writes it; null before Kafka 2.8
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pylog.errors import CorruptRecordError
 from pylog.files.partition_metadata import format_uuid
 from pylog.inspect.row_batches import TIMESTAMP, none_if, record_batches, table_schema
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
@@ -91,8 +93,14 @@ def _first_timestamp(view: LogView) -> int | None:
     start_offset = view.log_start_offset
     for index in range(view.find_segment(start_offset) or 0, len(view.segments)):
         segment = view.segments[index]
-        with segment.open_log() as source:
-            found = segment.find_batch(source, start_offset, view.segment_end(index))
+        end = view.segment_end(index)
+        try:
+            with segment.open_log() as source:
+                found = segment.find_batch(source, start_offset, end)
+        except CorruptRecordError:
+            if view.damage is None:
+                raise
+            return None
         if found is not None:
             header = found.header
             is_told = (
@@ -110,10 +118,10 @@ def _last_header(view: LogView) -> BatchHeader | None:
     if view.end.last is not None:
         return view.end.last.header
     for segment in reversed(view.segments[:-1]):
+        # All headers of one segment, where the one behind it has just been rolled.
         with segment.open_log() as source:
-            start = segment.last_indexed_position(source)
             found = find_whole_batches(
-                source, start, segment.size_bytes, lowest_offset=segment.base_offset
+                source, 0, segment.size_bytes, lowest_offset=segment.base_offset
             )
         if found.last is not None:
             return found.last.header

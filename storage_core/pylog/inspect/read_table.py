@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.inspect.tables import metadata_table
+from pylog.scan.damage import DamageReport, ReadMode
 from pylog.scan.log_directory import LogDirectory, open_directory
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _MAX_THREADS = 16
 
 
-def read_table(
+def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
     table: str,
     *,
@@ -27,6 +28,7 @@ def read_table(
     assign: Mapping[str, Iterable[int]] | None = None,
     pattern: str | None = None,
     check_crc: bool = False,
+    mode: str | ReadMode = ReadMode.FAILFAST,
 ) -> pa.Table:
     """Return a table about the structure of the logs under ``path``.
 
@@ -45,6 +47,9 @@ def read_table(
         names. All but internal topics by default.
     check_crc
         Whether table "batches" computes checksums, for its column ``is_valid_crc``.
+    mode
+        "FAILFAST": damage to a log is an error. "DROPMALFORMED", "PERMISSIVE": batches that are
+        damaged, also those of a wrong checksum, are left out and logged as warnings.
 
     Returns
     -------
@@ -71,6 +76,8 @@ def read_table(
     names = [topics] if isinstance(topics, str) else topics
     views = directory.select(topics=names, assign=assign, pattern=pattern)
     views.sort(key=lambda view: view.topic_partition)
+    if ReadMode.parse(mode).skips_damage:
+        views = [view.taken_anew(DamageReport()) for view in views]
 
     def rows_of(view: LogView) -> list[pa.RecordBatch]:
         return list(wanted.record_batches(view))

@@ -7,7 +7,8 @@ producer_id             int64
 producer_epoch          int32   of its data; of the marker where no data is left
 first_offset            int64   of its first batch, also of one that is gone, if that is known
 last_offset             int64   of its last data batch; null where no data is left
-state                   string  committed, aborted, or open: no marker follows
+state                   string  committed, aborted, or open: no marker follows; unknown: damage was
+                                left out inside it, and a marker may have been there
 marker_offset           int64   null while it is open
 size_in_bytes           int64   of its data batches
 batches                 int64   data batches that are there
@@ -109,6 +110,7 @@ class _Transaction:
     size_bytes: int = 0
     batches: int = 0
     records: int = 0
+    is_damaged: bool = False
 
     def add(self, event: _Event) -> None:
         self.last_offset = event.last_offset
@@ -127,7 +129,7 @@ class _Transaction:
             self.producer_epoch,
             self.first_offset,
             self.last_offset,
-            state,
+            "unknown" if self.is_damaged else state,
             marker_offset,
             self.size_bytes,
             self.batches,
@@ -139,7 +141,9 @@ class _Transaction:
 def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
     past = _Past(view)
     open_transactions: dict[int, _Transaction] = {}
+    left_out = _left_out(view)
     for event in _events(view):
+        left_out = _note_damage(view, left_out, open_transactions)
         transaction = open_transactions.get(event.producer_id)
         if transaction is None:
             transaction = past.begin(event)
@@ -150,9 +154,23 @@ def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
         del open_transactions[event.producer_id]
         past.complete(transaction, event)
         yield transaction.row(event.state, event.base_offset, view.log_start_offset)
+    _note_damage(view, left_out, open_transactions)
     still_open = sorted(open_transactions.values(), key=lambda each: each.first_offset or 0)
     for transaction in still_open:
         yield transaction.row("open", None, view.log_start_offset)
+
+
+def _left_out(view: LogView) -> int:
+    return 0 if view.damage is None else view.damage.found
+
+
+def _note_damage(view: LogView, before: int, open_transactions: dict[int, _Transaction]) -> int:
+    """Mark what is open if damage was left out just now; return how often that has been."""
+    now = _left_out(view)
+    if now > before:
+        for transaction in open_transactions.values():
+            transaction.is_damaged = True
+    return now
 
 
 def _events(view: LogView) -> Iterator[_Event]:

@@ -109,6 +109,27 @@ def test_a_damaged_header_is_an_error_with_file_and_byte(
     assert pylog.read_table(logs, name, topics="invoices") is not None
 
 
+def test_damage_is_left_out_and_logged_where_that_is_asked_for(
+    logs: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = segment_path(logs / "orders-2", 0)
+    content = bytearray(path.read_bytes())
+    size = 12 + int.from_bytes(content[8:12], "big")
+    content[size + 8 : size + 12] = b"\xff\xff\xff\xff"  # the second batch's size
+    path.write_bytes(content)
+    table = pylog.read_table(logs, "batches", mode="dropmalformed")
+    assert table["base_offset"].to_pylist() == [0, 2, 4, 6, 8] * 2 + [0, 4, 6, 8] + [0, 2, 4, 6, 8]
+    (record,) = caplog.records
+    assert f"{path}: bytes {size} to {2 * size} (exclusive) are damaged" in record.getMessage()
+    for name in TABLE_NAMES:
+        assert partitions(pylog.read_table(logs, name, mode="PERMISSIVE")) in (
+            [],
+            [("invoices", 0), ("orders", 0), ("orders", 2), ("orders", 10)],
+        )
+    with pytest.raises(ValueError, match="mode 'DROP' is none of FAILFAST"):
+        pylog.read_table(logs, "batches", mode="DROP")
+
+
 @pytest.mark.parametrize("name", ["segments", "batches", "transactions"])
 def test_offsets_that_go_back_are_an_error(tmp_path: Path, name: str) -> None:
     batches = [batch_v2(plain_records(offset, 2)) for offset in (0, 2, 1)]

@@ -17,6 +17,7 @@ from tests.support.batches import (
     empty_batch_v2,
     marker,
     plain_records,
+    with_bad_crc,
 )
 from tests.support.log_files import (
     TRANSACTION_ENTRY,
@@ -180,3 +181,27 @@ def test_control_batches_of_other_kinds_are_no_transactions(tmp_path: Path) -> N
     leader_change = batch_v2(plain_records(0, 1), control_type=2)
     write_partition(tmp_path, {0: [leader_change, batch_v2(plain_records(1, 1), producer_id=5)]})
     assert rows(tmp_path) == []
+
+
+def test_damage_inside_a_transaction_leaves_its_state_unknown(tmp_path: Path) -> None:
+    batches = [
+        data(0),
+        data(2, producer_id=2, sequence=0),
+        with_bad_crc(marker(4, ABORT)),
+        data(5, sequence=6),
+        marker(7, COMMIT),
+        data(8, producer_id=3),
+    ]
+    write_partition(tmp_path, {0: batches})
+    table = pylog.read_table(tmp_path, "transactions", mode="DROPMALFORMED")
+    found = [
+        (row["producer_id"], row["first_offset"], row["last_offset"], row["state"])
+        for row in table.to_pylist()
+    ]
+    assert found == [(1, 0, 6, "unknown"), (2, 2, 3, "unknown"), (3, 8, 9, "open")]
+
+
+def test_damage_at_the_end_leaves_the_state_of_open_ones_unknown(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [data(0), with_bad_crc(marker(2, ABORT))]})
+    (row,) = pylog.read_table(tmp_path, "transactions", mode="DROPMALFORMED").to_pylist()
+    assert (row["state"], row["marker_offset"]) == ("unknown", None)
