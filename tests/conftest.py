@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from hypothesis import settings
 from tests.support.golden import GoldenRoot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+_COUNTED = "counted"
 PROFILE_VARIABLE = "HYPOTHESIS_PROFILE"
 NUMBA_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
@@ -50,6 +52,38 @@ def pytest_report_header(config: pytest.Config) -> str:
     seed = config.option.hypothesis_seed
     how = f"--hypothesis-seed={seed}" if seed is not None else "derandomized"
     return f"hypothesis: {settings.get_current_profile_name()} {how}"
+
+
+class Counted(Protocol):
+    """The fixture `counted`."""
+
+    def __call__(self, what: str, outcomes: Mapping[str, int]) -> None:
+        """Add to the counts that are printed behind the tests."""
+
+
+@pytest.fixture
+def counted(record_property: Callable[[str, object], None]) -> Counted:
+    """Count what a test tried; the sums over all tests are printed at the end."""
+
+    def count(what: str, outcomes: Mapping[str, int]) -> None:
+        for outcome, number in outcomes.items():
+            record_property(_COUNTED, (what, outcome, number))
+
+    return count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    sums: Counter[tuple[str, str]] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, entry in getattr(report, "user_properties", ()):
+                if name == _COUNTED and report.when == "call":
+                    what, outcome, number = entry
+                    sums[what, outcome] += number
+    if sums:
+        terminalreporter.section("counted")
+        for (what, outcome), number in sorted(sums.items()):
+            terminalreporter.line(f"{what}: {number:,} {outcome}")
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,10 @@ class CorruptRecordError(_LocatedError):
     """Bytes of a ``.log`` that cannot be what a broker wrote (Kafka: CorruptRecordException)."""
 
 
+class MisplacedBatchError(CorruptRecordError):
+    """A batch whose records begin before those of the one in front of it end: one is wrong."""
+
+
 class InvalidRecordError(_LocatedError):
     """A batch whose checksum is right and whose records are not (Kafka: InvalidRecordException)."""
 

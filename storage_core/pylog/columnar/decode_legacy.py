@@ -9,7 +9,12 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_schema import HEADERS_TYPE
 from pylog.columnar.record_columns import RecordColumns
-from pylog.errors import CorruptRecordError, InvalidRecordError, TimestampOverflowError
+from pylog.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    MisplacedBatchError,
+    TimestampOverflowError,
+)
 from pylog.kernels import decode_legacy as kernel
 from pylog.kernels.decode_records import WANT_HEADERS
 from pylog.model import CompressionType
@@ -124,7 +129,7 @@ def _check_offsets(
             f"messages begin with offset {first_offsets[index]}, expected at least "
             f"{run.last_offsets[index - 1] + 1}"
         )
-        raise CorruptRecordError(reason, request.path, request.position_of(run, index))
+        raise MisplacedBatchError(reason, request.path, request.position_of(run, index))
 
 
 def _error(request: GroupRequest, status: int, position: int, inside: int) -> LogStorageError:

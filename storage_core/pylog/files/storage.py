@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Protocol
 
 from pylog.errors import LogDirectoryError
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.files.byte_source import ByteSource
+
+
+_CLOCK_STEP_NS = 10_000_000
 
 
 class FileStatus(Protocol):
@@ -71,6 +75,30 @@ def open_file(location: str | os.PathLike[str]) -> ByteSource:
 
         return RemoteFile(text)
     return LocalFile(text)
+
+
+def settled_since(location: str) -> int:
+    """Return when a directory last changed, in ns of the epoch; waits if that is just now.
+
+    The clock of a file system is coarse: what changes within one of its steps looks unchanged. 0
+    for a remote directory, whose listing is one answer of one server.
+
+    Raises
+    ------
+    LogDirectoryError
+        The directory does not exist, or cannot be looked at.
+    """
+    if is_remote(location):
+        return 0
+    try:
+        changed = os.stat(location).st_mtime_ns  # noqa: PTH116 - kept as text
+        if 0 <= time.time_ns() - changed < _CLOCK_STEP_NS:
+            time.sleep(_CLOCK_STEP_NS / 1e9)
+            changed = os.stat(location).st_mtime_ns  # noqa: PTH116 - kept as text
+    except OSError as error:
+        reason = f"cannot look at directory: {error.strerror}"
+        raise LogDirectoryError(reason, location) from error
+    return changed
 
 
 def list_directory(location: str) -> Sequence[DirectoryEntry]:

@@ -187,12 +187,12 @@ def _base_offset(
     if last < 0:
         return np.int64(0), STATUS_EMPTY_SET
     wrapper_offset = sets[i, SET_WRAPPER_OFFSET]
-    if sets[i, SET_WRAPPER_MAGIC] == 0 or wrapper_offset == 0:
-        return np.int64(0), STATUS_OK
     last_inner = _read_int64(buf, last)
+    if wrapper_offset == 0:
+        return np.int64(0), STATUS_OK
     if wrapper_offset < last_inner:
         return np.int64(0), STATUS_OFFSET_BELOW_INNER
-    return wrapper_offset - last_inner, STATUS_OK
+    return wrapper_offset - last_inner if sets[i, SET_WRAPPER_MAGIC] else np.int64(0), STATUS_OK
 
 
 @helper

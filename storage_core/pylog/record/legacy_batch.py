@@ -14,8 +14,9 @@ Timestamps
     A LogAppendTime wrapper's timestamp is every inner record's; else the inner ones count. Inner
     records report the wrapper's timestamp type.
 Refused
-    A null value, zero inner messages, an inner message that is itself compressed, and a v1
-    wrapper whose offset is below the last inner one. A trailing inner entry cut short is dropped.
+    A null value, zero inner messages, an inner message that is itself compressed, and a wrapper
+    whose offset, which lies outside its checksum, is below the last inner one (Kafka: only of v1).
+    A trailing inner entry cut short is dropped.
 
 Source: AbstractLegacyRecordBatch.DeepRecordsIterator, LegacyRecord (Kafka 4.3); KIP-31, KIP-32.
 """
@@ -154,14 +155,14 @@ def iter_legacy_records(entry: memoryview, decompressor: Decompressor) -> Iterat
 
 
 def _absolute_base(wrapper: BatchHeader, last_inner_offset: int) -> int:
-    if wrapper.magic < MAGIC_VALUE_V1 or wrapper.offset == 0:
+    if wrapper.offset == 0:
         return 0
     if wrapper.offset < last_inner_offset:
         reason = (
             f"wrapper offset is {wrapper.offset}, below its last inner offset {last_inner_offset}"
         )
         raise InvalidRecordError(reason)
-    return wrapper.offset - last_inner_offset
+    return wrapper.offset - last_inner_offset if wrapper.magic == MAGIC_VALUE_V1 else 0
 
 
 def _inner_record(message: memoryview, wrapper: BatchHeader, base: int) -> Record:

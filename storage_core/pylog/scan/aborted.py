@@ -33,13 +33,13 @@ from pylog.files.file_names import (
     file_name_prefix,
 )
 from pylog.files.producer_snapshot import read_producer_snapshot
-from pylog.files.storage import open_file
 from pylog.files.transaction_index import read_transaction_index
 from pylog.kernels.decode_control import NEEDS_REFERENCE, decode_control_types
 from pylog.locations import join
 from pylog.model import AbortedTransaction, ControlRecordType
 from pylog.record.record_batch import RecordBatch
 from pylog.scan.checked_windows import CheckedWindows
+from pylog.scan.log_segment_view import open_segment
 from pylog.scan.open_transactions import OpenTransactions
 from pylog.scan.slicing import segment_slices
 
@@ -106,7 +106,7 @@ def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tupl
     damage = view.damage
     gaps = 0 if damage is None else damage.found
     for piece in segment_slices(view, start_offset, end_offset):
-        with open_file(piece.path) as source:
+        with open_segment(piece.path, piece.file_id) as source:
             for window in CheckedWindows(source, piece, damage=damage):
                 now = 0 if damage is None else damage.found
                 yield window.scan, now > gaps

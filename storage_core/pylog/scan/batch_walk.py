@@ -157,7 +157,7 @@ def find_whole_batches(
     below ``lowest_offset``: the end of the log is taken from the last one.
     """
     chunks = _Chunks(source, end)
-    last = None
+    before_last = last = None
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         data, at = chunks.at(position, HEADER_SIZE_UP_TO_MAGIC)
         if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
@@ -166,28 +166,34 @@ def find_whole_batches(
             size = peek_entry_size(data, at, path=source.path, position=position)
         except CorruptRecordError as error:
             defect = None if is_zero(source, position, end) else error.reason
-            return _whole(source, position, last, end, defect)
+            return _whole(source, position, (before_last, last), end, defect)
         if position + size > end:
             break
         offset = int.from_bytes(data[at : at + OFFSET_LENGTH], "big", signed=True)
         if offset < lowest_offset:
             defect = f"batch has offset {offset}, expected at least {lowest_offset}"
-            return _whole(source, position, last, end, defect)
+            return _whole(source, position, (before_last, last), end, defect)
         lowest_offset = offset + 1
-        last = position
+        before_last, last = last, position
         position += size
-    return _whole(source, position, last, end, None)
+    return _whole(source, position, (before_last, last), end, None)
 
 
 def _whole(
-    source: ByteSource, end_position: int, last: int | None, end: int, defect: str | None
+    source: ByteSource,
+    end_position: int,
+    last_two: tuple[int | None, int | None],
+    end: int,
+    defect: str | None,
 ) -> WholeBatches:
+    before_last, last = last_two
     if last is None:
         return WholeBatches(end_position, None, defect)
     found = read_header(source, last, end)
-    if defect is None and found is not None and found.header.last_offset < found.header.offset:
+    if found is not None and found.header.last_offset < found.header.offset:
         defect = f"batch has offsets {found.header.offset} to {found.header.last_offset}"
-        end_position = last
+        sound = None if before_last is None else read_header(source, before_last, end)
+        return WholeBatches(last, sound, defect)
     return WholeBatches(end_position, found, defect)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.scan.log_segment_view import LogSegmentView
 
-_APPEND_SECONDS = 0.05
+_APPEND_SECONDS = 0.005
 """A broker that writes into a preallocated file needs less than this between header and end."""
 
 
@@ -40,7 +40,7 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
     """
     with segment.open_log() as source:
         size = source.size()
-        start = segment.last_indexed_position(source)
+        start = segment.last_indexed_position(source, size)
         whole_end = _sound_end if skips_damage else _whole_end
         found = whole_end(source, start, size, segment.base_offset)
         if found.defect is None and found.end_position < size:
@@ -65,7 +65,7 @@ def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) ->
     """Return the end of whole batches; a wrong checksum of the last one is its defect."""
     found = find_whole_batches(source, start, size, lowest_offset=lowest_offset)
     last = found.last
-    if found.defect is not None or last is None:
+    if last is None:
         return found
     computed = computed_checksum(source, last)
     if computed != last.header.crc:
@@ -73,6 +73,7 @@ def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) ->
         computed = computed_checksum(source, last)
     if computed == last.header.crc:
         return found
+    # A defect behind it may come from its wrong size.
     before = find_whole_batches(source, start, last.position, lowest_offset=lowest_offset)
     reason = f"batch CRC stored {last.header.crc:#010x}, computed {computed:#010x}"
     return WholeBatches(last.position, before.last, reason)

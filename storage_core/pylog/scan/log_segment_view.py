@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pylog.errors import SegmentVanishedError
 from pylog.files.file_names import (
     INDEX_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
@@ -19,13 +20,41 @@ from pylog.files.file_names import (
 from pylog.files.offset_index import OffsetIndex
 from pylog.files.storage import open_file
 from pylog.locations import join
-from pylog.scan.batch_walk import PositionedHeader, is_sound_batch, walk_headers
+from pylog.scan.batch_walk import (
+    PositionedHeader,
+    find_whole_batches,
+    is_sound_batch,
+    walk_headers,
+)
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.model import OffsetPosition
 
 _INDEX_TRIES = 4
+
+
+def open_segment(path: str, file_id: int) -> ByteSource:
+    """Open a ``.log`` file that is to be the one which was listed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    file_id
+        From the listing; 0 where the storage tells nothing.
+
+    Raises
+    ------
+    SegmentVanishedError
+        It is gone, or another file has its name: compaction puts new files in place of old ones.
+    """
+    source = open_file(path)
+    if file_id and source.file_id() != file_id:
+        source.close()
+        reason = "file was replaced (by compaction, say) since the directory was listed"
+        raise SegmentVanishedError(reason, path)
+    return source
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +99,14 @@ class LogSegmentView:
         return TIME_INDEX_FILE_SUFFIX in self.suffixes
 
     def open_log(self) -> ByteSource:
-        """Open the ``.log`` file."""
-        return open_file(self.file_path())
+        """Open the ``.log`` file.
+
+        Raises
+        ------
+        SegmentVanishedError
+            It is gone, or another file has its name.
+        """
+        return open_segment(self.file_path(), self.file_id)
 
     def find_batch(self, source: ByteSource, offset: int, end: int) -> PositionedHeader | None:
         """Return the first batch whose last offset is at or above ``offset``.
@@ -101,6 +136,11 @@ class LogSegmentView:
                 return found
         return None
 
+    def whole_end(self, source: ByteSource, offset: int, end: int) -> int:
+        """Return where whole batches end, walking from the indexed position before ``offset``."""
+        start = self._position_at_or_before(source, offset, end)
+        return find_whole_batches(source, start, end, lowest_offset=self.base_offset).end_position
+
     def _position_at_or_before(self, source: ByteSource, offset: int, end: int) -> int:
         """Return where a batch begins that is not behind the one holding ``offset``."""
         if offset <= self.base_offset:
@@ -128,14 +168,18 @@ class LogSegmentView:
         batch = is_sound_batch(source, position, end)
         return batch if batch is not None and batch.header.offset >= self.base_offset else None
 
-    def last_indexed_position(self, source: ByteSource) -> int:
-        """Return where the last batch that the offset index knows begins; 0 if none is sound."""
+    def last_indexed_position(self, source: ByteSource, end: int) -> int:
+        """Return where the last batch before ``end`` that the offset index knows begins.
+
+        0 if none is sound. The index may know of more by now: a broker goes on appending.
+        """
         with OffsetIndex.open(self.file_path(INDEX_FILE_SUFFIX), self.base_offset) as index:
-            entry = index.last_entry()
-        if entry is None or entry.position <= 0:
-            return 0
-        found = self._sound_batch(source, entry.position, source.size())
-        return 0 if found is None else found.position
+            newest = index.entry_count - 1
+            for slot in range(newest, max(-1, newest - _INDEX_TRIES), -1):
+                position = index.entry(slot).position
+                if position > 0 and self._sound_batch(source, position, end) is not None:
+                    return position
+        return 0
 
 
 def _is_borne_out(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogStorageError
+from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.model import IsolationLevel
 from pylog.scan.aborted import find_aborted_transactions, find_last_stable_offset
 from pylog.scan.offset_spec import (
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.scan.log_view import LogView
+
+
+_MOST_LOOKS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,18 @@ def plan_tasks(views: Sequence[LogView], wanted: ScanRange) -> list[ScanTask]:
     LogStorageError
         A position cannot be resolved, or a partition's start lies behind its end.
     """
-    tasks = [plan_partition(view, wanted) for view in views]
+    tasks = [_plan_as_it_is_now(view, wanted) for view in views]
     return [task for task in tasks if task.slices]
+
+
+def _plan_as_it_is_now(view: LogView, wanted: ScanRange) -> ScanTask:
+    """Plan one partition, with a new look at its directory where files change meanwhile."""
+    for _ in range(_MOST_LOOKS):
+        try:
+            return plan_partition(view, wanted)
+        except SegmentVanishedError:
+            view = view.taken_anew(view.damage)
+    return plan_partition(view, wanted)
 
 
 def plan_partition(view: LogView, wanted: ScanRange) -> ScanTask:

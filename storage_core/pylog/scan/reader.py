@@ -15,7 +15,7 @@ import numpy as np
 from pylog.columnar.damaged_row import damaged_row
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
-from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
 from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.aborted import AbortedTransactions
@@ -183,10 +183,15 @@ class TaskReader:
                 at = error.position - window.file_position
                 bad = int(np.searchsorted(headers.positions, at))
                 done = self._decoder.finished_batches
-                if bad > done:
-                    before = headers.select(slice(done, bad))
+                first = bad
+                if isinstance(error, MisplacedBatchError) and bad > done:
+                    first = bad - 1  # nobody knows which of the two is wrong
+                if first > done:
+                    before = headers.select(slice(done, first))
                     yield from self._decode_batches(window, piece, before)
-                self.damage.add(_damaged_batch(window, piece, headers, bad, error.reason))
+                self.damage.add(
+                    _damaged_batches(window, piece, headers, (first, bad), error.reason)
+                )
                 yield from self._damaged_rows(len(self.damage.ranges) - 1)
                 headers = headers.select(slice(bad + 1, None))
             else:
@@ -199,16 +204,20 @@ class TaskReader:
                 yield damaged_row(self._decoder.schema, self._task.topic_partition, str(each))
 
 
-def _damaged_batch(
-    window: SegmentWindow, piece: SegmentSlice, headers: BatchHeaders, index: int, reason: str
+def _damaged_batches(
+    window: SegmentWindow,
+    piece: SegmentSlice,
+    headers: BatchHeaders,
+    first_and_last: tuple[int, int],
+    reason: str,
 ) -> DamagedRange:
-    position = window.file_position + int(headers.positions[index])
-    end = position + int(headers.sizes_bytes[index])
+    first, last = first_and_last
+    end = window.file_position + int(headers.positions[last] + headers.sizes_bytes[last])
     return DamagedRange(
         piece.path,
-        position,
+        window.file_position + int(headers.positions[first]),
         end,
-        int(headers.offsets[index]),
-        int(headers.last_offsets[index]) + 1,
+        int(headers.offsets[first]),
+        int(headers.last_offsets[last]) + 1,
         reason,
     )

@@ -51,6 +51,7 @@ def possible_headers(
     next_offset
         The lowest offset that fits.
     """
+    next_offset = max(0, next_offset)
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         data = np.frombuffer(source.read_at(position, min(_CHUNK, end - position)), np.uint8)
         starts = data.size - HEADER_SIZE_UP_TO_MAGIC + 1

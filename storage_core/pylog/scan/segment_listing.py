@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pylog.errors import LogDirectoryError
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
@@ -21,13 +22,15 @@ from pylog.files.file_names import (
     SWAP_FILE_SUFFIX,
     find_segment_file_name,
 )
-from pylog.files.storage import list_directory
+from pylog.files.storage import list_directory, settled_since
 from pylog.scan.batch_walk import find_whole_batches
 from pylog.scan.log_segment_view import LogSegmentView
 
 if TYPE_CHECKING:
     from pylog.files.file_names import SegmentFileName
     from pylog.files.storage import DirectoryEntry, FileStatus
+
+_MOST_LOOKS = 100
 
 
 @dataclass(slots=True)
@@ -63,10 +66,7 @@ class _Names:
 
     def add(self, name: SegmentFileName, entry: DirectoryEntry) -> None:
         if name.suffix == LOG_FILE_SUFFIX:
-            try:
-                self._logs[name.base_offset] = entry.stat()
-            except FileNotFoundError:  # deleted between listing and stat
-                return
+            self._logs[name.base_offset] = entry.stat()
         self._suffixes.setdefault(name.base_offset, set()).add(name.suffix)
 
     def segments(self) -> list[LogSegmentView]:
@@ -86,11 +86,27 @@ class _Names:
 def list_segments(directory: str) -> SegmentListing:
     """Return what the partition directory at ``directory`` holds.
 
+    A file that is renamed while a directory is listed may be listed under its old name, its new
+    one, both or none. So the directory is listed again until nothing has changed in it meanwhile.
+
     Raises
     ------
     LogDirectoryError
         The directory cannot be listed.
     """
+    for _ in range(_MOST_LOOKS):
+        before = settled_since(directory)
+        try:
+            listing = _list_once(directory)
+        except FileNotFoundError:  # renamed or deleted between listing and stat
+            continue
+        if before == settled_since(directory):
+            return listing
+    reason = "files come and go faster than the directory can be listed"
+    raise LogDirectoryError(reason, directory)
+
+
+def _list_once(directory: str) -> SegmentListing:
     listing = SegmentListing()
     live, swap = _Names(directory, ""), _Names(directory, SWAP_FILE_SUFFIX)
     lowest_cleaned: int | None = None

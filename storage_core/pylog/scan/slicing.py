@@ -66,7 +66,12 @@ def _positions(view: LogView, index: int, start_offset: int, end_offset: int) ->
         with segment.open_log() as source:
             if segment.base_offset < start_offset:
                 first = segment.find_batch(source, start_offset, segment_end)
-                start = segment_end if first is None else first.position
+                # Where whole batches end too early, the reader is to see it.
+                start = (
+                    segment.whole_end(source, start_offset, segment_end)
+                    if first is None
+                    else first.position
+                )
             covers_the_end = end_offset >= view.log_end_offset
             if _ends_inside(view.next_base_offset(index), end_offset) and not covers_the_end:
                 last = segment.find_batch(source, end_offset - 1, segment_end)

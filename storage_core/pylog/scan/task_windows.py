@@ -12,8 +12,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
-from pylog.files.storage import open_file
 from pylog.scan.checked_windows import CheckedWindows
+from pylog.scan.log_segment_view import open_segment
 from pylog.scan.log_view import LogView
 from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.scan.slicing import segment_slices
@@ -21,7 +21,6 @@ from pylog.scan.slicing import segment_slices
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.files.byte_source import ByteSource
     from pylog.scan.damage import DamageReport
     from pylog.scan.scan_task import ScanTask, SegmentSlice
     from pylog.scan.segment_windows import SegmentWindow
@@ -79,8 +78,7 @@ class TaskWindows:
         raise SegmentVanishedError(reason, self._task.directory.path)
 
     def _windows_of(self, piece: SegmentSlice) -> Iterator[tuple[SegmentSlice, SegmentWindow]]:
-        with open_file(piece.path) as source:
-            _ensure_same_file(source, piece)
+        with open_segment(piece.path, piece.file_id) as source:
             windows = CheckedWindows(
                 source,
                 piece,
@@ -140,9 +138,3 @@ def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] 
             following = piece.next_base_offset
             return max(start, base), task.end_offset if following is None else following
     return None
-
-
-def _ensure_same_file(source: ByteSource, piece: SegmentSlice) -> None:
-    if piece.file_id and source.file_id() != piece.file_id:
-        reason = "file was replaced (by compaction, say) since the directory was listed"
-        raise SegmentVanishedError(reason, piece.path)

@@ -94,8 +94,8 @@ def test_inner_offsets_of_v1_are_relative_to_the_last_and_may_have_gaps() -> Non
 def test_inner_offsets_of_v0_are_absolute() -> None:
     records = [Stored(offset, -1, b"k", b"v") for offset in (103, 104, 109)]
     built = wrapper(records, magic=0, codec="gzip")
-    # The wrapper's own offset does not matter to them.
-    moved = (7).to_bytes(8, "big") + built.data[8:]
+    # The wrapper's own offset does not matter to them, unless it is below the last.
+    moved = (200).to_bytes(8, "big") + built.data[8:]
     assert [record.offset for record in read(moved)] == [103, 104, 109]
 
 
