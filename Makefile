@@ -9,7 +9,7 @@ export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 DEMO := build/demo/internal-logdir
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast bench lint format lock clean
+.PHONY: help demo test test-fast fuzz bench lint format lock clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,9 @@ test: $(VENV)/.dev ## All tests
 
 test-fast: $(VENV)/.dev ## All tests but those that need Spark or a broker, or take long
 	@$(BIN)/python -m pytest -n 2 -m "not spark and not broker and not slow"
+
+fuzz: $(VENV)/.dev ## Look for bytes that are read wrongly, 10 minutes a target
+	@$(BIN)/python -m tests.fuzz --golden --seconds 600 --jobs 2
 
 bench: $(VENV)/.dev ## Measure against the peers and write docs/benchmarks.md
 	@$(BIN)/python -m tests.benchmarks --output docs/benchmarks.md
