@@ -35,6 +35,12 @@ def _profile_name() -> str:
     return os.environ.get(PROFILE_VARIABLE) or by_default
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--soak", type=int, default=0, metavar="N", help="cases of the long-running properties"
+    )
+
+
 @pytest.hookimpl(tryfirst=True)  # hypothesis reads the seed in its own pytest_configure
 def pytest_configure(config: pytest.Config) -> None:
     name = config.option.hypothesis_profile or _profile_name()

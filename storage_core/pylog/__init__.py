@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pylog.scan.log_directory import open_directory as open_directory
     from pylog.scan.log_view import LogView as LogView
     from pylog.scan.offset_spec import Timestamp as Timestamp
+    from pylog.scan.record_filter import RecordFilter as RecordFilter
     from pylog.scan.scan import Scan as Scan
     from pylog.scan.scan import scan as scan
 
@@ -34,6 +35,7 @@ _HOMES = {
     "LogDirectory": "pylog.scan.log_directory",
     "LogStorageError": "pylog.errors",
     "LogView": "pylog.scan.log_view",
+    "RecordFilter": "pylog.scan.record_filter",
     "Scan": "pylog.scan.scan",
     "Timestamp": "pylog.scan.offset_spec",
     "TopicPartition": "pylog.model",
@@ -47,6 +49,7 @@ __all__ = [
     "LogDirectory",
     "LogStorageError",
     "LogView",
+    "RecordFilter",
     "Scan",
     "Timestamp",
     "TopicPartition",

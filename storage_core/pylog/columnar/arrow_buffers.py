@@ -90,7 +90,12 @@ def fixed_width_array(values: npt.NDArray[Any], null: int | None = None) -> pa.A
 
 def string_array(texts: Sequence[str]) -> pa.Array:
     """Return ``texts`` as an Arrow array of strings."""
-    encoded = [text.encode() for text in texts]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(pa.string(), len(encoded), buffers, null_count=0)
+    return bytes_array([text.encode() for text in texts], pa.string())
+
+
+def bytes_array(values: Sequence[bytes], kind: pa.DataType | None = None) -> pa.Array:
+    """Return ``values`` as an Arrow array of binaries, or of another type with int32 offsets."""
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(values))]
+    kind = pa.binary() if kind is None else kind
+    return pa.Array.from_buffers(kind, len(values), buffers, null_count=0)

@@ -98,6 +98,16 @@ class LocalFile(ByteSource):
             reason = f"cannot open file: {error.strerror}"
             raise LogDirectoryError(reason, self.path) from error
 
+    @property
+    def descriptor(self) -> int:
+        """The file descriptor, this object's own."""
+        return self._descriptor
+
+    def will_need(self, position: int, length: int) -> None:
+        """Let the system read ahead, where it can: scattered reads of a cold disk are slow."""
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._descriptor, position, length, os.POSIX_FADV_WILLNEED)
+
     def size(self) -> int:
         """Return the file's length in bytes, now."""
         return os.fstat(self._descriptor).st_size

@@ -22,11 +22,13 @@ from pylog.scan.offset_spec import (
 )
 from pylog.scan.scan_task import ScanTask
 from pylog.scan.slicing import segment_slices
+from pylog.scan.splitting import offset_ranges, split_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.scan.log_view import LogView
+    from pylog.scan.record_filter import RecordFilter
 
 
 _MOST_LOOKS = 20
@@ -40,21 +42,29 @@ class ScanRange:
     end: object = LATEST
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     fail_on_data_loss: bool = True
+    max_partition_bytes: int | None = None
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
+    where: RecordFilter | None = None
 
 
 def plan_tasks(views: Sequence[LogView], wanted: ScanRange) -> list[ScanTask]:
-    """Return one task a partition that has anything to read, in the order of ``views``.
+    """Return the tasks of all partitions that have anything to read, in the order of ``views``.
 
     Raises
     ------
     LogStorageError
         A position cannot be resolved, or a partition's start lies behind its end.
     """
-    tasks = [_plan_as_it_is_now(view, wanted) for view in views]
-    return [task for task in tasks if task.slices]
+    tasks = [task for view in views for task in _plan_as_it_is_now(view, wanted) if task.slices]
+    return split_tasks(
+        tasks,
+        max_partition_bytes=wanted.max_partition_bytes,
+        min_partitions=wanted.min_partitions,
+    )
 
 
-def _plan_as_it_is_now(view: LogView, wanted: ScanRange) -> ScanTask:
+def _plan_as_it_is_now(view: LogView, wanted: ScanRange) -> list[ScanTask]:
     """Plan one partition, with a new look at its directory where files change meanwhile."""
     for _ in range(_MOST_LOOKS):
         try:
@@ -64,8 +74,8 @@ def _plan_as_it_is_now(view: LogView, wanted: ScanRange) -> ScanTask:
     return plan_partition(view, wanted)
 
 
-def plan_partition(view: LogView, wanted: ScanRange) -> ScanTask:
-    """Return the task that reads the range of one partition; without slices if it is empty."""
+def plan_partition(view: LogView, wanted: ScanRange) -> list[ScanTask]:
+    """Return the tasks that read the range of one partition; without slices if it is empty."""
     committed = wanted.isolation is IsolationLevel.READ_COMMITTED
     start_spec = spec_for(wanted.start, view.topic_partition, EARLIEST)
     end_spec = spec_for(wanted.end, view.topic_partition, LATEST)
@@ -89,12 +99,18 @@ def plan_partition(view: LogView, wanted: ScanRange) -> ScanTask:
         )
         raise LogStorageError(reason)
     end = min(end, latest)
+    if wanted.where is not None:
+        start, end = wanted.where.clip(start, end)
     aborted = find_aborted_transactions(view, start, end) if committed else ()
-    return ScanTask(
-        view.directory,
-        segment_slices(view, start, end),
-        start,
-        end,
-        aborted,
-        wanted.fail_on_data_loss,
-    )
+    return [
+        ScanTask(
+            view.directory,
+            segment_slices(view, low, high),
+            low,
+            high,
+            aborted,
+            wanted.fail_on_data_loss,
+            wanted.where,
+        )
+        for low, high in offset_ranges(start, end, wanted.max_records_per_partition)
+    ]

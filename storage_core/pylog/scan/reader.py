@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.damaged_row import damaged_row
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
@@ -21,6 +22,7 @@ from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.aborted import AbortedTransactions
 from pylog.scan.checked_windows import check_some
 from pylog.scan.damage import DamagedRange, DamageReport, ReadMode
+from pylog.scan.filtered_decode import FilteredDecoder
 from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
 from pylog.scan.task_windows import TaskWindows
 
@@ -68,8 +70,22 @@ class TaskReader:
         self._window_bytes = window_bytes
         self.damage = DamageReport() if damage is None else damage
         self._aborted = AbortedTransactions(task.aborted)
-        self._decoder = RecordDecoder(
-            task.topic_partition, schema, max_decompressed_bytes=max_decompressed_bytes
+        self._filter = task.where if task.where and task.where.needs_records else None
+        self._shows_damage = mode is ReadMode.PERMISSIVE and not (
+            task.where and task.where.is_about_records
+        )
+        schema = record_schema() if schema is None else schema
+        self._decoder: RecordDecoder | FilteredDecoder = (
+            RecordDecoder(
+                task.topic_partition, schema, max_decompressed_bytes=max_decompressed_bytes
+            )
+            if self._filter is None
+            else FilteredDecoder(
+                task.topic_partition,
+                schema,
+                self._filter,
+                max_decompressed_bytes=max_decompressed_bytes,
+            )
         )
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
@@ -98,7 +114,7 @@ class TaskReader:
         verified of those alone: the count trusts the other headers. In modes that skip damage all
         is decoded, since only then it is known what is damaged.
         """
-        if self._mode.skips_damage:
+        if self._mode.skips_damage or self._filter is not None:
             return sum(batch.num_rows for batch in self.record_batches())
         total = 0
         for piece, window in self._windows(has_checksums=False):
@@ -199,7 +215,7 @@ class TaskReader:
 
     def _damaged_rows(self, told: int) -> Iterator[pa.RecordBatch]:
         """Yield a row for each damaged range behind the first ``told``, in mode PERMISSIVE."""
-        if self._mode is ReadMode.PERMISSIVE:
+        if self._shows_damage:
             for each in self.damage.ranges[told:]:
                 yield damaged_row(self._decoder.schema, self._task.topic_partition, str(each))
 

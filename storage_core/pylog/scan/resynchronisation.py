@@ -1,25 +1,35 @@
 """Where sound batches go on behind a batch that is wrong.
 
-Two things lead on. The size of the wrong batch: where it ends exactly at a sound one, or at the end
-of what is read, its own bytes are all that is lost. And a search, byte by byte, for what could be a
-header with an offset that fits, has a right checksum, and is followed as a batch of the log is: a
-record's value may well hold the image of a batch, but what follows there is the rest of the record.
+Three things lead on. Sizes: where the wrong batch ends exactly at a sound one, or at the end of
+what is read, its own bytes are all that is lost. Its checksum: where only its size is wrong, it is
+that of the bytes up to a sound batch. And, where neither does, a search for what could be a header
+with an offset that fits, has a right checksum, and is followed as a batch of the log is: a record's
+value may well hold the image of a batch, but what follows there is the rest of the record.
 
-The search comes first, inside the size that the wrong batch claims: a size field that has grown by
-just another batch's size would hide that one.
+A size that leads to a sound batch is not the last word: one that has grown by just the size of the
+batch behind would hide that one. There the checksum decides.
 """
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pylog.checksum import crc32c
 from pylog.errors import CorruptRecordError
 from pylog.record.batch_layout import (
+    ATTRIBUTES_OFFSET,
+    CRC_LENGTH,
+    CRC_OFFSET,
     HEADER_SIZE_UP_TO_MAGIC,
+    LEGACY_CRC_OFFSET,
+    LOG_OVERHEAD,
     MAGIC_OFFSET,
     MAGIC_VALUE_V2,
+    OFFSET_LENGTH,
+    RECORD_OVERHEAD_V0,
 )
 from pylog.scan.batch_walk import has_valid_checksum, read_header
 
@@ -34,7 +44,11 @@ _NEAR = 1 << 31
 _CHECKSUM_BUDGET = 1 << 30
 """Bytes that one search checks at the most: a file made of headers alone must not take for ever."""
 
-_STEPS = 1 << 16
+_STEPS = 16
+"""How many batches are followed: values that hold images of more in a row are not looked for."""
+
+_PROOF_BYTES = 1 << 20
+"""How far behind a batch that may be the next one a checksum that proves another is looked for."""
 
 
 def possible_headers(
@@ -90,14 +104,54 @@ def find_next_batch(
         Records of this file are below; None if that is not known.
     """
     search = _Search(source, end, lowest_offset, limit_offset)
-    boundary = search.end_of(position)
+    # Where the checksum is right, the offset is what is wrong, and the batch ends where it says.
+    while (own_end := search.certain_end(position)) is not None:
+        position = own_end
+        if position == end or search.sound(position) is not None:
+            return position
+    boundary = search.boundary_of(position)
     limit = end if boundary is None else boundary
+    checksum = _RunningChecksum(source, position, end)
+    likely: int | None = None
     for candidate in possible_headers(source, position + 1, limit, lowest_offset):
-        if search.is_exhausted:
+        if search.is_exhausted or (likely is not None and candidate - likely > _PROOF_BYTES):
             break
-        if search.leads_on(candidate, boundary):
+        found = search.sound(candidate)
+        if found is None:
+            continue
+        if checksum.is_of_bytes_up_to(candidate):
             return candidate
-    return limit
+        if boundary is None and likely is None and search.leads_on(found):
+            likely = candidate
+    return limit if likely is None or checksum.is_of_bytes_up_to(end) else likely
+
+
+class _RunningChecksum:
+    """The checksum of a batch whose size is not known, over more and more bytes."""
+
+    def __init__(self, source: ByteSource, position: int, end: int) -> None:
+        header = source.read_at(position, min(ATTRIBUTES_OFFSET, end - position))
+        self._is_known = len(header) == ATTRIBUTES_OFFSET
+        is_v2 = self._is_known and header[MAGIC_OFFSET] == MAGIC_VALUE_V2
+        at = CRC_OFFSET if is_v2 else LEGACY_CRC_OFFSET
+        self._stored = int.from_bytes(header[at : at + CRC_LENGTH], "big")
+        self._update = crc32c if is_v2 else zlib.crc32
+        self._source = source
+        self._position = position + (ATTRIBUTES_OFFSET if is_v2 else MAGIC_OFFSET)
+        self._value = 0
+
+    def is_of_bytes_up_to(self, end: int) -> bool:
+        """Whether the stored checksum is that of the bytes before ``end``; it never goes back."""
+        if not self._is_known or end <= self._position:
+            return False
+        while self._position < end:
+            data = self._source.read_at(self._position, min(_CHUNK, end - self._position))
+            if not data:
+                self._is_known = False
+                return False
+            self._value = self._update(data, self._value)
+            self._position += len(data)
+        return self._value == self._stored
 
 
 class _Search:
@@ -116,61 +170,94 @@ class _Search:
     def is_exhausted(self) -> bool:
         return self._budget <= 0
 
-    def end_of(self, position: int) -> int | None:
-        """Return the end of the batch at ``position`` if the log goes on there, else None."""
+    def sound(self, position: int, lowest: int | None = None) -> PositionedHeader | None:
+        """Return the batch at ``position`` if its checksum is right and its offsets fit."""
+        lowest = self._lowest if lowest is None else lowest
         found = self._header(position)
-        if found is None:
+        if found is None or not lowest <= found.header.offset <= found.header.last_offset:
             return None
-        if found.end_position == self._end or self._sound(found.end_position, self._lowest):
-            return found.end_position
+        if self._limit is not None and found.header.last_offset >= self._limit:
+            return None
+        return found if self._has_valid_checksum(found) else None
+
+    def certain_end(self, position: int) -> int | None:
+        """Return the end of the batch at ``position`` if its checksum is right, else None."""
+        found = self._header(position)
+        if found is None or not self._has_valid_checksum(found):
+            return None
+        return found.end_position
+
+    def boundary_of(self, position: int) -> int | None:
+        """Return where sizes lead from a wrong batch to a sound one or the end, else None.
+
+        Wrong batches on the way have headers that fit.
+        """
+        for _ in range(_STEPS):
+            after = self._end_by_size(position)
+            if after is None or after == self._end or self.sound(after) is not None:
+                return after
+            if not self._may_begin_at(after, self._lowest):
+                return None
+            position = after
         return None
 
-    def leads_on(self, candidate: int, boundary: int | None) -> bool:
-        """Whether the batch at ``candidate`` is sound and one of the log's own."""
-        found = self._sound(candidate, self._lowest)
-        if found is None:
-            return False
-        if boundary is not None:
-            return self._chain_reaches(found, boundary)
-        if found.end_position == self._end:
-            return True
-        # The one behind may be wrong, too: it suffices that it has a header that fits.
-        following = self._header(found.end_position)
-        if following is None:
-            return self._ends_in(found)
-        gap = following.header.offset - found.header.next_offset
-        return 0 <= gap < _NEAR
+    def leads_on(self, found: PositionedHeader) -> bool:
+        """Whether what follows a sound batch is what follows a batch of a log.
 
-    def _chain_reaches(self, found: PositionedHeader, boundary: int) -> bool:
+        Sound batches; and behind them the end, or something that still has of a header what tells
+        it from the rest of a record: an offset that fits, a size that leads on, or zeros.
+        """
         for _ in range(_STEPS):
-            if found.end_position >= boundary:
-                return found.end_position == boundary
-            following = self._sound(found.end_position, found.header.next_offset)
+            if found.end_position == self._end:
+                return True
+            following = self.sound(found.end_position, found.header.next_offset)
             if following is None:
-                return False
+                break
             found = following
-        return False
-
-    def _ends_in(self, found: PositionedHeader) -> bool:
-        """Whether zeros, or a batch that the end cuts, stand behind a batch."""
-        rest = self._end - found.end_position
-        after = self._source.read_at(found.end_position, min(HEADER_SIZE_UP_TO_MAGIC, rest))
-        if len(after) < HEADER_SIZE_UP_TO_MAGIC or not any(after):
+        else:
             return True
-        offset = int.from_bytes(after[:8], "big", signed=True)
-        return after[MAGIC_OFFSET] <= MAGIC_VALUE_V2 and offset == found.header.next_offset
+        position, next_offset = found.end_position, found.header.next_offset
+        return (
+            self._may_begin_at(position, next_offset)
+            or self._is_rest_of_log(position, next_offset)
+            or self.boundary_of(position) is not None
+        )
+
+    def _is_rest_of_log(self, position: int, next_offset: int) -> bool:
+        """Whether zeros stand at ``position``, or a header's first bytes and then the end.
+
+        Less than an offset may be the rest of a record, too: a batch is left out here, and told,
+        rather than taken from a value.
+        """
+        rest = self._end - position
+        start = self._source.read_at(position, min(LOG_OVERHEAD, rest))
+        if len(start) == LOG_OVERHEAD and not any(start):
+            return True
+        is_torn = OFFSET_LENGTH <= rest < HEADER_SIZE_UP_TO_MAGIC
+        return is_torn and int.from_bytes(start[:OFFSET_LENGTH], "big") == next_offset
+
+    def _may_begin_at(self, position: int, lowest: int) -> bool:
+        """Whether a header with an offset at or a little above ``lowest`` begins there."""
+        header = self._source.read_at(position, min(HEADER_SIZE_UP_TO_MAGIC, self._end - position))
+        if len(header) < HEADER_SIZE_UP_TO_MAGIC or header[MAGIC_OFFSET] > MAGIC_VALUE_V2:
+            return False
+        return 0 <= int.from_bytes(header[:OFFSET_LENGTH], "big") - lowest < _NEAR
+
+    def _end_by_size(self, position: int) -> int | None:
+        """Return where the entry at ``position`` ends by its size, whatever its magic says."""
+        start = self._source.read_at(position, min(LOG_OVERHEAD, self._end - position))
+        size = int.from_bytes(start[OFFSET_LENGTH:], "big", signed=True)
+        if len(start) < LOG_OVERHEAD or size < RECORD_OVERHEAD_V0:
+            return None
+        after = position + LOG_OVERHEAD + size
+        return after if after <= self._end else None
+
+    def _has_valid_checksum(self, found: PositionedHeader) -> bool:
+        self._budget -= found.header.size_bytes
+        return has_valid_checksum(self._source, found)
 
     def _header(self, position: int) -> PositionedHeader | None:
         try:
             return read_header(self._source, position, self._end)
         except CorruptRecordError:
             return None
-
-    def _sound(self, position: int, lowest: int) -> PositionedHeader | None:
-        found = self._header(position)
-        if found is None or not lowest <= found.header.offset <= found.header.last_offset:
-            return None
-        if self._limit is not None and found.header.last_offset >= self._limit:
-            return None
-        self._budget -= found.header.size_bytes
-        return found if has_valid_checksum(self._source, found) else None

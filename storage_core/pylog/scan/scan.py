@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pylog.scan.log_view import LogView
     from pylog.scan.offset_spec import OffsetSpecs
+    from pylog.scan.record_filter import RecordFilter
     from pylog.scan.scan_task import ScanTask
 
 
@@ -60,7 +61,7 @@ class Scan:
         self._tasks: list[ScanTask] | None = None
 
     def plan(self) -> list[ScanTask]:
-        """Return the tasks, one a partition that has anything to read."""
+        """Return the tasks: one a partition that has anything to read, unless it is to be cut."""
         if self._tasks is None:
             self._tasks = plan_tasks(self.partitions, self._wanted)
         return self._tasks
@@ -121,6 +122,10 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     mode: str | ReadMode = ReadMode.FAILFAST,
     timestamp_unit: str = "us",
     window_bytes: int = DEFAULT_WINDOW_BYTES,
+    max_partition_bytes: int | None = None,
+    min_partitions: int | None = None,
+    max_records_per_partition: int | None = None,
+    where: RecordFilter | None = None,
 ) -> Scan:
     """Return a read of the records under ``path``: exactly what Kafka's consumer would return.
 
@@ -154,6 +159,12 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         "us", or "ms", which holds every timestamp that Kafka can store.
     window_bytes
         How much of a file is read at once.
+    max_partition_bytes, min_partitions, max_records_per_partition
+        How `Scan.plan` cuts partitions into tasks: at most so many bytes (or offsets) a task, at
+        least so many tasks. One task a partition by default.
+    where
+        Predicates on place, timestamp and key, evaluated before values are copied; the result is
+        what they keep of the whole scan.
 
     Raises
     ------
@@ -182,7 +193,18 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         include_batch_metadata=include_batch_metadata,
         timestamp_unit=timestamp_unit,
     )
-    wanted = ScanRange(start, end, IsolationLevel.parse(isolation), fail_on_data_loss)
+    wanted = ScanRange(
+        start,
+        end,
+        IsolationLevel.parse(isolation),
+        fail_on_data_loss,
+        max_partition_bytes,
+        min_partitions,
+        max_records_per_partition,
+        where,
+    )
+    if where is not None:
+        views = [view for view in views if where.covers(view.topic_partition)]
     read_mode = ReadMode.parse(mode)
     if read_mode.skips_damage:
         # What planning meets, a reader reports: it goes the same way.

@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pylog.locations import name_of
+
 if TYPE_CHECKING:
     from pylog.model import AbortedTransaction, TopicPartition
     from pylog.scan.discovery import PartitionDirectory
+    from pylog.scan.record_filter import RecordFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +25,10 @@ class SegmentSlice:
     path
         The ``.log`` file.
     base_offset
-        Base offset of the segment: no record in it is below.
+        No record here is below: the segment's base offset, or the offset where a task was cut.
     next_base_offset
-        Base offset of the segment behind it: no record here is at or above. None for the last one.
+        No record here is at or above: the base offset of the segment behind it, or where the task
+        was cut. None for the end of the log.
     runs_to_segment_end
         Whether ``end_position`` is the length of a file that has a segment behind it. Then whole
         batches must reach it, or reach up to ``next_base_offset``: bytes that are left could be
@@ -40,6 +44,11 @@ class SegmentSlice:
     end_position: int
     runs_to_segment_end: bool
     file_id: int = 0
+
+    @property
+    def segment_base_offset(self) -> int:
+        """Base offset of the segment, as the file's name tells it."""
+        return int(name_of(self.path)[:20])
 
     @property
     def size_bytes(self) -> int:
@@ -63,6 +72,8 @@ class ScanTask:
         Transactions whose batches are left out.
     fail_on_data_loss
         Whether records of the range that are deleted before they are read are an error.
+    where
+        Which of the records are wanted; None for all.
     """
 
     directory: PartitionDirectory
@@ -71,6 +82,7 @@ class ScanTask:
     end_offset: int
     aborted: tuple[AbortedTransaction, ...] = ()
     fail_on_data_loss: bool = True
+    where: RecordFilter | None = None
 
     @property
     def topic_partition(self) -> TopicPartition:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.scan.checked_windows import CheckedWindows
+from pylog.scan.early_batches import without_early_batches
 from pylog.scan.log_segment_view import open_segment
 from pylog.scan.log_view import LogView
 from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES
@@ -78,7 +79,10 @@ class TaskWindows:
         raise SegmentVanishedError(reason, self._task.directory.path)
 
     def _windows_of(self, piece: SegmentSlice) -> Iterator[tuple[SegmentSlice, SegmentWindow]]:
+        where = self._task.where
         with open_segment(piece.path, piece.file_id) as source:
+            if where is not None and where.min_timestamp is not None:
+                piece = without_early_batches(source, piece, where.min_timestamp)
             windows = CheckedWindows(
                 source,
                 piece,
@@ -126,15 +130,26 @@ def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] 
         return start, min(view.log_start_offset, task.end_offset)
     if view.log_end_offset < task.end_offset:
         return view.log_end_offset, task.end_offset
-    planned = {piece.base_offset: piece for piece in task.slices}
-    now = {segment.base_offset: segment for segment in view.segments}
-    for base, piece in planned.items():
-        if base in now or (piece.next_base_offset or start) <= start:
+    planned = {piece.path: piece.file_id for piece in task.slices}
+    now = {segment.file_path() for segment in view.segments}
+    for piece in task.slices:
+        if piece.path in now or (piece.next_base_offset or task.end_offset) <= start:
             continue
-        index = view.find_segment(base)
-        before = None if index is None else view.segments[index]
-        as_planned = None if before is None else planned.get(before.base_offset)
-        if before is None or (as_planned and as_planned.file_id == before.file_id):
+        index = view.find_segment(piece.base_offset)
+        if index is None or not _has_taken_over(view, index, planned, piece.base_offset):
             following = piece.next_base_offset
-            return max(start, base), task.end_offset if following is None else following
+            return (
+                max(start, piece.base_offset),
+                task.end_offset if following is None else following,
+            )
     return None
+
+
+def _has_taken_over(view: LogView, index: int, planned: dict[str, int], offset: int) -> bool:
+    """Whether compaction may have put records from ``offset`` on into segment ``index``."""
+    segment = view.segments[index]
+    file_id = planned.get(segment.file_path())
+    if file_id is not None:
+        return segment.file_id != file_id
+    with segment.open_log() as source:
+        return segment.find_batch(source, offset, view.segment_end(index)) is not None

@@ -1,0 +1,46 @@
+"""Passing over the batches at the head of a slice that are too early for a filter.
+
+By their headers, one after the other: the time index is not needed, so it cannot mislead. The
+records in between are not read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.files.byte_source import LocalFile
+from pylog.scan.batch_walk import is_sound_batch
+
+if TYPE_CHECKING:
+    from pylog.files.byte_source import ByteSource
+    from pylog.scan.scan_task import SegmentSlice
+
+_STRIDE = 64 << 20
+
+
+def without_early_batches(source: ByteSource, piece: SegmentSlice, timestamp: int) -> SegmentSlice:
+    """Return the rest of a slice from the first batch on that may be of ``timestamp`` ms or later.
+
+    The slice itself where that cannot be told for sure, and of a file that is not local: there
+    a request for each header would cost more than reading all.
+    """
+    if not isinstance(source, LocalFile):
+        return piece
+    from pylog.kernels.skip_headers import first_late_batch  # noqa: PLC0415 - compiles
+
+    scratch = np.empty(64, dtype=np.uint8)
+    position, end = piece.start_position, piece.end_position
+    while position < end:
+        until = min(position + _STRIDE, end)
+        source.will_need(position, _STRIDE)
+        position = int(
+            first_late_batch(source.descriptor, position, until, end, timestamp, scratch)
+        )
+        if position < until:
+            break
+    if position < end and is_sound_batch(source, position, end) is None:
+        return piece
+    return replace(piece, start_position=position)

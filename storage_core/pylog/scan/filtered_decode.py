@@ -1,0 +1,111 @@
+"""Decoding only what a `RecordFilter` lets pass.
+
+Two passes over a window's batches. The first decodes what the filter looks at, timestamps and keys;
+it copies no value. The second decodes the batches in which a record has passed, and takes those
+records out of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.decode import RecordDecoder
+from pylog.columnar.window import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from pylog.model import TopicPartition
+    from pylog.scan.record_filter import RecordFilter
+
+
+class FilteredDecoder:
+    """A `RecordDecoder` that yields the records that pass a filter. One thread.
+
+    Parameters
+    ----------
+    topic_partition, schema, max_decompressed_bytes
+        As of `RecordDecoder`.
+    where
+        The filter.
+    """
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        schema: pa.Schema,
+        where: RecordFilter,
+        *,
+        max_decompressed_bytes: int,
+    ) -> None:
+        self.schema = schema
+        self._where = where
+        first = record_schema(("offset", *where.columns), timestamp_unit="ms")
+        self._first = RecordDecoder(
+            topic_partition, first, max_decompressed_bytes=max_decompressed_bytes
+        )
+        self._second = RecordDecoder(
+            topic_partition,
+            _with_offset(schema),
+            max_decompressed_bytes=max_decompressed_bytes,
+        )
+
+    @property
+    def finished_batches(self) -> int:
+        """How many of the batches given to `decode` need not be given again."""
+        return 0
+
+    def decode(
+        self, window: Window, start_offset: int, end_offset: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the records of ``window`` in the range that pass; errors as of `RecordDecoder`.
+
+        All batches that may hold one are decoded before the first record is yielded.
+        """
+        headers = window.headers.select(self._where.candidates(window.headers))
+        if not len(headers):
+            return
+        window = Window(window.buffer, headers, window.path, window.file_position)
+        found = [
+            _int64s(batch, "offset")[self._where.mask(batch)]
+            for batch in self._first.decode(window, start_offset, end_offset)
+        ]
+        passing = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+        if not passing.size:
+            return
+        # The last offset of a batch is not below its records', that of the one before is.
+        which = np.unique(np.searchsorted(headers.last_offsets, passing))
+        mask = np.zeros(len(headers), dtype=np.bool_)
+        mask[which] = True
+        chosen = Window(window.buffer, headers.select(mask), window.path, window.file_position)
+        for batch in self._second.decode(chosen, start_offset, end_offset):
+            rows = np.flatnonzero(np.isin(_int64s(batch, "offset"), passing, assume_unique=True))
+            if rows.size:
+                yield _taken(batch, rows).select(self.schema.names)
+
+
+def _with_offset(schema: pa.Schema) -> pa.Schema:
+    if "offset" in schema.names:
+        return schema
+    return schema.append(record_schema(("offset",)).field(0))
+
+
+def _int64s(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:
+    column = batch.column(name)
+    values: npt.NDArray[np.int64] = np.frombuffer(column.buffers()[1], np.int64)
+    return values[column.offset : column.offset + len(column)]
+
+
+def _taken(batch: pa.RecordBatch, rows: npt.NDArray[np.int64]) -> pa.RecordBatch:
+    if rows.size == batch.num_rows:
+        return batch
+    if rows[-1] - rows[0] + 1 == rows.size:
+        return batch.slice(int(rows[0]), rows.size)
+    indices = pa.Array.from_buffers(pa.int64(), rows.size, [None, pa.py_buffer(rows)], null_count=0)
+    return batch.take(indices)

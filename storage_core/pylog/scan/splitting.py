@@ -1,0 +1,153 @@
+"""Large tasks cut into smaller ones, at batches that the offset index knows.
+
+A cut changes nothing about what is read: each part begins at a batch whose header, checksum and
+successor have been looked at, and knows the offsets that it may hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
+from pylog.files.offset_index import OffsetIndex
+from pylog.model import OffsetPosition
+from pylog.record.record_batch import RecordBatch
+from pylog.scan.batch_walk import is_sound_batch, walk_headers
+from pylog.scan.log_segment_view import open_segment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pylog.files.byte_source import ByteSource
+    from pylog.scan.batch_walk import PositionedHeader
+    from pylog.scan.scan_task import ScanTask, SegmentSlice
+
+DEFAULT_MAX_PARTITION_BYTES = 128 << 20
+"""As Spark's ``spark.sql.files.maxPartitionBytes``."""
+
+_INDEX_TRIES = 4
+_LARGEST_WRAPPER = 64 << 20
+
+
+class Cut(NamedTuple):
+    """Where a part begins: a byte of the file and the first offset there."""
+
+    position: int
+    offset: int
+
+
+def offset_ranges(start: int, end: int, max_records: int | None) -> list[tuple[int, int]]:
+    """Return ``[start, end)`` in ranges of at most ``max_records`` offsets, as even as may be."""
+    size = end - start
+    if max_records is None or size <= max_records:
+        return [(start, end)]
+    parts = -(-size // max_records)
+    edges = [start + size * part // parts for part in range(parts + 1)]
+    return list(pairwise(edges))
+
+
+def split_tasks(
+    tasks: Sequence[ScanTask],
+    *,
+    max_partition_bytes: int | None = None,
+    min_partitions: int | None = None,
+) -> list[ScanTask]:
+    """Return the tasks, each cut into parts of about the same number of bytes.
+
+    Parameters
+    ----------
+    tasks
+        From the planner.
+    max_partition_bytes
+        Parts are not larger, but by a batch or an index interval; None for no limit.
+    min_partitions
+        How many parts there are to be at the least, where there are enough batches.
+    """
+    total = sum(task.size_bytes for task in tasks)
+    most = max_partition_bytes or max(1, total)
+    if min_partitions is not None and total:
+        most = max(1, min(most, -(-total // min_partitions)))
+    return [part for task in tasks for part in _split(task, -(-task.size_bytes // most))]
+
+
+def _split(task: ScanTask, parts: int) -> Iterator[ScanTask]:
+    if parts <= 1:
+        yield task
+        return
+    target = -(-task.size_bytes // parts)
+    pieces: list[SegmentSlice] = []
+    start, taken = task.start_offset, 0
+    for whole in task.slices:
+        rest = whole
+        while taken + rest.size_bytes > target:
+            cut = _find_cut(rest, rest.start_position + target - taken)
+            if cut is None or not start < cut.offset < task.end_offset:
+                break
+            head, rest = _cut(rest, cut)
+            yield replace(task, slices=(*pieces, head), start_offset=start, end_offset=cut.offset)
+            pieces, start, taken = [], cut.offset, 0
+        pieces.append(rest)
+        taken += rest.size_bytes
+    yield replace(task, slices=tuple(pieces), start_offset=start)
+
+
+def _cut(piece: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSlice]:
+    head = replace(
+        piece,
+        end_position=cut.position,
+        next_base_offset=cut.offset,
+        runs_to_segment_end=False,
+    )
+    return head, replace(piece, start_position=cut.position, base_offset=cut.offset)
+
+
+def _find_cut(piece: SegmentSlice, wanted: int) -> Cut | None:
+    """Return a cut near byte ``wanted`` of the file, None if there is none inside the slice."""
+    try:
+        with open_segment(piece.path, piece.file_id) as source:
+            found = _indexed_batch(source, piece, wanted) or _walked_batch(source, piece, wanted)
+            return None if found is None else Cut(found.position, _first_offset(source, found))
+    except (CorruptRecordError, InvalidRecordError):
+        return None  # who reads it will say so
+
+
+def _indexed_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
+    path = piece.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
+    with OffsetIndex.open(path, piece.segment_base_offset) as index:
+        position = wanted
+        for _ in range(_INDEX_TRIES):
+            entry = index.fetch_upper_bound_offset(OffsetPosition(0, position), 0)
+            if entry is None or not piece.start_position < entry.position < piece.end_position:
+                return None
+            found = is_sound_batch(source, entry.position, piece.end_position)
+            if found is not None and entry.offset in (
+                found.header.offset,
+                found.header.last_offset,
+            ):
+                return found
+            position = entry.position + 1
+    return None
+
+
+def _walked_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
+    headers = walk_headers(
+        source, piece.start_position, piece.end_position, lowest_offset=piece.base_offset
+    )
+    for found in headers:
+        if found.position >= wanted and found.position > piece.start_position:
+            return is_sound_batch(source, found.position, piece.end_position)
+    return None
+
+
+def _first_offset(source: ByteSource, found: PositionedHeader) -> int:
+    """Return the first offset of a batch; a v0/v1 wrapper tells it once it is decompressed."""
+    if found.header.base_offset is not None:
+        return found.header.base_offset
+    if found.header.size_bytes > _LARGEST_WRAPPER:
+        reason = f"message set of {found.header.size_bytes} bytes"
+        raise InvalidRecordError(reason, source.path, found.position)
+    data = source.read_at(found.position, found.header.size_bytes)
+    return next(iter(RecordBatch(memoryview(data)).records())).offset
