@@ -98,11 +98,33 @@ class DamageReport:
     ranges: list[DamagedRange] = field(default_factory=list)
     is_logged: bool = True
     found: int = 0
+    _offsets: tuple[int, int] | None = None
+    _above: DamageReport | None = None
 
     def add(self, found: DamagedRange) -> None:
         """Note a range that has been skipped."""
         self.found += 1
-        if found not in self.ranges:
+        if found not in self.ranges and self._may_hold_wanted(found):
             self.ranges.append(found)
-            if self.is_logged:
+            if self._above is not None:
+                self._above.add(found)
+            elif self.is_logged:
                 _LOGGER.warning("%s", found)
+
+    def for_one_read(self, start_offset: int, end_offset: int) -> DamageReport:
+        """Return an empty report that passes on to this one what it comes to hold.
+
+        A reader needs to know what it has met itself, this time: this report may know it already,
+        from an earlier read, or be another reader's, too. Ranges without offsets of
+        ``[start_offset, end_offset)`` are left out: on its way to its first record a reader may
+        come by damage that is none of its business.
+        """
+        return DamageReport(_offsets=(start_offset, end_offset), _above=self)
+
+    def _may_hold_wanted(self, found: DamagedRange) -> bool:
+        if self._offsets is None:
+            return True
+        start, end = self._offsets
+        if found.end_offset is None:  # what nothing sound follows is no part of the log's range
+            return found.next_offset <= end
+        return found.next_offset < end and found.end_offset > start

@@ -43,14 +43,20 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
         start = segment.last_indexed_position(source, size)
         whole_end = _sound_end if skips_damage else _whole_end
         found = whole_end(source, start, size, segment.base_offset)
-        if found.defect is None and found.end_position < size:
-            defect = find_tail_defect(
-                source, found.end_position, size, _next_offset(found, segment)
-            )
-            found = found._replace(defect=defect)
+        found = _with_tail_defect(source, segment, found, size)
         while skips_damage and found.defect is not None:
             found = _behind(source, segment, found, size)
         return found
+
+
+def _with_tail_defect(
+    source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
+) -> WholeBatches:
+    """Return ``found``, with a defect if what looks like a torn tail is none."""
+    if found.defect is not None or found.end_position == size:
+        return found
+    next_offset = _next_offset(found, segment)
+    return found._replace(defect=find_tail_defect(source, found.end_position, size, next_offset))
 
 
 def _next_offset(found: WholeBatches, segment: LogSegmentView) -> int:
@@ -90,4 +96,6 @@ def _behind(
     if position == size:
         return WholeBatches(size, found.last, None)
     behind = _sound_end(source, position, size, lowest)
-    return behind if behind.last is not None else behind._replace(last=found.last)
+    if behind.last is None:
+        behind = behind._replace(last=found.last)
+    return _with_tail_defect(source, segment, behind, size)

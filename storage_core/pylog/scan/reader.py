@@ -69,6 +69,8 @@ class TaskReader:
         self._mode = mode
         self._window_bytes = window_bytes
         self.damage = DamageReport() if damage is None else damage
+        self._met = self.damage  # of one pass, see `record_batches`
+        self._told = 0
         self._aborted = AbortedTransactions(task.aborted)
         self._filter = task.where if task.where and task.where.needs_records else None
         self._shows_damage = mode is ReadMode.PERMISSIVE and not (
@@ -100,12 +102,12 @@ class TaskReader:
         TimestampOverflowError
             A timestamp does not fit the schema's unit.
         """
-        told = len(self.damage.ranges)
+        self._met = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
+        self._told = 0
         for piece, window in self._windows(has_checksums=True):
-            yield from self._damaged_rows(told)
-            told = len(self.damage.ranges)
+            yield from self._damaged_rows()
             yield from self._decode(window, piece, self._wanted(window))
-        yield from self._damaged_rows(told)
+        yield from self._damaged_rows()
 
     def count(self) -> int:
         """Return how many records `record_batches` gives, from batch headers.
@@ -141,7 +143,7 @@ class TaskReader:
     def _windows(self, *, has_checksums: bool) -> TaskWindows:
         return TaskWindows(
             self._task,
-            damage=self.damage if self._mode.skips_damage else None,
+            damage=self._met if self._mode.skips_damage else None,
             has_checksums=has_checksums,
             window_bytes=self._window_bytes,
         )
@@ -205,18 +207,18 @@ class TaskReader:
                 if first > done:
                     before = headers.select(slice(done, first))
                     yield from self._decode_batches(window, piece, before)
-                self.damage.add(
-                    _damaged_batches(window, piece, headers, (first, bad), error.reason)
-                )
-                yield from self._damaged_rows(len(self.damage.ranges) - 1)
+                self._met.add(_damaged_batches(window, piece, headers, (first, bad), error.reason))
+                yield from self._damaged_rows()
                 headers = headers.select(slice(bad + 1, None))
             else:
                 return
 
-    def _damaged_rows(self, told: int) -> Iterator[pa.RecordBatch]:
-        """Yield a row for each damaged range behind the first ``told``, in mode PERMISSIVE."""
+    def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each damaged range not told yet, in mode PERMISSIVE."""
+        untold = self._met.ranges[self._told :]
+        self._told += len(untold)
         if self._shows_damage:
-            for each in self.damage.ranges[told:]:
+            for each in untold:
                 yield damaged_row(self._decoder.schema, self._task.topic_partition, str(each))
 
 

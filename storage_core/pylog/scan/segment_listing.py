@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError
+from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
@@ -98,8 +98,8 @@ def list_segments(directory: str) -> SegmentListing:
         before = settled_since(directory)
         try:
             listing = _list_once(directory)
-        except FileNotFoundError:  # renamed or deleted between listing and stat
-            continue
+        except (FileNotFoundError, SegmentVanishedError):
+            continue  # renamed or deleted between listing and stat, or before it was read
         if before == settled_since(directory):
             return listing
     reason = "files come and go faster than the directory can be listed"
@@ -109,7 +109,7 @@ def list_segments(directory: str) -> SegmentListing:
 def _list_once(directory: str) -> SegmentListing:
     listing = SegmentListing()
     live, swap = _Names(directory, ""), _Names(directory, SWAP_FILE_SUFFIX)
-    lowest_cleaned: int | None = None
+    cleaned: list[int] = []
     for entry in list_directory(directory):
         listing.file_count += 1
         name = find_segment_file_name(entry.name)
@@ -118,7 +118,7 @@ def _list_once(directory: str) -> SegmentListing:
         if name.state:
             listing.leftover_file_count += 1
         if name.state == CLEANED_FILE_SUFFIX:
-            lowest_cleaned = min(name.base_offset, lowest_cleaned or name.base_offset)
+            cleaned.append(name.base_offset)
         elif name.state == SWAP_FILE_SUFFIX:
             swap.add(name, entry)
         elif not name.state and name.suffix == PRODUCER_SNAPSHOT_FILE_SUFFIX:
@@ -126,9 +126,7 @@ def _list_once(directory: str) -> SegmentListing:
         elif not name.state:
             live.add(name, entry)
     replacing = [
-        segment
-        for segment in swap.segments()
-        if lowest_cleaned is None or segment.base_offset < lowest_cleaned
+        segment for segment in swap.segments() if not cleaned or segment.base_offset < min(cleaned)
     ]
     listing.segments = _replaced(live.segments(), replacing)
     return listing
@@ -142,7 +140,13 @@ def _replaced(
         return segments
     start = replacing[0].base_offset
     end = max(_next_offset(segment) for segment in replacing)
-    kept = [each for each in segments if not start <= each.base_offset < end]
+    # One that compaction left empty has no range, and still takes its name.
+    names = {segment.base_offset for segment in replacing}
+    kept = [
+        each
+        for each in segments
+        if each.base_offset not in names and not start <= each.base_offset < end
+    ]
     return sorted([*kept, *replacing], key=lambda each: each.base_offset)
 
 
