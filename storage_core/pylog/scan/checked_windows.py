@@ -14,7 +14,7 @@ import numpy as np
 from pylog.errors import CorruptRecordError
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchHeaders, BatchScan, find_bad_checksum
-from pylog.scan.batch_walk import read_header
+from pylog.scan.batch_walk import has_valid_checksum, read_header
 from pylog.scan.damage import DamagedRange
 from pylog.scan.offset_order import Misplaced, find_misplaced
 from pylog.scan.resynchronisation import find_next_batch
@@ -151,15 +151,16 @@ class CheckedWindows:
                 return _Fault(at, at, reason)
         if misplaced is None:
             return None
-        first, last = (
-            window.file_position + int(headers.positions[index])
-            for index in (misplaced.first, misplaced.last)
-        )
+        first = window.file_position + int(headers.positions[misplaced.first])
+        last = window.end_position  # the batch behind the window, where it may be that one
+        if misplaced.last < len(headers):
+            last = window.file_position + int(headers.positions[misplaced.last])
         return _Fault(first, last, misplaced.reason)
 
     def _misplaced_last(self, window: SegmentWindow) -> Misplaced | None:
         """Return the window's last batch if the one behind the window shows that it is misplaced.
 
+        Or both of them, where nobody knows which it is: the one behind has the next index then.
         Otherwise its records would have been given away before the next window contradicts them.
         """
         position, end = window.end_position, self._piece.end_position
@@ -172,16 +173,15 @@ class CheckedWindows:
         headers = window.scan.headers
         if following is None or following.header.offset > headers.last_offsets[-1]:
             return None
+        if not has_valid_checksum(self._source, following):
+            return None  # what is damaged contradicts nobody
         misplaced = find_misplaced(
             np.append(headers.offsets, following.header.offset),
             np.append(headers.last_offsets, following.header.last_offset),
             self.next_offset,
             self._piece.next_base_offset,
         )
-        last = len(headers) - 1
-        if misplaced is None or misplaced.first > last:
-            return None
-        return misplaced._replace(last=last)
+        return None if misplaced is None or misplaced.first == len(headers) else misplaced
 
     def _find_tail_fault(self, windows: SegmentWindows) -> _Fault | None:
         """Return what is wrong about an end of whole batches that could hide records."""

@@ -9,7 +9,7 @@ are lost: an error, or skipped with a warning where the user said so (``failOnDa
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.scan.checked_windows import CheckedWindows
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.scan.damage import DamageReport
+    from pylog.scan.log_segment_view import LogSegmentView
     from pylog.scan.scan_task import ScanTask, SegmentSlice
     from pylog.scan.segment_windows import SegmentWindow
 
@@ -102,22 +103,44 @@ class TaskWindows:
         task = self._task
         start = max(task.start_offset, self._next_offset)
         try:
-            view = LogView(task.directory, damage=self._damage)
-            first, end = view.log_start_offset, view.log_end_offset
+            found = self._look_anew(start)
         except LogDirectoryError as error:
             raise SegmentVanishedError(
                 f"{vanished.reason}; its directory: {error.reason}", vanished.path
             ) from error
-        lost = _lost_offsets(view, task, start)
-        if lost is not None:
+        if found.lost is not None:
+            first, end = found.log_range
             reason = (
-                f"{vanished.reason}; records of {task.topic_partition} with offsets {lost[0]} to "
-                f"{lost[1]} (exclusive) are lost, the log holds {first} to {end} (exclusive) now"
+                f"{vanished.reason}; records of {task.topic_partition} with offsets "
+                f"{found.lost[0]} to {found.lost[1]} (exclusive) are lost, the log holds {first} "
+                f"to {end} (exclusive) now"
             )
             if task.fail_on_data_loss:
                 raise SegmentVanishedError(reason, vanished.path) from vanished
             _LOGGER.warning("%s", SegmentVanishedError(reason, vanished.path))
-        return segment_slices(view, max(start, first), min(task.end_offset, end))
+        return found.slices
+
+    def _look_anew(self, start: int) -> _Look:
+        """Look again where a file vanishes between the listing and what is read of it."""
+        for looks_left in range(_MOST_LOOKS - 1, -1, -1):
+            view = LogView(self._task.directory, damage=self._damage)
+            try:
+                first, end = view.log_start_offset, view.log_end_offset
+                lost = _lost_offsets(view, self._task, start)
+                rest = max(start, first), min(self._task.end_offset, end)
+                return _Look((first, end), lost, segment_slices(view, *rest))
+            except SegmentVanishedError:
+                if not looks_left:
+                    raise
+        raise AssertionError  # the last look returns or raises
+
+
+class _Look(NamedTuple):
+    """What a directory holds of a task's range at one moment."""
+
+    log_range: tuple[int, int]
+    lost: tuple[int, int] | None
+    slices: tuple[SegmentSlice, ...]
 
 
 def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] | None:
@@ -131,9 +154,12 @@ def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] 
     if view.log_end_offset < task.end_offset:
         return view.log_end_offset, task.end_offset
     planned = {piece.path: piece.file_id for piece in task.slices}
-    now = {segment.file_path() for segment in view.segments}
+    now = {segment.file_path(): segment for segment in view.segments}
     for piece in task.slices:
-        if piece.path in now or (piece.next_base_offset or task.end_offset) <= start:
+        if (piece.next_base_offset or task.end_offset) <= start:
+            continue
+        segment = now.get(piece.path)
+        if segment is not None and not _has_shrunk(segment, piece):
             continue
         index = view.find_segment(piece.base_offset)
         if index is None or not _has_taken_over(view, index, planned, piece.base_offset):
@@ -143,6 +169,12 @@ def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] 
                 task.end_offset if following is None else following,
             )
     return None
+
+
+def _has_shrunk(segment: LogSegmentView, piece: SegmentSlice) -> bool:
+    """Whether the very file that was planned is shorter now: no broker does that to an old one."""
+    is_same = bool(piece.file_id) and segment.file_id == piece.file_id
+    return is_same and segment.size_bytes < piece.end_position
 
 
 def _has_taken_over(view: LogView, index: int, planned: dict[str, int], offset: int) -> bool:
