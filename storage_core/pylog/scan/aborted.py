@@ -62,7 +62,8 @@ class AbortedTransactions:
         for transaction in sorted(transactions, key=lambda each: each.first_offset):
             firsts, lasts = self._ranges.setdefault(transaction.producer_id, ([], []))
             firsts.append(transaction.first_offset)
-            lasts.append(transaction.last_offset)
+            # Ranges overlap behind damage: an offset is in one if it is below the farthest end.
+            lasts.append(max([transaction.last_offset, *lasts[-1:]]))
 
     def mask(self, headers: BatchHeaders) -> npt.NDArray[np.bool_]:
         """Return True for every batch that READ_COMMITTED drops; shape (batches,)."""
@@ -231,7 +232,12 @@ def find_aborted_transactions(
     first = view.find_segment(start_offset) or 0
     found = _from_indexes(view, first, end_offset)
     if found is None:
-        found = list(_from_markers(view, first, end_offset))
+        markers = _Markers(view, first, end_offset)
+        found = [*markers.aborted(), *markers.undecided()]
+    elif view.damage is not None and view.damage.found:
+        # One that may have been decided in a gap does not hold back the last stable offset. If it
+        # was aborted there, its entry is among those found; if not, it may be open to this day.
+        found += _Markers(view, first, end_offset).undecided()
     return tuple(
         each
         for each in found
@@ -264,24 +270,39 @@ def _from_indexes(view: LogView, first: int, end_offset: int) -> list[AbortedTra
     return found
 
 
-def _from_markers(view: LogView, first: int, end_offset: int) -> Iterator[AbortedTransaction]:
-    """Yield every aborted range that the batches from segment ``first`` on tell.
+class _Markers:
+    """What the batches and markers from segment ``first`` on tell of aborted transactions.
 
     A range begins with the producer's first batch since its last marker; batches before the first
-    segment looked at are not of interest. The scan ends when every transaction that began below
-    ``end_offset`` is decided. One that never is has not been committed, so it counts as aborted.
+    segment looked at are not of interest. The walk ends when every transaction that began below
+    ``end_offset`` is decided.
     """
-    transactions = OpenTransactions({})
-    start = view.segments[first].base_offset
-    for each in _follow(view, transactions, (start, end_offset), below=end_offset):
-        if each is not None:
-            yield each
-    if transactions:
-        behind = (end_offset, view.log_end_offset)
-        for each in _follow(view, transactions, behind, below=end_offset):
+
+    def __init__(self, view: LogView, first: int, end_offset: int) -> None:
+        self._end_offset = end_offset
+        self._open = OpenTransactions({})
+        self._aborted = list(self._walk(view, view.segments[first].base_offset))
+
+    def aborted(self) -> list[AbortedTransaction]:
+        """Return the ranges that end with a marker."""
+        return self._aborted
+
+    def undecided(self) -> list[AbortedTransaction]:
+        """Return the ranges that no marker ends: what has not been committed counts as aborted."""
+        return [
+            AbortedTransaction(producer_id, since, self._end_offset)
+            for producer_id, since in self._open.first_offsets.items()
+        ]
+
+    def _walk(self, view: LogView, start: int) -> Iterator[AbortedTransaction]:
+        end = self._end_offset
+        for each in _follow(view, self._open, (start, end), below=end):
             if each is not None:
                 yield each
-            elif not transactions:
-                break
-    for producer_id, since in transactions.first_offsets.items():
-        yield AbortedTransaction(producer_id, since, end_offset)
+        if not self._open:
+            return
+        for each in _follow(view, self._open, (end, view.log_end_offset), below=end):
+            if each is not None:
+                yield each
+            elif not self._open:
+                return
