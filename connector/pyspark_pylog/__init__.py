@@ -8,5 +8,6 @@ every Python data source of the application: this module imports nothing heavy a
 from __future__ import annotations
 
 from pyspark_pylog.data_source import PylogDataSource as DefaultSource
+from pyspark_pylog.relation import table
 
-__all__ = ["DefaultSource"]
+__all__ = ["DefaultSource", "table"]

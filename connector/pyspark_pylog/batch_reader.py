@@ -15,11 +15,16 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.model import TopicPartition
+from pylog.scan.damage import ReadMode
+from pylog.scan.log_directory import open_directory
 from pylog.scan.offset_spec import Timestamp
 from pylog.scan.reader import TaskReader
+from pylog.scan.record_filter import RecordFilter
 from pylog.scan.scan import scan
 from pyspark_pylog.errors import advice_added
-from pyspark_pylog.spark_schema import check_schema
+from pyspark_pylog.pushdown import PushFilters, is_pruning
+from pyspark_pylog.pushed_filters import intersection
+from pyspark_pylog.spark_schema import check_damaged_rows_fit, check_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,13 +70,18 @@ class PylogBatchReader(DataSourceReader):
             raise ValueError(msg)
         self._options = options
         self._schema = arrow_schema(schema)
+        if options.mode is ReadMode.PERMISSIVE:
+            check_damaged_rows_fit(schema)
+        self._pushed = PushFilters()
+        self.__dict__["pushFilters"] = self._pushed  # see `pyspark_pylog.pushdown`
 
     def partitions(self) -> list[InputPartition]:
         """Return one input partition for each topic-partition that has anything to read."""
         options = self._options
         with advice_added():
+            directory = open_directory(*options.paths, include_stray=options.include_stray)
             planned = scan(
-                options.paths,
+                directory,
                 topics=options.subscribe,
                 assign=options.assign,
                 pattern=options.subscribe_pattern,
@@ -79,6 +89,11 @@ class PylogBatchReader(DataSourceReader):
                 end=to_specs(options.ending),
                 isolation=options.isolation,
                 fail_on_data_loss=options.fail_on_data_loss,
+                mode=options.mode,
+                max_partition_bytes=options.max_partition_bytes,
+                min_partitions=options.min_partitions,
+                max_records_per_partition=options.max_records_per_partition,
+                where=self._where(),
             )
             return [TaskPartition(task) for task in planned.plan()]
 
@@ -87,7 +102,18 @@ class PylogBatchReader(DataSourceReader):
         if not isinstance(partition, TaskPartition):  # Spark's stand-in for "no partitions"
             return
         with advice_added():
-            yield from TaskReader(partition.task, self._schema).record_batches()
+            reader = TaskReader(partition.task, self._schema, mode=self._options.mode)
+            yield from reader.record_batches()
+
+    def _where(self) -> RecordFilter | None:
+        """Return the predicates that leave out records here, whoever gave them."""
+        options = self._options
+        fields = dict(options.where or {})
+        if is_pruning(options.pushdown):
+            fields = intersection(fields, self._pushed.fields)
+        if not fields:
+            return None
+        return RecordFilter(**fields, timestamp_disorder=options.timestamp_disorder)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

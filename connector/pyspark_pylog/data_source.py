@@ -63,7 +63,9 @@ class PylogDataSource(DataSource):
         # At load(), where the user still sees which call was wrong, and not at the first action.
         log_directory = importlib.import_module("pylog.scan.log_directory")
         with advice_added():
-            directory: LogDirectory = log_directory.open_directory(*options.paths)
+            directory: LogDirectory = log_directory.open_directory(
+                *options.paths, include_stray=options.include_stray
+            )
             directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )

@@ -8,20 +8,21 @@ warning, so that a job changes one word.
 from __future__ import annotations
 
 import difflib
-import os
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylog.inspect.table_names import RECORDS, TABLE_NAMES, unknown_table
-from pylog.locations import is_remote, parse_location
 from pylog.model import IsolationLevel
-from pyspark_pylog.json_options import parse_json
+from pylog.scan.damage import ReadMode
+from pyspark_pylog import option_values as values
+from pyspark_pylog.filter_option import RECORD_FILTER, parse_record_filter
+from pyspark_pylog.path_options import TEMPORARY_VIEW, parse_paths
 from pyspark_pylog.position_options import parse_ending, parse_starting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pyspark_pylog.filter_option import FilterFields
     from pyspark_pylog.position_options import Positions
 
 READ_OPTIONS = (
@@ -44,15 +45,23 @@ READ_OPTIONS = (
     "columns",
     "mode",
     "table",
+    "maxPartitionBytes",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "includeStray",
+    "pushdown",
+    "timestampDisorder",
 )
+
+PUSHDOWN = ("auto", "on", "off")
+DEFAULT_MAX_PARTITION_BYTES = 128 << 20
+"""As Spark's ``spark.sql.files.maxPartitionBytes``."""
 
 _WITHOUT_EFFECT = (
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
-    "minPartitions",
-    "maxRecordsPerPartition",
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
@@ -68,6 +77,7 @@ _OF_ANY_TABLE = frozenset(
         "columns",
         "mode",
         "table",
+        "includeStray",
     )
 )
 """What has a meaning also where no records are read."""
@@ -76,11 +86,6 @@ _CLIENT_PREFIX = "kafka."
 _CLIENT_ISOLATION = "kafka.isolation.level"
 _IN_A_CATALOG = ("owner", "provider")
 """What Spark adds to the options of a CREATE TABLE, and repeats as ``option.<name>``."""
-
-_TEMPORARY_VIEW = (
-    "A catalog table (CREATE TABLE … USING pylog) loses its options in Spark; use CREATE TEMPORARY "
-    "VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs') instead."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +104,18 @@ class ReadOptions:
         Projection by name; None for all.
     table
         "records", or the name of a metadata table.
+    mode
+        What happens at damage.
+    max_partition_bytes, min_partitions, max_records_per_partition
+        How a topic-partition is cut into input partitions.
+    include_stray
+        Whether directories being deleted, stray ones and future replicas are read, too.
+    pushdown
+        Whether filters that Spark pushes down leave out what they can: "auto", "on" or "off".
+    timestamp_disorder
+        Milliseconds by which a record may be earlier than one before it, as the user vouches.
+    where
+        What `pyspark_pylog.table` has made of predicates.
     without_effect
         Names of options that are known and have no meaning here, sorted.
     """
@@ -115,6 +132,14 @@ class ReadOptions:
     include_batch_metadata: bool = False
     columns: tuple[str, ...] | None = None
     table: str = RECORDS
+    mode: ReadMode = ReadMode.FAILFAST
+    max_partition_bytes: int = DEFAULT_MAX_PARTITION_BYTES
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
+    include_stray: bool = False
+    pushdown: str = PUSHDOWN[0]
+    timestamp_disorder: int | None = None
+    where: FilterFields | None = None
     without_effect: tuple[str, ...] = ()
 
     @classmethod
@@ -134,30 +159,36 @@ class ReadOptions:
         if len(chosen) > 1:
             msg = f"give only one of the options {' and '.join(chosen)}"
             raise ValueError(msg)
-        mode = lower.get("mode", "FAILFAST").strip().upper()
-        if mode != "FAILFAST":
-            msg = f"option mode is {lower['mode']!r}; this version knows FAILFAST"
-            raise ValueError(msg)
         return cls(
-            paths=_paths(lower),
-            subscribe=_subscribe(lower.get("subscribe")),
-            assign=_assign(lower.get("assign")),
-            subscribe_pattern=_pattern(lower.get("subscribepattern")),
+            paths=parse_paths(lower),
+            subscribe=values.names(lower.get("subscribe"), "subscribe"),
+            assign=values.assignment(lower.get("assign")),
+            subscribe_pattern=values.pattern(lower.get("subscribepattern")),
             starting=parse_starting(lower),
             ending=parse_ending(lower),
-            fail_on_data_loss=_boolean(lower, "failOnDataLoss", default=True),
+            fail_on_data_loss=values.boolean(lower, "failOnDataLoss", default=True),
             isolation=_isolation(lower),
-            include_headers=_boolean(lower, "includeHeaders", default=False),
-            include_batch_metadata=_boolean(lower, "includeBatchMetadata", default=False),
-            columns=_names(lower.get("columns"), "columns"),
+            include_headers=values.boolean(lower, "includeHeaders", default=False),
+            include_batch_metadata=values.boolean(lower, "includeBatchMetadata", default=False),
+            columns=values.names(lower.get("columns"), "columns"),
             table=_table(lower),
+            mode=ReadMode(values.one_of(lower, "mode", tuple(ReadMode))),
+            max_partition_bytes=values.size_bytes(
+                lower, "maxPartitionBytes", DEFAULT_MAX_PARTITION_BYTES
+            ),
+            min_partitions=values.count(lower, "minPartitions"),
+            max_records_per_partition=values.count(lower, "maxRecordsPerPartition"),
+            include_stray=values.boolean(lower, "includeStray", default=False),
+            pushdown=values.one_of(lower, "pushdown", PUSHDOWN),
+            timestamp_disorder=values.milliseconds(lower, "timestampDisorder"),
+            where=parse_record_filter(lower.get("recordfilter")),
             without_effect=without_effect,
         )
 
 
 def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names that have no effect; `ValueError` for one that is not known."""
-    known = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION)}
+    known = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION, RECORD_FILTER)}
     without_effect = {name.lower(): name for name in _WITHOUT_EFFECT}
     ignored = []
     for name in lower:
@@ -169,44 +200,12 @@ def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
             ignored.append(without_effect.get(name, name))
             continue
         if name in _IN_A_CATALOG or name.startswith("option."):
-            raise ValueError(_TEMPORARY_VIEW)
+            raise ValueError(TEMPORARY_VIEW)
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"; did you mean {known[near[0]]!r}?" if near else "."
         msg = f"unknown option {name!r}{hint} The options are: {', '.join(READ_OPTIONS)}"
         raise ValueError(msg)
     return tuple(sorted(ignored))
-
-
-def _paths(lower: Mapping[str, str]) -> tuple[str, ...]:
-    texts: list[str] = []
-    if "path" in lower:
-        texts.append(lower["path"])
-    if "paths" in lower:
-        listed = parse_json(lower["paths"], "paths", '["/a","/b"]')
-        if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-            msg = f"option paths is {lower['paths']!r}, expected a JSON list of strings"
-            raise ValueError(msg)
-        texts += listed
-    if not texts:
-        msg = f'no path: say load("/path/to/kafka-logs"). {_TEMPORARY_VIEW}'
-        raise ValueError(msg)
-    return tuple(_location(text) for text in texts)
-
-
-def _location(text: str) -> str:
-    location = parse_location(text)
-    # Against the driver's working directory, which an executor does not share.
-    return location if is_remote(location) else os.path.abspath(location)  # noqa: PTH100 - Path.resolve would follow links
-
-
-def _names(text: str | None, option: str) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if not names:
-        msg = f"option {option} is {text!r}, expected names separated by commas"
-        raise ValueError(msg)
-    return names
 
 
 def _table(lower: Mapping[str, str]) -> str:
@@ -227,40 +226,6 @@ def _table(lower: Mapping[str, str]) -> str:
     return table
 
 
-def _subscribe(text: str | None) -> tuple[str, ...] | None:
-    return _names(text, "subscribe")
-
-
-def _assign(text: str | None) -> dict[str, tuple[int, ...]] | None:
-    if text is None:
-        return None
-    example = '{"topicA":[0,1],"topicB":[2]}'
-    parsed = parse_json(text, "assign", example)
-    sound = isinstance(parsed, dict) and all(
-        isinstance(numbers, list) and all(type(number) is int for number in numbers)
-        for numbers in parsed.values()
-    )
-    if not sound or not parsed:
-        msg = f"option assign is {text!r}, expected JSON like {example}"
-        raise ValueError(msg)
-    return {topic: tuple(numbers) for topic, numbers in parsed.items()}
-
-
-def _pattern(text: str | None) -> str | None:
-    if text is None:
-        return None
-    text = text.strip()
-    if not text:
-        msg = "option subscribePattern is empty, expected a regular expression"
-        raise ValueError(msg)
-    try:
-        re.compile(text)
-    except re.error as error:
-        msg = f"option subscribePattern is {text!r}, no regular expression in Python: {error}"
-        raise ValueError(msg) from error
-    return text
-
-
 def _isolation(lower: Mapping[str, str]) -> IsolationLevel:
     given = {
         _isolation_level(lower[name.lower()], name)
@@ -279,13 +244,3 @@ def _isolation_level(text: str, name: str) -> IsolationLevel:
     except ValueError as error:
         msg = f"option {name} is {text!r}, expected read_uncommitted or read_committed"
         raise ValueError(msg) from error
-
-
-def _boolean(lower: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = lower.get(name.lower())
-    if text is None:
-        return default
-    if text.strip().lower() in ("true", "false"):
-        return text.strip().lower() == "true"
-    msg = f"option {name} is {text!r}, expected true or false"
-    raise ValueError(msg)

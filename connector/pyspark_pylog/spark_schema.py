@@ -52,8 +52,10 @@ _COLUMNS: dict[str, DataType] = {
     "timestampType": IntegerType(),
     "headers": _HEADERS,
     "batch": _BATCH,
+    "_corrupt_record": StringType(),
 }
-_MAY_BE_NULL = frozenset({"key", "value", "headers"})
+_MAY_BE_NULL = frozenset({"key", "value", "headers", "_corrupt_record"})
+_KNOWN_OF_DAMAGE = frozenset({"topic", "partition"})
 
 
 def read_schema(options: ReadOptions) -> StructType:
@@ -66,13 +68,24 @@ def read_schema(options: ReadOptions) -> StructType:
     """
     names = options.columns
     if names is None:
-        left_out = set()
+        left_out = {"_corrupt_record"}
         if not options.include_headers:
             left_out.add("headers")
         if not options.include_batch_metadata:
             left_out.add("batch")
         names = tuple(name for name in _COLUMNS if name not in left_out)
     return selection(names, _COLUMNS)
+
+
+def check_damaged_rows_fit(schema: StructType) -> None:
+    """Raise `ValueError` if a row that stands for damage does not fit into ``schema``."""
+    for field in schema.fields:
+        if not field.nullable and field.name not in _KNOWN_OF_DAMAGE:
+            msg = (
+                f"the schema declares {field.name!r} NOT NULL, but mode PERMISSIVE gives a row of "
+                "nulls for each damaged range"
+            )
+            raise ValueError(msg)
 
 
 def selection(names: Sequence[str], columns: Mapping[str, DataType]) -> StructType:

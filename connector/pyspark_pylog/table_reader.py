@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pylog.errors import TimestampOverflowError
 from pylog.inspect.tables import metadata_table
+from pylog.scan.damage import DamageReport
 from pylog.scan.log_directory import open_directory
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
@@ -63,9 +64,12 @@ class PylogTableReader(DataSourceReader):
         """Return one input partition for each topic-partition."""
         options = self._options
         with advice_added(_OF_DAMAGE):
-            views = open_directory(*options.paths).select(
+            directory = open_directory(*options.paths, include_stray=options.include_stray)
+            views = directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
+        if options.mode.skips_damage:
+            views = [view.taken_anew(DamageReport()) for view in views]
         views.sort(key=lambda view: view.topic_partition)
         return [ViewPartition(view) for view in views]
 

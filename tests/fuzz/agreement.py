@@ -130,17 +130,17 @@ def _by_reference(scan: BatchScan) -> Batches:
     """Return the records of each batch as the reference reads them, None where it refuses."""
     decompressor = Decompressor(MAX_DECOMPRESSED_BYTES)
     batches: Batches = []
-    last_of_legacy = INT64_MIN - 1
+    last_before = -1
     for position in scan.headers.positions.tolist():
         batch = RecordBatch(scan.buffer.data[position:], decompressor)
         is_legacy = batch.header.magic < 2
         records: list[Stored] | None = None
         with contextlib.suppress(LogStorageError):
             records = stored(batch.records())
-        # What the reference, which knows one batch only, cannot see: wrappers that overlap.
-        if records and is_legacy and records[0].offset <= last_of_legacy:
+        # What the reference, which knows one batch only, cannot see: messages that overlap.
+        if records and is_legacy and records[0].offset <= last_before:
             records = None
-        last_of_legacy = batch.header.last_offset if is_legacy else INT64_MIN - 1
+        last_before = batch.header.last_offset
         batches.append(records)
     return batches
 

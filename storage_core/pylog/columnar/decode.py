@@ -44,11 +44,12 @@ _WANT = {
     "headers": WANT_HEADERS,
     "timestamp": WANT_TIMESTAMP,
 }
+_MAX_OFFSET = 2**63 - 1
 _START, _END = 0, 1  # of both kernels' input tables
 
 
 class RecordDecoder:
-    """Turns the batches of one partition into Arrow record batches.
+    """Turns the batches of one partition, window after window, into Arrow record batches.
 
     Keeps codec contexts and memory between windows; one thread. The record batches it yields own
     their memory.
@@ -77,6 +78,7 @@ class RecordDecoder:
     ) -> None:
         self.schema = record_schema() if schema is None else schema
         self.finished_batches = 0
+        self._next_offset = 0
         self._decompressor = Decompressor(max_decompressed_bytes)
         self._constants = ConstantColumns(topic_partition)
         self._want = sum(flag for name, flag in _WANT.items() if name in self.schema.names)
@@ -112,6 +114,7 @@ class RecordDecoder:
                     self._timestamp_type,
                     window.path,
                     window.file_position,
+                    self._next_offset,
                 )
                 whole = group.stop - group.start == len(run)
                 headers = run if whole else run.select(group)
@@ -119,6 +122,7 @@ class RecordDecoder:
                 if columns.rows:
                     yield self._assemble(window, headers, columns)
                 self.finished_batches += len(headers)
+                self._next_offset = min(int(headers.last_offsets[-1]), _MAX_OFFSET - 1) + 1
 
     def _groups(
         self,

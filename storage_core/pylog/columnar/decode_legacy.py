@@ -122,12 +122,12 @@ def _check_offsets(
 
     Its own offset, which lies outside its checksum, is the last one; the first is known only now.
     """
-    bad = np.flatnonzero(first_offsets[1:] <= run.last_offsets[:-1])
+    lowest = np.append(request.lowest_offset, run.last_offsets[:-1] + 1)
+    bad = np.flatnonzero(first_offsets < lowest)
     if bad.size:
-        index = int(bad[0]) + 1
+        index = int(bad[0])
         reason = (
-            f"messages begin with offset {first_offsets[index]}, expected at least "
-            f"{run.last_offsets[index - 1] + 1}"
+            f"messages begin with offset {first_offsets[index]}, expected at least {lowest[index]}"
         )
         raise MisplacedBatchError(reason, request.path, request.position_of(run, index))
 

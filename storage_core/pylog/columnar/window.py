@@ -51,6 +51,8 @@ class GroupRequest:
         Arrow type of the timestamps, "us" or "ms".
     path, file_position
         The ``.log`` file, and the byte of it that position 0 of the headers is.
+    lowest_offset
+        The offset after the last batch before the group, in whatever window.
     """
 
     buffer: npt.NDArray[np.uint8]
@@ -60,6 +62,7 @@ class GroupRequest:
     timestamp_type: pa.DataType
     path: str
     file_position: int
+    lowest_offset: int = 0
 
     @property
     def timestamp_scale(self) -> int:

@@ -115,7 +115,9 @@ def _named_directory(location: str, given: str) -> PartitionDirectory:
     return PartitionDirectory(name.topic_partition, location, name.state, is_named=True)
 
 
-def discover_all(paths: Iterable[str | os.PathLike[str]]) -> list[PartitionDirectory]:
+def discover_all(
+    paths: Iterable[str | os.PathLike[str]], *, include_stray: bool = False
+) -> list[PartitionDirectory]:
     """Return the partition directories under several paths, sorted; each directory once.
 
     Raises
@@ -136,7 +138,7 @@ def discover_all(paths: Iterable[str | os.PathLike[str]]) -> list[PartitionDirec
         reason = "no path was given"
         raise LogDirectoryError(reason)
     found = sorted(directories.values())
-    live = [directory for directory in found if not directory.state]
+    live = [each for each in found if include_stray or not each.state]
     for one, other in pairwise(live):
         if one.topic_partition == other.topic_partition:
             reason = (

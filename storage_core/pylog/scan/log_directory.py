@@ -28,13 +28,15 @@ class LogDirectory:
         Directories that are not live: being deleted, stray, or future replicas.
     """
 
-    def __init__(self, directories: Iterable[PartitionDirectory]) -> None:
+    def __init__(
+        self, directories: Iterable[PartitionDirectory], *, include_stray: bool = False
+    ) -> None:
         directories = list(directories)
-        self.others = [each for each in directories if each.state]
+        self.others = [each for each in directories if each.state and not include_stray]
         starts: dict[str, LogStartOffsets] = {}
         self._views: dict[TopicPartition, LogView] = {}
         for each in directories:
-            if each.state:
+            if each.state and not include_stray:
                 continue
             above = each.log_directory
             if above not in starts:
@@ -161,7 +163,7 @@ def _listing(names: Iterable[str]) -> str:
     )
 
 
-def open_directory(*paths: str | os.PathLike[str]) -> LogDirectory:
+def open_directory(*paths: str | os.PathLike[str], include_stray: bool = False) -> LogDirectory:
     """Return what lies under the given log directories or topic-partition directories.
 
     Reads names, side files and, when asked for ends of logs, a few batch headers.
@@ -170,10 +172,14 @@ def open_directory(*paths: str | os.PathLike[str]) -> LogDirectory:
     ----------
     *paths
         Log directories, topic-partition directories, or several of them.
+    include_stray
+        Whether directories count as live that are being deleted, stray, or future replicas.
 
     Raises
     ------
     LogDirectoryError
         A path cannot be read or holds no Kafka log, or a partition lies there twice.
     """
-    return LogDirectory(discover_all(paths))
+    return LogDirectory(
+        discover_all(paths, include_stray=include_stray), include_stray=include_stray
+    )

@@ -107,6 +107,8 @@ class TaskReader:
         for piece, window in self._windows(has_checksums=True):
             yield from self._damaged_rows()
             yield from self._decode(window, piece, self._wanted(window))
+            if self._filter is not None and self._filter.is_past(window.scan.headers):
+                break
         yield from self._damaged_rows()
 
     def count(self) -> int:

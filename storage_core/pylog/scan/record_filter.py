@@ -42,6 +42,9 @@ class RecordFilter:
         Milliseconds, both inclusive. A record without a timestamp has -1.
     keys
         The record's key is one of these; a record without a key never is.
+    timestamp_disorder
+        Milliseconds by which a record may be earlier than one before it, as the user vouches: then
+        reading ends once no record can be early enough any more. None for no such bound.
     """
 
     topics: frozenset[str] | None = None
@@ -51,6 +54,13 @@ class RecordFilter:
     min_timestamp: int | None = None
     max_timestamp: int | None = None
     keys: frozenset[bytes] | None = None
+    timestamp_disorder: int | None = None
+
+    def is_past(self, headers: BatchHeaders) -> bool:
+        """Whether nothing behind these batches can pass."""
+        if self.max_timestamp is None or self.timestamp_disorder is None:
+            return False
+        return int(headers.max_timestamps.max()) > self.max_timestamp + self.timestamp_disorder
 
     @property
     def needs_records(self) -> bool:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from pylog.scan.batch_walk import PositionedHeader
     from pylog.scan.scan_task import ScanTask, SegmentSlice
 
-DEFAULT_MAX_PARTITION_BYTES = 128 << 20
-"""As Spark's ``spark.sql.files.maxPartitionBytes``."""
-
 _INDEX_TRIES = 4
 _LARGEST_WRAPPER = 64 << 20
 

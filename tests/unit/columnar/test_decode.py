@@ -350,7 +350,7 @@ INNER = message_bytes(0, b"k", b"v", magic=1)
 def test_broken_records_are_an_error_that_names_file_batch_and_cause(
     data: bytes, error: type[LogStorageError], text: str
 ) -> None:
-    before: Sequence[bytes] = [batch_v2(plain_records(0, 3)).data, INNER]
+    before: Sequence[bytes] = [INNER, batch_v2(plain_records(1, 3)).data]
     position = FILE_POSITION + sum(map(len, before))
     with pytest.raises(error) as caught:
         kernel_records(b"".join(before) + data)

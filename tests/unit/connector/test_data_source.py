@@ -101,9 +101,9 @@ def test_options_without_effect_are_warned_of_once_a_load(
 ) -> None:
     write_orders(tmp_path, "orders-0")
     with caplog.at_level(logging.WARNING):
-        plan(tmp_path, **{"kafka.bootstrap.servers": "x:9092", "minPartitions": "3"})
+        plan(tmp_path, **{"kafka.bootstrap.servers": "x:9092", "groupIdPrefix": "g"})
     texts = [record.getMessage() for record in caplog.records]
-    assert texts == ["pylog: options without effect here: kafka.bootstrap.servers, minPartitions"]
+    assert texts == ["pylog: options without effect here: groupIdPrefix, kafka.bootstrap.servers"]
     caplog.clear()
     with_schema = source(tmp_path, **{"kafka.group.id": "g"})
     with caplog.at_level(logging.WARNING):

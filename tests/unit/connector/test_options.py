@@ -99,7 +99,7 @@ def test_a_path_becomes_absolute_or_is_remote(
         ({}, 'no path: say load("/path/to/kafka-logs")'),
         ({}, "use CREATE TEMPORARY VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs')"),
         ({"path": " "}, "path is empty"),
-        ({"paths": '["/a", 1]'}, "expected a JSON list of strings"),
+        ({"paths": '["/a", 1]'}, "to be a JSON list of strings"),
         ({"paths": "[/a]"}, 'expected JSON like ["/a","/b"]'),
         ({"path": "ftp://u:pw@host/logs"}, "path 'ftp://host/logs': what can be read are local"),
         (
@@ -131,7 +131,14 @@ def test_a_path_that_cannot_be_read_is_refused(given: dict[str, str], told: str)
         ("isolationLevel", "committed", "expected read_uncommitted or read_committed"),
         ("kafka.isolation.level", "x", "option kafka.isolation.level is 'x', expected read_unc"),
         ("columns", "", "option columns is '', expected names separated by commas"),
-        ("mode", "PERMISSIVE", "option mode is 'PERMISSIVE'; this version knows FAILFAST"),
+        ("mode", "STRICT", "option mode is 'STRICT', expected FAILFAST, DROPMALFORMED or PERM"),
+        ("maxPartitionBytes", "0", "expected a size like 128m or 1g"),
+        ("maxPartitionBytes", "lots", "option maxPartitionBytes is 'lots', expected a size"),
+        ("minPartitions", "0", "option minPartitions is '0', expected a number of 1 or more"),
+        ("maxRecordsPerPartition", "-1", "expected a number of 1 or more"),
+        ("pushdown", "yes", "option pushdown is 'yes', expected auto, on or off"),
+        ("timestampDisorder", "5", "expected a duration like 500ms, 90 seconds or 2h"),
+        ("includeStray", "1", "option includeStray is '1', expected true or false"),
     ],
 )
 def test_a_value_without_sense_is_refused_and_what_is_expected_is_told(
@@ -171,14 +178,14 @@ def test_options_of_the_kafka_source_without_a_meaning_here_are_accepted_and_lis
         "kafka.security.protocol": "SSL",
         "groupIdPrefix": "x",
         "fetchOffset.numRetries": "3",
-        "minPartitions": "10",
+        "maxTriggerDelay": "10",
     }
     assert parse(**given).without_effect == (
         "fetchOffset.numRetries",
         "groupIdPrefix",
         "kafka.bootstrap.servers",
         "kafka.security.protocol",
-        "minPartitions",
+        "maxTriggerDelay",
     )
 
 

@@ -23,8 +23,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMMON = {"path", "paths", "subscribe", "assign", "subscribePattern", "columns", "mode", "table"}
+COMMON |= {"includeStray"}
 
 VALUES = {
+    "maxPartitionBytes": "1m",
+    "minPartitions": "2",
+    "maxRecordsPerPartition": "2",
+    "pushdown": "off",
+    "timestampDisorder": "1s",
     "startingOffsets": "earliest",
     "endingOffsets": "latest",
     "startingTimestamp": "5",

@@ -1,0 +1,61 @@
+"""A conjunction of predicates as the value of an option, from `pyspark_pylog.table` to the reader.
+
+JSON with the fields of `pylog.RecordFilter`; keys in base64. Users write predicates, not this.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+FilterFields = dict[str, Any]
+"""The arguments of `pylog.RecordFilter` that are not None."""
+
+RECORD_FILTER = "recordFilter"
+_SETS = ("topics", "partitions", "keys")
+_NUMBERS = ("min_offset", "max_offset", "min_timestamp", "max_timestamp")
+
+
+def parse_record_filter(text: str | None) -> FilterFields | None:
+    """Return the fields that ``text`` tells; None if the option is not given.
+
+    Raises
+    ------
+    ValueError
+        It is not what `format_record_filter` makes.
+    """
+    if text is None:
+        return None
+    try:
+        stored = json.loads(text)
+        fields: FilterFields = {name: int(stored.pop(name)) for name in _NUMBERS if name in stored}
+        for name in _SETS:
+            if name in stored:
+                values = stored.pop(name)
+                decode = base64.b64decode if name == "keys" else _unchanged
+                fields[name] = frozenset(map(decode, values))
+    except (ValueError, AttributeError, TypeError) as error:
+        msg = f"option {RECORD_FILTER} is {text!r}, expected what pyspark_pylog.table makes"
+        raise ValueError(msg) from error
+    if stored:
+        msg = f"option {RECORD_FILTER} has unknown fields {', '.join(stored)}"
+        raise ValueError(msg)
+    return fields
+
+
+def format_record_filter(fields: FilterFields) -> str:
+    """Return the option's value for the arguments of a `pylog.RecordFilter`."""
+    plain = {
+        name: [base64.b64encode(key).decode() for key in sorted(value)]
+        if name == "keys"
+        else sorted(value)
+        if name in _SETS
+        else value
+        for name, value in fields.items()
+    }
+    return json.dumps(plain)
+
+
+def _unchanged(value: Any) -> Any:  # noqa: ANN401 - a name or a number
+    return value

@@ -1,0 +1,40 @@
+"""The options that tell where the logs lie: ``path`` and ``paths``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pylog.locations import is_remote, parse_location
+from pyspark_pylog.json_options import parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TEMPORARY_VIEW = (
+    "A catalog table (CREATE TABLE … USING pylog) loses its options in Spark; use CREATE TEMPORARY "
+    "VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs') instead."
+)
+
+
+def parse_paths(lower: Mapping[str, str]) -> tuple[str, ...]:
+    """Return absolute locations, from options with lower-cased names; ``ValueError`` if none."""
+    texts: list[str] = []
+    if "path" in lower:
+        texts.append(lower["path"])
+    if "paths" in lower:
+        listed = parse_json(lower["paths"], "paths", '["/a","/b"]')
+        if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+            msg = "option paths is expected to be a JSON list of strings"  # may hold passwords
+            raise ValueError(msg)
+        texts += listed
+    if not texts:
+        msg = f'no path: say load("/path/to/kafka-logs"). {TEMPORARY_VIEW}'
+        raise ValueError(msg)
+    return tuple(_location(text) for text in texts)
+
+
+def _location(text: str) -> str:
+    location = parse_location(text)
+    # Against the driver's working directory, which an executor does not share.
+    return location if is_remote(location) else os.path.abspath(location)  # noqa: PTH100 - Path.resolve would follow links

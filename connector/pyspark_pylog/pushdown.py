@@ -1,0 +1,71 @@
+"""``pushFilters``: predicates that Spark hands to the reader.
+
+Spark 4.1 to 4.3 keep the reader that filters were pushed into for every later scan of the same
+relation: a second, differently filtered use of one ``load()`` would get the rows of the first. So
+with ``pushdown=auto`` nothing is left out there; ``on`` is the user's word that each ``load()`` is
+filtered once. Every filter goes back to Spark, which evaluates it again.
+
+A reader that has the method fails while ``spark.sql.python.filterPushdown.enabled`` is off, which
+it is by default: Spark asks whether the method is the base class's. `PushFilters` is taken for that
+one, and works if it is called all the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyspark
+from pyspark.sql.datasource import DataSourceReader
+
+from pyspark_pylog.pushed_filters import Comparison, to_filter_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark_pylog.filter_option import FilterFields
+
+FIRST_WITHOUT_LEAK = 5
+"""The major version of Spark from which on each scan has pushed filters of its own."""
+
+_OPERATORS = {
+    "EqualTo": "=",
+    "EqualNullSafe": "=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "In": "in",
+}
+
+
+def is_pruning(pushdown: str, version: str = pyspark.__version__) -> bool:
+    """Whether pushed filters leave out records, with that option on that version of Spark."""
+    if pushdown == "auto":
+        return int(version.partition(".")[0]) >= FIRST_WITHOUT_LEAK
+    return pushdown == "on"
+
+
+class PushFilters:
+    """A reader's attribute ``pushFilters``; keeps what the filters say in `fields`."""
+
+    def __init__(self) -> None:
+        self.fields: FilterFields = {}
+        # What Spark looks at to tell whether the method is overridden.
+        self.__func__ = getattr(DataSourceReader, "pushFilters", None)
+
+    def __call__(self, filters: Iterable[object]) -> Iterator[object]:
+        """Note the filters; all are for Spark to evaluate, too."""
+        given = list(filters)
+        self.fields = to_filter_fields(
+            comparison for comparison in map(_to_comparison, given) if comparison is not None
+        )
+        return iter(given)
+
+
+def _to_comparison(pushed: object) -> Comparison | None:
+    operator = _OPERATORS.get(type(pushed).__name__)
+    attribute: tuple[str, ...] = getattr(pushed, "attribute", ())
+    if operator is None or len(attribute) != 1:
+        return None
+    value = getattr(pushed, "value", None)
+    return None if value is None else Comparison(attribute[0], operator, value)

@@ -1,0 +1,92 @@
+"""``pyspark_pylog.table(spark, path).where(…).select(…)``: pushdown that is right on every Spark.
+
+Each chain ends in a ``load()`` of its own, whose options carry the predicates and whose schema the
+columns, so nothing is shared with another use. Spark evaluates the predicates again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark_pylog.filter_option import RECORD_FILTER, format_record_filter
+from pyspark_pylog.plan_predicates import find_columns, find_comparisons
+from pyspark_pylog.pushed_filters import to_filter_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+class PylogTable:
+    """A read that is still being described. Immutable; every method gives a new one.
+
+    Whatever a DataFrame has, this has too: ``count()``, ``show()``, ``groupBy()`` … act on the
+    DataFrame that the description makes.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        path: str | Sequence[str],
+        options: dict[str, Any],
+        conditions: tuple[Column | str, ...] = (),
+    ) -> None:
+        self._spark = spark
+        self._path = path
+        self._options = options
+        self._conditions = conditions
+
+    def where(self, condition: Column | str) -> PylogTable:
+        """Return the rows for which ``condition`` is true, as of ``DataFrame.where``."""
+        return PylogTable(self._spark, self._path, self._options, (*self._conditions, condition))
+
+    filter = where
+
+    def select(self, *columns: Column | str) -> DataFrame:
+        """Return these columns as a DataFrame; others are not read from the log."""
+        return self._dataframe(columns)
+
+    def to_df(self) -> DataFrame:
+        """Return the DataFrame of all columns."""
+        return self._dataframe(())
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a DataFrame has
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.to_df(), name)
+
+    def _dataframe(self, columns: Sequence[Column | str]) -> DataFrame:
+        plain = self._finish(self._load({}), columns)
+        pushed: dict[str, str] = {}
+        fields = to_filter_fields(find_comparisons(plain))
+        if fields:
+            pushed[RECORD_FILTER] = format_record_filter(fields)
+        names = find_columns(plain) if columns and "columns" not in self._options else None
+        if names:
+            pushed["columns"] = ",".join(names)
+        return self._finish(self._load(pushed), columns) if pushed else plain
+
+    def _load(self, pushed: dict[str, str]) -> DataFrame:
+        reader = self._spark.read.format("pylog").options(**self._options, **pushed)
+        return reader.load(self._path if isinstance(self._path, str) else list(self._path))
+
+    def _finish(self, frame: DataFrame, columns: Sequence[Column | str]) -> DataFrame:
+        for condition in self._conditions:
+            frame = frame.where(condition)
+        return frame.select(*columns) if columns else frame
+
+
+def table(spark: SparkSession, path: str | Sequence[str], **options: Any) -> PylogTable:  # noqa: ANN401 - as of DataFrameReader.options
+    """Return a description of a read of log directories, to be narrowed by ``where``.
+
+    Parameters
+    ----------
+    spark
+        The session.
+    path
+        As of ``load()``.
+    **options
+        As of ``spark.read.format("pylog")``.
+    """
+    return PylogTable(spark, path, options)
