@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 import pylog
 from pylog.cli import exit_status, progress
+from pylog.cli.cat_options import (
+    EndOffset,
+    EndTimestamp,
+    Format,
+    FormatOption,
+    Isolation,
+    IsolationOption,
+    ModeOption,
+    Partitions,
+    Paths,
+    StartOffset,
+    StartTimestamp,
+    Topics,
+)
 from pylog.cli.compile_notice import announce_compilation
 from pylog.cli.partition_choice import choose_partitions
 from pylog.cli.record_json import JSON_COLUMNS, json_lines
 from pylog.cli.record_text import TEXT_COLUMNS, text_lines
+from pylog.scan.damage import ReadMode
 from pylog.scan.log_directory import open_directory
 
 if TYPE_CHECKING:
@@ -27,26 +41,6 @@ ROWS_AT_ONCE = 8192
 """Records that are formatted before they are written: some megabytes of text."""
 
 
-class Isolation(StrEnum):
-    """Which records of transactions are read."""
-
-    READ_UNCOMMITTED = "read_uncommitted"
-    READ_COMMITTED = "read_committed"
-
-
-class Mode(StrEnum):
-    """What happens at damage."""
-
-    FAILFAST = "FAILFAST"
-
-
-class Format(StrEnum):
-    """How records are printed."""
-
-    JSONL = "jsonl"
-    TEXT = "text"
-
-
 _FORMATS: dict[Format, tuple[tuple[str, ...], Callable[[pa.RecordBatch], bytes]]] = {
     Format.JSONL: (JSON_COLUMNS, json_lines),
     Format.TEXT: (TEXT_COLUMNS, text_lines),
@@ -54,88 +48,16 @@ _FORMATS: dict[Format, tuple[tuple[str, ...], Callable[[pa.RecordBatch], bytes]]
 
 
 def cat(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATH",
-            help="Log directories (entries of a broker's log.dirs) or <topic>-<partition> "
-            "directories.",
-        ),
-    ],
-    topics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--topic",
-            metavar="T[,T...]",
-            help="Only these topics; may be given several times. Default: all but internal ones "
-            "(a PATH that is a partition directory is read whatever its topic).",
-        ),
-    ] = None,
-    partitions: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--partition",
-            metavar="N",
-            min=0,
-            help="Only this partition of each topic; may be given several times.",
-        ),
-    ] = None,
-    isolation: Annotated[
-        Isolation,
-        typer.Option(
-            help="read_committed leaves out aborted transactions, and everything from the first "
-            "open transaction on."
-        ),
-    ] = Isolation.READ_UNCOMMITTED,
-    start_offset: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="First offset to print (inclusive), in every partition read. Default: the "
-            "earliest.",
-        ),
-    ] = None,
-    end_offset: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Offset before which to stop (exclusive). Default: the end of the log.",
-        ),
-    ] = None,
-    start_timestamp: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="MS",
-            help="Begin at the first record whose timestamp is MS or later (inclusive). "
-            "Milliseconds since 1970-01-01 UTC. A partition without such a record prints nothing.",
-        ),
-    ] = None,
-    end_timestamp: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="MS",
-            help="Stop before the first record whose timestamp is MS or later (exclusive). "
-            "Milliseconds since 1970-01-01 UTC.",
-        ),
-    ] = None,
-    mode: Annotated[
-        Mode,
-        typer.Option(
-            help="FAILFAST: the first damage met ends the program with file, position and cause, "
-            "and exit status 1; what was printed before it is sound.",
-        ),
-    ] = Mode.FAILFAST,
-    output_format: Annotated[
-        Format,
-        typer.Option(
-            "--format",
-            help="jsonl: one JSON object a line. text: key, tab, value. See above.",
-        ),
-    ] = Format.JSONL,
+    paths: Paths,
+    topics: Topics = None,
+    partitions: Partitions = None,
+    isolation: IsolationOption = Isolation.READ_UNCOMMITTED,
+    start_offset: StartOffset = None,
+    end_offset: EndOffset = None,
+    start_timestamp: StartTimestamp = None,
+    end_timestamp: EndTimestamp = None,
+    mode: ModeOption = ReadMode.FAILFAST,
+    output_format: FormatOption = Format.JSONL,
 ) -> int:
     r"""Print records, as JSON lines or as text.
 
@@ -168,6 +90,7 @@ def cat(
         end=end,
         isolation=isolation.value,
         columns=columns,
+        mode=ReadMode.DROPMALFORMED if mode.skips_damage else ReadMode.FAILFAST,
         timestamp_unit="ms",
     )
     announce_compilation()
@@ -179,7 +102,8 @@ def cat(
                 output.write(lines_of(piece))
             if has_bar:
                 bar.show(planned.before_end_of(batch))
-    return exit_status.SOUND
+    # Each has been named on stderr when it was met.
+    return exit_status.FINDINGS if scan.damage.ranges else exit_status.SOUND
 
 
 def _position(which: str, offset: int | None, timestamp: int | None, default: str) -> OffsetSpec:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import importlib
 import itertools
+import logging
 import os
 import sys
 import traceback
@@ -101,6 +102,8 @@ def _program(
 def run(arguments: Sequence[str]) -> int:
     """Run the program and return its exit status; no exception leaves but SystemExit."""
     # Options before the command are the program's own, and all of them are flags.
+    warnings = _WarningsOnStderr(logging.WARNING)
+    logging.getLogger("pylog").addHandler(warnings)
     is_debug = "--debug" in itertools.takewhile(lambda text: text.startswith("-"), arguments)
     try:
         status = _invoke(arguments)
@@ -116,7 +119,16 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         sys.stderr.write(f"{PROGRAM}: error: {_describe(error)}\n")
         return exit_status.status_of(error)
+    finally:
+        logging.getLogger("pylog").removeHandler(warnings)
     return status
+
+
+class _WarningsOnStderr(logging.Handler):
+    """Writes what the library warns of, one line each."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sys.stderr.write(f"{PROGRAM}: warning: {printable(record.getMessage())}\n")
 
 
 def _invoke(arguments: Sequence[str]) -> int:

@@ -138,11 +138,26 @@ def test_damage_ends_with_status_1_after_the_records_before_it(
     assert done.error.count("\n") == 1
 
 
-def test_failfast_is_the_mode_and_the_only_one(
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
+def test_damage_is_left_out_and_named_where_that_is_asked_for(
+    tmp_path: Path, pylog_run: Callable[..., Outcome], mode: str
+) -> None:
+    bad = with_bad_crc(batch_v2(plain_records(5, 5)))
+    sound, damaged = [batch_v2(plain_records(0, 5))], [bad, batch_v2(plain_records(10, 5))]
+    directory = write_partition(tmp_path, {0: sound, 5: damaged})
+    done = pylog_run("cat", directory, "--mode", mode)
+    assert done.status == 1
+    assert [json.loads(line)["offset"] for line in done.lines] == [*range(5), *range(10, 15)]
+    assert done.error.startswith(f"pylog: warning: {directory}/00000000000000000005.log: bytes 0 ")
+    assert "records of offsets 5 to 10 (exclusive) may be missing: batch CRC" in done.error
+    assert done.error.count("\n") == 1
+
+
+def test_failfast_is_the_mode_unless_another_is_named(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     assert pylog_run("cat", log_directory, "--mode", "FAILFAST").status == 0
-    assert pylog_run("cat", log_directory, "--mode", "PERMISSIVE").status == 2
+    assert pylog_run("cat", log_directory, "--mode", "DROPMALFORMED").status == 0
 
 
 def test_an_empty_log_prints_nothing(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:

@@ -74,7 +74,7 @@ def test_without_a_command_help_is_printed_and_the_usage_is_wrong(
             ["cat", ".", "--start-offset", "-1"],
             "invalid value for '--start-offset': ",
         ),
-        (["cat", ".", "--mode", "DROPMALFORMED"], "'DROPMALFORMED'"),
+        (["cat", ".", "--mode", "DROP"], "'DROPMALFORMED'"),
         (["cat", ".", "--isolation", "committed"], "read_uncommitted"),
         (
             ["cat", ".", "--start-offset", "1", "--start-timestamp", "1"],
