@@ -12,6 +12,7 @@ from pylog.files.partition_metadata import format_uuid
 from pylog.locations import shown
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.scan.log_directory import open_directory
+from pylog.scan.log_end import ensure_last_batch_is_sound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -92,11 +93,15 @@ def list_partition(view: LogView) -> PartitionRow:
     """Return the row of one partition, from names, side files and a few batch headers."""
     attempts = _Attempts()
     metadata = attempts.read(lambda: view.metadata)
+    log_start_offset = attempts.read(lambda: view.log_start_offset)
+    log_end_offset = attempts.read(lambda: _log_end_offset(view))
+    if log_end_offset is not None:
+        attempts.read(lambda: _check_last_batch(view))
     return PartitionRow(
         topic=view.topic,
         partition=view.partition,
-        log_start_offset=attempts.read(lambda: view.log_start_offset),
-        log_end_offset=attempts.read(lambda: _log_end_offset(view)),
+        log_start_offset=log_start_offset,
+        log_end_offset=log_end_offset,
         segments=len(view.segments),
         size_bytes=view.size_bytes,
         leader_epoch=attempts.read(lambda: _latest_leader_epoch(view)),
@@ -119,6 +124,11 @@ def _log_end_offset(view: LogView) -> int:
             f"{error}; the batches before that end at offset {view.end.last.header.next_offset}"
         )
         raise CorruptRecordError(reason) from error
+
+
+def _check_last_batch(view: LogView) -> None:
+    if view.end.last is not None:
+        ensure_last_batch_is_sound(view.segments[-1], view.end.last)
 
 
 def _latest_leader_epoch(view: LogView) -> int | None:

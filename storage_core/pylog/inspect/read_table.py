@@ -32,7 +32,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
 ) -> pa.Table:
     """Return a table about the structure of the logs under ``path``.
 
-    Made of batch headers and side files; no record is decoded. Partitions are read side by side.
+    Made of batch headers and side files; only "findings" decodes records. Partitions are read side
+    by side.
 
     Parameters
     ----------
@@ -40,8 +41,9 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         A log directory, a topic-partition directory, several of them, or what `open_directory`
         returned. Never written to, locked or mapped.
     table
-        "partitions", "segments", "batches", "index_entries", "transactions", "producers" or
-        "leader_epochs"; columns are told in the module of that name in `pylog.inspect`.
+        "partitions", "segments", "batches", "index_entries", "transactions", "producers",
+        "leader_epochs" or "findings"; columns are told in the module of that name in
+        `pylog.inspect`.
     topics, assign, pattern
         Which partitions: topic names, partitions by topic, or a regular expression found in topic
         names. All but internal topics by default.
@@ -49,7 +51,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         Whether table "batches" computes checksums, for its column ``is_valid_crc``.
     mode
         "FAILFAST": damage to a log is an error. "DROPMALFORMED", "PERMISSIVE": batches that are
-        damaged, also those of a wrong checksum, are left out and logged as warnings.
+        damaged, also those of a wrong checksum, are left out and logged as warnings. In table
+        "findings" they are rows, in every mode.
 
     Returns
     -------

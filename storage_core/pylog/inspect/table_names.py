@@ -15,6 +15,7 @@ TABLE_NAMES = (
     "transactions",
     "producers",
     "leader_epochs",
+    "findings",
 )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.inspect.batches_table import BATCHES_SCHEMA, batches_of
+from pylog.inspect.findings_table import FINDINGS_SCHEMA, findings_of
 from pylog.inspect.index_entries_table import INDEX_ENTRIES_SCHEMA, index_entries_of
 from pylog.inspect.leader_epochs_table import LEADER_EPOCHS_SCHEMA, leader_epochs_of
 from pylog.inspect.partitions_table import PARTITIONS_SCHEMA, partitions_of
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MetadataTable:
-    """A table about the structure of logs, made of headers and side files; no record is decoded.
+    """A table about the structure of logs, made of headers and side files.
+
+    Only ``findings`` decodes records, to find those that cannot be.
 
     Attributes
     ----------
@@ -52,6 +55,7 @@ _TABLES = (
     MetadataTable("transactions", TRANSACTIONS_SCHEMA, transactions_of),
     MetadataTable("producers", PRODUCERS_SCHEMA, producers_of),
     MetadataTable("leader_epochs", LEADER_EPOCHS_SCHEMA, leader_epochs_of),
+    MetadataTable("findings", FINDINGS_SCHEMA, findings_of),
 )
 _BY_NAME = {table.name: table for table in _TABLES}
 

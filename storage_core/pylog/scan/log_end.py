@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from pylog.errors import CorruptRecordError
 from pylog.scan.batch_walk import (
     WholeBatches,
     computed_checksum,
@@ -19,6 +20,7 @@ from pylog.scan.torn_tail import find_tail_defect
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
+    from pylog.scan.batch_walk import PositionedHeader
     from pylog.scan.log_segment_view import LogSegmentView
 
 _APPEND_SECONDS = 0.005
@@ -73,16 +75,38 @@ def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) ->
     last = found.last
     if last is None:
         return found
+    reason = _checksum_defect(source, last)
+    if reason is None:
+        return found
+    # A defect behind it may come from its wrong size.
+    before = find_whole_batches(source, start, last.position, lowest_offset=lowest_offset)
+    return WholeBatches(last.position, before.last, reason)
+
+
+def ensure_last_batch_is_sound(segment: LogSegmentView, last: PositionedHeader) -> None:
+    """Raise `CorruptRecordError` if the last batch of a log has a wrong checksum.
+
+    Parameters
+    ----------
+    segment
+        The last one.
+    last
+        From `find_log_end`.
+    """
+    with segment.open_log() as source:
+        reason = _checksum_defect(source, last)
+    if reason is not None:
+        raise CorruptRecordError(reason, segment.file_path(), last.position)
+
+
+def _checksum_defect(source: ByteSource, last: PositionedHeader) -> str | None:
     computed = computed_checksum(source, last)
     if computed != last.header.crc:
         time.sleep(_APPEND_SECONDS)  # is it just being written?
         computed = computed_checksum(source, last)
     if computed == last.header.crc:
-        return found
-    # A defect behind it may come from its wrong size.
-    before = find_whole_batches(source, start, last.position, lowest_offset=lowest_offset)
-    reason = f"batch CRC stored {last.header.crc:#010x}, computed {computed:#010x}"
-    return WholeBatches(last.position, before.last, reason)
+        return None
+    return f"batch CRC stored {last.header.crc:#010x}, computed {computed:#010x}"
 
 
 def _behind(

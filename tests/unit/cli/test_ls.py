@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.cli.ls import ls
-from tests.support.batches import Stored, batch_v2, message, plain_records
+from tests.support.batches import Stored, batch_v2, message, plain_records, with_bad_crc
 from tests.support.log_files import write_log_start_offsets, write_partition, write_segment
 
 if TYPE_CHECKING:
@@ -102,6 +102,19 @@ def test_a_damaged_tail_is_a_note_and_status_1(
         json.loads(pylog_run("ls", "--json", log_directory).output)["partitions"][1]["logEndOffset"]
         is None
     )
+
+
+def test_a_wrong_checksum_of_the_last_batch_is_a_note_and_the_end_is_told(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_segment(log_directory / "orders-0", 0, [BATCHES[0], with_bad_crc(BATCHES[1])])
+    done = pylog_run("ls", log_directory)
+    assert done.status == 1
+    row = done.lines[2]
+    assert row.split()[:4] == ["orders", "0", "0", "10"]
+    assert "batch CRC stored 0x" in row
+    assert f"00000000000000000000.log at byte {len(BATCHES[0].data)}" in row
+    assert done.lines[-1].endswith("1 finding")
 
 
 def test_a_damaged_checkpoint_is_a_note_and_the_row_stays(

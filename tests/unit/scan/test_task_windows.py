@@ -11,6 +11,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError, LogStorageError, SegmentVanishedError
 from pylog.scan import task_windows
+from pylog.scan.slicing import segment_slices
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
 
@@ -170,7 +171,7 @@ def test_a_file_that_vanishes_while_its_place_is_looked_for_is_looked_for_again(
 ) -> None:
     reading = Reading(directory)
     replace(directory, 0, compacted(2))
-    slices_of = task_windows.segment_slices
+    slices_of = segment_slices
     replaced = [10, 20]
 
     def compacted_first(view: LogView, start: int, end: int) -> tuple[SegmentSlice, ...]:

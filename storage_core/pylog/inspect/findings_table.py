@@ -1,0 +1,99 @@
+"""Table ``findings``: what is wrong with a log, and what is worth to know; no row if nothing is.
+
+============ ======= ==================================================================
+column       type    meaning
+============ ======= ==================================================================
+severity     string  ``error``: records are lost or cannot be read; ``warning``: a side file
+                     that a broker would rebuild, delete or ignore; ``note``: normal, as
+                     after a crash
+code         string  what it is, in one word
+path         string  the file
+position     int64   bytes from here on, where that has a meaning
+end_position int64   up to here, exclusive
+next_offset  int64   offsets from here on, where that has a meaning
+end_offset   int64   up to here, exclusive; null where nothing sound follows
+message      string
+============ ======= ==================================================================
+
+All is read: checksums are verified and records decoded, headers held against indexes. The log is
+walked up to three times; memory is that of one window and the indexes of one segment.
+
+Codes: damaged_batches (error). missing_, damaged_, wrong_ with index, time_index or
+transaction_index; damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back,
+leader_epoch_disagrees; high_watermark_, recovery_point_, cleaner_offset_ and
+log_start_offset_above_log_end (warnings). torn_tail, zero_tail, leftover_file (notes).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pylog.inspect.epoch_findings import EpochFindings
+from pylog.inspect.header_windows import SegmentHeaders
+from pylog.inspect.index_findings import IndexFindings
+from pylog.inspect.log_findings import damage_findings, tail_findings
+from pylog.inspect.row_batches import record_batches, table_schema
+from pylog.inspect.side_file_findings import (
+    checkpoint_findings,
+    leftover_findings,
+    read_epochs,
+    snapshot_findings,
+)
+from pylog.inspect.transaction_findings import transaction_findings
+from pylog.scan.damage import DamageReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.inspect.finding import Finding
+    from pylog.scan.log_view import LogView
+
+FINDINGS_SCHEMA = table_schema(
+    ("severity", pa.string()),
+    ("code", pa.string()),
+    ("path", pa.string()),
+    ("position", pa.int64()),
+    ("end_position", pa.int64()),
+    ("next_offset", pa.int64()),
+    ("end_offset", pa.int64()),
+    ("message", pa.string()),
+)
+
+
+def findings_of(view: LogView) -> Iterator[pa.RecordBatch]:
+    """Yield the findings about one partition: its ``.log`` files, indexes, then all else.
+
+    Raises
+    ------
+    SegmentVanishedError
+        A broker deletes or compacts the log faster than it can be looked at.
+    """
+    # Whatever the caller does at damage: here it is what is asked for.
+    view = view.taken_anew(DamageReport(is_logged=False))
+    rows = (finding.row() for finding in _findings(view))
+    return record_batches(view.topic_partition, rows, FINDINGS_SCHEMA)
+
+
+def _findings(view: LogView) -> Iterator[Finding]:
+    damaged = list(damage_findings(view))
+    yield from damaged
+    yield from tail_findings(view)
+    epochs, unreadable = read_epochs(view)
+    following = EpochFindings(view, epochs)
+    end = view.segments[-1].base_offset if view.segments else 0
+    for index, segment in enumerate(view.segments):
+        headers = SegmentHeaders(view, index)
+        path = segment.file_path()
+        indexes = IndexFindings(segment, [each for each in damaged if each.path == path])
+        for window in headers:
+            indexes.add(window)
+            yield from following.add(segment, window)
+        yield from indexes.findings(headers.end_position, headers.next_offset)
+        end = max(end, headers.next_offset)
+    yield from transaction_findings(view)
+    yield from snapshot_findings(view)
+    yield from unreadable
+    yield from checkpoint_findings(view, end)
+    yield from leftover_findings(view)

@@ -1,0 +1,145 @@
+"""Findings about offset and time indexes, next to the batches that their entries are about.
+
+Readers do without an index that is wrong, and a broker rebuilds it, so that these are warnings. Of
+entries that nothing bears out the first of each file is told, and how many there are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
+from pylog.inspect.finding import warning
+from pylog.inspect.index_columns import read_offset_index, read_time_index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from pylog.inspect.finding import Finding
+    from pylog.inspect.index_columns import IndexColumns
+    from pylog.record.batch_scan import BatchHeaders
+    from pylog.scan.log_segment_view import LogSegmentView
+    from pylog.scan.segment_windows import SegmentWindow
+
+
+class IndexFindings:
+    """Collects what is wrong with a segment's indexes, window by window. One thread.
+
+    Parameters
+    ----------
+    segment
+        Whose index files.
+    damaged
+        What could not be read of its ``.log``: entries about that are not judged.
+    """
+
+    def __init__(self, segment: LogSegmentView, damaged: Sequence[Finding]) -> None:
+        self._damaged = damaged
+        self._offset_index = _Entries(segment, INDEX_FILE_SUFFIX)
+        self._time_index = _Entries(segment, TIME_INDEX_FILE_SUFFIX)
+
+    def add(self, window: SegmentWindow) -> None:
+        """Hold the entries that are about these batches against them."""
+        headers = window.scan.headers
+        positions = headers.positions + window.file_position
+        self._check_offset_entries(headers, positions)
+        self._check_time_entries(headers)
+
+    def findings(self, end_position: int, next_offset: int) -> Iterator[Finding]:
+        """Yield what has been found, once all batches have been seen.
+
+        Parameters
+        ----------
+        end_position, next_offset
+            Byte and offset after the segment's last whole batch.
+        """
+        entries = self._offset_index
+        if entries.columns is not None:
+            entries.note(np.flatnonzero(entries.columns.values >= end_position))
+            for each in self._damaged:
+                entries.forget(entries.columns.values, each.position, each.end_position)
+        yield from entries.findings("index")
+        entries = self._time_index
+        if entries.columns is not None:
+            entries.note(np.flatnonzero(entries.columns.offsets >= next_offset))
+            for each in self._damaged:
+                entries.forget(entries.columns.offsets, each.next_offset, each.end_offset)
+        yield from entries.findings("time_index")
+
+    def _check_offset_entries(
+        self, headers: BatchHeaders, positions: npt.NDArray[np.int64]
+    ) -> None:
+        entries = self._offset_index.columns
+        if entries is None or not entries.values.size:
+            return
+        end = positions[-1] + headers.sizes_bytes[-1]
+        which = np.flatnonzero((entries.values >= positions[0]) & (entries.values < end))
+        place = np.searchsorted(positions, entries.values[which])
+        is_start = place < len(positions)
+        is_start[is_start] = positions[place[is_start]] == entries.values[which][is_start]
+        place = np.minimum(place, len(positions) - 1)
+        offsets = entries.offsets[which]
+        # A broker stores the first offset of a batch, its last one, or the last one of those that
+        # were appended with it; of a compressed v0/v1 wrapper the first is not in the header.
+        last = np.minimum(
+            np.searchsorted(headers.last_offsets, offsets), len(headers.last_offsets) - 1
+        )
+        is_last = headers.last_offsets[last] == offsets
+        is_behind = offsets > headers.last_offsets[-1]
+        is_first = headers.offsets[place] == offsets
+        is_hidden = (headers.record_counts[place] < 0) & (offsets < headers.last_offsets[place])
+        fits = (is_last & (last >= place)) | is_behind | is_first | is_hidden
+        self._offset_index.note(which[~(is_start & fits)])
+
+    def _check_time_entries(self, headers: BatchHeaders) -> None:
+        entries = self._time_index.columns
+        if entries is None or not entries.offsets.size:
+            return
+        lasts = headers.last_offsets
+        lowest = headers.offsets[0] if headers.record_counts[0] >= 0 else lasts[0]
+        which = np.flatnonzero((entries.offsets >= lowest) & (entries.offsets <= lasts[-1]))
+        place = np.searchsorted(lasts, entries.offsets[which])
+        self._time_index.note(which[headers.max_timestamps[place] < entries.values[which]])
+
+
+class _Entries:
+    """The entries of one index file, None if there is no such file, and those not borne out."""
+
+    def __init__(self, segment: LogSegmentView, suffix: str) -> None:
+        self._path = segment.file_path(suffix)
+        self.columns: IndexColumns | None = None
+        if suffix in segment.suffixes:
+            read = read_offset_index if suffix == INDEX_FILE_SUFFIX else read_time_index
+            self.columns = read(self._path, segment.base_offset)
+            self._is_wrong = np.zeros(self.columns.offsets.size, dtype=np.bool_)
+
+    def note(self, which: npt.NDArray[np.int64]) -> None:
+        """Note entries that nothing bears out, by their number."""
+        self._is_wrong[which] = True
+
+    def forget(self, values: npt.NDArray[np.int64], start: int | None, end: int | None) -> None:
+        """Take back what was noted of entries whose values are in ``[start, end)``."""
+        is_inside = np.ones(values.size, dtype=np.bool_) if start is None else values >= start
+        if end is not None:
+            is_inside &= values < end
+        self._is_wrong[is_inside] = False
+
+    def findings(self, kind: str) -> Iterator[Finding]:
+        """Yield what is wrong with the file as a whole, or else with its entries."""
+        if self.columns is None:
+            message = "file is missing; a broker makes it anew"
+            yield warning(f"missing_{kind}", self._path, message)
+            return
+        if self.columns.defect is not None:
+            yield warning(f"damaged_{kind}", self._path, self.columns.defect)
+            return
+        wrong = np.flatnonzero(self._is_wrong)
+        if wrong.size:
+            first = int(wrong[0])
+            entry = f"({self.columns.offsets[first]}, {self.columns.values[first]})"
+            message = f"no batch bears out {wrong.size} entries, the first is {first}: {entry}"
+            yield warning(f"wrong_{kind}", self._path, message)

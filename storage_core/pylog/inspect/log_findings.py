@@ -1,0 +1,77 @@
+"""Findings about ``.log`` files: damage, and what stands behind the last batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.columnar.arrow_schema import record_schema
+from pylog.files.storage import open_file
+from pylog.inspect.finding import Finding, Severity
+from pylog.scan.batch_walk import is_zero
+from pylog.scan.damage import DamageReport, ReadMode
+from pylog.scan.reader import TaskReader
+from pylog.scan.scan_task import ScanTask
+from pylog.scan.slicing import slice_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.scan.log_view import LogView
+
+DAMAGED = "damaged_batches"
+
+
+def damage_findings(view: LogView) -> Iterator[Finding]:
+    """Read a log from its first segment on; yield an error for each range that cannot be read.
+
+    Parameters
+    ----------
+    view
+        One that skips damage.
+    """
+    if not view.segments:
+        return
+    slices = tuple(slice_of(view, index) for index in range(len(view.segments)))
+    start, end = view.segments[0].base_offset, view.log_end_offset
+    task = ScanTask(view.directory, tuple(each for each in slices if each.size_bytes), start, end)
+    damage = DamageReport(is_logged=False)
+    reader = TaskReader(task, record_schema([]), mode=ReadMode.DROPMALFORMED, damage=damage)
+    for _ in reader.record_batches():  # decodes all records, so that none that is invalid hides
+        pass
+    for each in damage.ranges:
+        yield Finding(
+            Severity.ERROR,
+            DAMAGED,
+            each.path,
+            each.reason,
+            each.position,
+            each.end_position,
+            each.next_offset,
+            each.end_offset,
+        )
+
+
+def tail_findings(view: LogView) -> Iterator[Finding]:
+    """Yield a note if something other than damage stands behind the last batch of a log."""
+    if not view.segments:
+        return
+    segment = view.segments[-1]
+    end = view.end.end_position
+    if end >= segment.size_bytes:
+        return
+    path = segment.file_path()
+    with open_file(path) as source:
+        is_preallocated = is_zero(source, end, segment.size_bytes)
+    rest = segment.size_bytes - end
+    code, what = "torn_tail", f"a batch that was not written whole: {rest} bytes"
+    if is_preallocated:
+        code, what = "zero_tail", f"{rest} zero bytes: the file is preallocated, or has a hole"
+    yield Finding(
+        Severity.NOTE,
+        code,
+        path,
+        f"behind the last batch stands {what}",
+        end,
+        segment.size_bytes,
+        view.log_end_offset,
+    )

@@ -1,0 +1,79 @@
+"""Table ``findings`` over every golden partition: what is told of it, all of it, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.golden import golden_partitions
+from tests.support.metadata_rows import table_of
+
+if TYPE_CHECKING:
+    from tests.support.golden import GoldenRoot
+
+LIVE = [each for each in golden_partitions() if not each.endswith("-delete")]
+Expected = dict[tuple[str, str], int]
+
+# The time index came with 0.10.1, and tests with missing indexes take it away.
+_WITHOUT_TIME_INDEXES = ("0.8.2.2/", "0.10.0.1/", "4.3.0/crash-no-index:before/")
+
+# The oldest brokers had forced to disk, and acknowledged, what the crash test then took away; and
+# they left the recovery point as it was when they cut the log.
+_RECOVERY_POINT: Expected = {("warning", "recovery_point_above_log_end"): 1}
+_HIGH_WATERMARK: Expected = {("warning", "high_watermark_above_log_end"): 1}
+_TORN: Expected = {("note", "torn_tail"): 1}
+_FLIPPED: Expected = {("error", "damaged_batches"): 1}
+_ZEROS: Expected = {("note", "zero_tail"): 1}
+
+EXPECTED: dict[str, Expected] = {
+    "0.10.0.1/crash-corrupt-byte:before/flip-0": _FLIPPED,
+    "0.10.0.1/crash-corrupt-byte:after/flip-0": _RECOVERY_POINT,
+    "0.10.0.1/crash-torn-tail:before/rip-0": _TORN | _HIGH_WATERMARK | _RECOVERY_POINT,
+    "0.10.0.1/crash-torn-tail:after/rip-0": _RECOVERY_POINT,
+    "0.8.2.2/crash-corrupt-byte:before/flip-0": _FLIPPED,
+    "0.8.2.2/crash-corrupt-byte:after/flip-0": _RECOVERY_POINT,
+    "0.8.2.2/crash-no-index:before/bare-0": {("warning", "missing_index"): 4},
+    "0.8.2.2/crash-torn-tail:before/rip-0": _TORN | _HIGH_WATERMARK | _RECOVERY_POINT,
+    "0.8.2.2/crash-torn-tail:after/rip-0": _RECOVERY_POINT,
+    "3.9.1/crash-torn-tail:before/torn-0": _TORN,
+    "4.3.0/crash-corrupt-byte:before/corrupt-0": _FLIPPED,
+    # The three files of one segment that the cleaner was writing.
+    "4.3.0/crash-mid-clean:before/mid-clean-0": {("note", "leftover_file"): 3},
+    "4.3.0/crash-no-index:before/noindex-0": {("warning", "missing_index"): 4},
+    "4.3.0/crash-preallocated:before/prealloc-0": _ZEROS,
+    "4.3.0/crash-preallocated:before/prealloc-zip-0": _ZEROS,
+    "4.3.0/crash-torn-tail:before/torn-0": _TORN,
+    # The delay after which a broker deletes such files was made huge.
+    "4.3.0/leftovers:left-compaction-0": {("note", "leftover_file"): 9},
+    "4.3.0/leftovers:left-retention-0": {("note", "leftover_file"): 3},
+}
+
+
+@pytest.mark.parametrize("partition_id", LIVE)
+def test_findings_are_what_was_done_to_a_partition(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    rows = table_of(partition, "findings")
+    expected = dict(EXPECTED.get(partition_id, {}))
+    if partition_id.startswith(_WITHOUT_TIME_INDEXES):
+        segments = len(list(partition.directory.glob("*.log")))
+        expected["warning", "missing_time_index"] = segments
+    assert Counter((row["severity"], row["code"]) for row in rows) == expected
+    assert {row["message"] == "" for row in rows} <= {False}
+
+
+def test_the_batch_with_the_flipped_byte_is_told(golden_root: GoldenRoot) -> None:
+    partition = golden_root.partition("4.3.0/crash-corrupt-byte:before/corrupt-0")
+    (row,) = table_of(partition, "findings")
+    path = partition.directory / "00000000000000000123.log"
+    assert (row["path"], row["position"], row["end_position"]) == (str(path), 1567, 1844)
+    assert (row["next_offset"], row["end_offset"]) == (137, 139)
+
+
+def test_findings_of_a_mode_are_those_of_any(golden_root: GoldenRoot) -> None:
+    partition = golden_root.partition("4.3.0/crash-corrupt-byte:before/corrupt-0")
+    rows = table_of(partition, "findings")
+    assert table_of(partition, "findings", mode="DROPMALFORMED") == rows

@@ -1,0 +1,298 @@
+"""Each finding by itself: what was done to a sound log, and the row that tells it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pylog
+from tests.support.batches import (
+    ABORT,
+    Built,
+    batch_v2,
+    batch_v2_of,
+    joined,
+    marker,
+    message,
+    plain_records,
+    with_bad_crc,
+    wrapper,
+)
+from tests.support.damage import with_size
+from tests.support.log_files import (
+    OFFSET_ENTRY,
+    TIME_ENTRY,
+    TRANSACTION_ENTRY,
+    Transactions,
+    segment_path,
+    write_log_start_offsets,
+    write_partition,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST = [batch_v2(plain_records(o, 5, timestamp=1000 + 10 * o), leader_epoch=1) for o in (0, 5)]
+SECOND = [batch_v2(plain_records(o, 5, timestamp=1000 + 10 * o), leader_epoch=2) for o in (10, 15)]
+SIZE = len(FIRST[0].data)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    found = write_partition(tmp_path, {0: FIRST, 10: SECOND})
+    (found / "leader-epoch-checkpoint").write_text("0\n2\n1 0\n2 10\n", "utf-8")
+    return found
+
+
+def findings(directory: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pylog.read_table(directory, "findings").to_pylist()
+    return rows
+
+
+def only(directory: Path) -> dict[str, Any]:
+    (row,) = findings(directory)
+    return row
+
+
+def codes(directory: Path) -> list[tuple[str, str]]:
+    return [(row["severity"], row["code"]) for row in findings(directory)]
+
+
+def test_a_sound_log_has_none(directory: Path) -> None:
+    assert findings(directory) == []
+
+
+def test_a_damaged_batch_is_an_error_with_bytes_and_offsets(directory: Path) -> None:
+    path = segment_path(directory, 0)
+    path.write_bytes(joined([FIRST[0], with_bad_crc(FIRST[1])]))
+    row = only(directory)
+    assert row.pop("message").startswith("batch CRC stored 0x")
+    assert row == {
+        "topic": "orders",
+        "partition": 0,
+        "severity": "error",
+        "code": "damaged_batches",
+        "path": str(path),
+        "position": SIZE,
+        "end_position": 2 * SIZE,
+        "next_offset": 5,
+        "end_offset": 10,
+    }
+
+
+def test_damage_at_the_log_end_is_an_error_with_no_end_offset(directory: Path) -> None:
+    segment_path(directory, 10).write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
+    row = only(directory)
+    assert (row["next_offset"], row["end_offset"]) == (15, None)
+
+
+def test_records_that_cannot_be_decoded_are_an_error(directory: Path) -> None:
+    bad = batch_v2_of(
+        b"\xff" * 40, base_offset=5, last_offset_delta=4, record_count=5, leader_epoch=1
+    )
+    built = Built(bad, (), 2, 5, 9)
+    segment_path(directory, 0).write_bytes(joined([FIRST[0], built]))
+    assert codes(directory) == [("error", "damaged_batches")]
+
+
+def test_a_middle_segment_that_is_torn_is_an_error(directory: Path) -> None:
+    path = segment_path(directory, 0)
+    path.write_bytes(joined(FIRST)[:-5])
+    row = only(directory)
+    assert (row["position"], row["next_offset"], row["end_offset"]) == (SIZE, 5, 10)
+
+
+@pytest.mark.parametrize(
+    ("tail", "code"), [(bytes(700), "zero_tail"), (SECOND[0].data[:50], "torn_tail")]
+)
+def test_what_stands_behind_the_last_batch_is_a_note(
+    directory: Path, tail: bytes, code: str
+) -> None:
+    with segment_path(directory, 10).open("ab") as file:
+        file.write(tail)
+    row = only(directory)
+    assert (row["severity"], row["code"], row["next_offset"]) == ("note", code, 20)
+    end = len(joined(SECOND))
+    assert (row["position"], row["end_position"]) == (end, end + len(tail))
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_a_missing_index_is_a_warning(directory: Path, suffix: str) -> None:
+    path = segment_path(directory, 0, suffix)
+    path.unlink()
+    row = only(directory)
+    kind = "index" if suffix == ".index" else "time_index"
+    assert (row["severity"], row["code"]) == ("warning", f"missing_{kind}")
+    assert row["path"] == str(path)
+
+
+@pytest.mark.parametrize(
+    ("entries", "code"),
+    [
+        ([(9, SIZE)], None),
+        ([(5, SIZE)], None),
+        ([(9, 0)], None),
+        ([(9, SIZE), (0, 0)], None),
+        ([(7, SIZE)], "wrong_index"),
+        ([(4, SIZE)], "wrong_index"),
+        ([(9, SIZE - 1)], "wrong_index"),
+        ([(9, 2 * SIZE)], "wrong_index"),
+        ([(9, SIZE), (8, 2 * SIZE)], "damaged_index"),
+        ([(-9, SIZE)], "damaged_index"),
+    ],
+)
+def test_entries_of_an_offset_index_are_held_against_batches(
+    directory: Path, entries: list[tuple[int, int]], code: str | None
+) -> None:
+    data = b"".join(OFFSET_ENTRY.pack(*entry) for entry in entries)
+    segment_path(directory, 0, ".index").write_bytes(data)
+    assert codes(directory) == ([] if code is None else [("warning", code)])
+
+
+@pytest.mark.parametrize(
+    ("entries", "code"),
+    [
+        ([(1004, 4), (1054, 9)], None),
+        ([(1004, 0), (1054, 5)], None),
+        ([(1005, 4)], "wrong_time_index"),
+        ([(1004, 4), (1054, 10)], "wrong_time_index"),
+        ([(1054, 9), (1004, 10)], "damaged_time_index"),
+        ([(1054, 9), (1055, 4)], "damaged_time_index"),
+    ],
+)
+def test_entries_of_a_time_index_are_held_against_batches(
+    directory: Path, entries: list[tuple[int, int]], code: str | None
+) -> None:
+    data = b"".join(TIME_ENTRY.pack(*entry) for entry in entries)
+    segment_path(directory, 0, ".timeindex").write_bytes(data)
+    assert codes(directory) == ([] if code is None else [("warning", code)])
+
+
+def test_an_index_of_torn_length_is_damaged(directory: Path) -> None:
+    segment_path(directory, 0, ".index").write_bytes(b"\0" * 7)
+    assert codes(directory) == [("warning", "damaged_index")]
+
+
+def test_indexes_of_old_formats_are_borne_out_by_the_last_offset(tmp_path: Path) -> None:
+    batches = [
+        message(plain_records(0, 1)[0], magic=1),
+        wrapper(plain_records(1, 4), magic=1, codec="gzip"),
+        wrapper(plain_records(5, 4), magic=1, codec="gzip"),
+    ]
+    directory = write_partition(tmp_path, {0: batches})
+    assert findings(directory) == []
+    entry = OFFSET_ENTRY.pack(2, len(batches[0].data))  # the first offset, which is inside
+    segment_path(directory, 0, ".index").write_bytes(entry)
+    assert findings(directory) == []
+
+
+def aborting(directory: Path) -> list[Built]:
+    data = batch_v2(plain_records(0, 2), producer_id=7, is_transactional=True)
+    batches = [data, marker(2, ABORT, producer_id=7)]
+    write_partition(directory, {0: batches})
+    return batches
+
+
+def test_a_transaction_index_that_agrees_is_sound(tmp_path: Path) -> None:
+    content = Transactions(aborting(tmp_path)).index_bytes(0, 99)
+    segment_path(tmp_path / "orders-0", 0, ".txnindex").write_bytes(content)
+    assert findings(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "text"),
+    [
+        (None, "wrong_transaction_index", "no entry for producer 7, aborted at offset 2"),
+        (b"", "wrong_transaction_index", "no entry for producer 7"),
+        (TRANSACTION_ENTRY.pack(0, 8, 0, 2, 3), "wrong_transaction_index", "no entry for prod"),
+        (TRANSACTION_ENTRY.pack(0, 7, 1, 2, 3), "wrong_transaction_index", "begins at 1, its"),
+        (TRANSACTION_ENTRY.pack(9, 7, 0, 2, 3), "damaged_transaction_index", "has version 9"),
+    ],
+)
+def test_a_transaction_index_is_held_against_the_markers(
+    tmp_path: Path, content: bytes | None, code: str, text: str
+) -> None:
+    aborting(tmp_path)
+    if content is not None:
+        segment_path(tmp_path / "orders-0", 0, ".txnindex").write_bytes(content)
+    row = only(tmp_path)
+    assert (row["severity"], row["code"]) == ("warning", code)
+    assert text in row["message"]
+
+
+def test_a_leader_epoch_that_goes_back_is_a_warning(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(o, 5), leader_epoch=e) for o, e in ((0, 3), (5, 2), (10, 1))]
+    directory = write_partition(tmp_path, {0: batches[:1], 5: batches[1:]})
+    row = only(directory)
+    assert (row["severity"], row["code"]) == ("warning", "leader_epoch_back")
+    assert (row["path"], row["position"]) == (str(segment_path(directory, 5)), 0)
+    assert (row["next_offset"], row["end_offset"]) == (5, 10)
+    assert row["message"] == "batch has leader epoch 2, the one before has 3"
+
+
+def test_a_checkpoint_that_tells_another_epoch_is_a_warning(directory: Path) -> None:
+    path = directory / "leader-epoch-checkpoint"
+    path.write_text("0\n2\n1 0\n2 15\n", "utf-8")
+    row = only(directory)
+    assert (row["code"], row["path"], row["next_offset"]) == (
+        "leader_epoch_disagrees",
+        str(path),
+        10,
+    )
+
+
+def test_side_files_that_cannot_be_read_are_warnings(directory: Path) -> None:
+    segment_path(directory, 10, ".snapshot").write_bytes(b"\0\1")
+    (directory / "leader-epoch-checkpoint").write_text("nonsense\n", "utf-8")
+    (directory / "partition.metadata").write_text("nonsense\n", "utf-8")
+    (directory.parent / "replication-offset-checkpoint").write_text("7\n", "utf-8")
+    (directory.parent / "log-start-offset-checkpoint").write_text("0\n5\n", "utf-8")
+    assert codes(directory) == [
+        ("warning", "damaged_snapshot"),
+        ("warning", "damaged_checkpoint"),
+        ("warning", "damaged_metadata"),
+        ("warning", "damaged_checkpoint"),
+        ("warning", "damaged_checkpoint"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("replication-offset-checkpoint", "high_watermark_above_log_end"),
+        ("recovery-point-offset-checkpoint", "recovery_point_above_log_end"),
+        ("cleaner-offset-checkpoint", "cleaner_offset_above_log_end"),
+    ],
+)
+def test_offsets_above_the_log_end_are_warnings(directory: Path, name: str, code: str) -> None:
+    path = directory.parent / name
+    path.write_text("0\n1\norders 0 20\n", "utf-8")
+    assert findings(directory) == []
+    path.write_text("0\n1\norders 0 21\n", "utf-8")
+    row = only(directory)
+    assert (row["severity"], row["code"], row["path"]) == ("warning", code, str(path))
+    assert "of orders-0 is 21, its batches end at 20" in row["message"]
+
+
+def test_a_log_start_offset_above_the_log_end_is_a_warning(directory: Path) -> None:
+    write_log_start_offsets(directory.parent, {("orders", 0): 20})
+    assert findings(directory) == []
+    write_log_start_offsets(directory.parent, {("orders", 0): 30})
+    assert codes(directory) == [("warning", "log_start_offset_above_log_end")]
+
+
+def test_leftover_files_are_notes(directory: Path) -> None:
+    for suffix in (".log.deleted", ".index.cleaned", ".timeindex.swap"):
+        segment_path(directory, 5, suffix).write_bytes(b"")
+    assert codes(directory) == [("note", "leftover_file")] * 3
+
+
+def test_findings_do_not_depend_on_windows(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(o, 1, value_size=900)) for o in range(2_000)]
+    write_partition(tmp_path, {0: batches})
+    assert findings(tmp_path) == []
+    batches[1_500] = with_size(batches[1_500], -1)
+    segment_path(tmp_path / "orders-0", 0).write_bytes(joined(batches))
+    row = only(tmp_path)
+    assert (row["severity"], row["next_offset"], row["end_offset"]) == ("error", 1_500, 1_501)
