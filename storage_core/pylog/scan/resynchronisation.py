@@ -44,6 +44,8 @@ _NEAR = 1 << 31
 _CHECKSUM_BUDGET = 1 << 30
 """Bytes that one search checks at the most: a file made of headers alone must not take for ever."""
 
+_SIGN_BIT = 0x80
+
 _STEPS = 16
 """How many batches are followed: values that hold images of more in a row are not looked for."""
 
@@ -73,9 +75,15 @@ def possible_headers(
             return
         plausible = data[MAGIC_OFFSET : MAGIC_OFFSET + starts] <= MAGIC_VALUE_V2
         offsets = np.zeros(starts, dtype=np.uint64)
-        for byte in range(8):
+        for byte in range(OFFSET_LENGTH):
             offsets = (offsets << np.uint64(8)) | data[byte : byte + starts]
         plausible &= offsets - np.uint64(next_offset) < _NEAR
+        # Else every byte of a tail of zeros could be a header with offset 0.
+        plausible &= data[OFFSET_LENGTH : OFFSET_LENGTH + starts] < _SIGN_BIT
+        any_size = data[OFFSET_LENGTH : OFFSET_LENGTH + starts].copy()
+        for byte in range(OFFSET_LENGTH + 1, LOG_OVERHEAD):
+            any_size |= data[byte : byte + starts]
+        plausible &= any_size > 0
         yield from (position + np.flatnonzero(plausible)).tolist()
         position += starts
 
@@ -87,6 +95,7 @@ def find_next_batch(
     *,
     lowest_offset: int,
     limit_offset: int | None = None,
+    searched_bytes: int | None = None,
 ) -> int:
     """Return where the next sound batch begins, ``end`` if there is none.
 
@@ -102,6 +111,8 @@ def find_next_batch(
         The offset after the last sound batch before the wrong one.
     limit_offset
         Records of this file are below; None if that is not known.
+    searched_bytes
+        How far behind ``position`` a batch may begin that no size leads to; None for no bound.
     """
     search = _Search(source, end, lowest_offset, limit_offset)
     # Where the checksum is right, the offset is what is wrong, and the batch ends where it says.
@@ -111,9 +122,21 @@ def find_next_batch(
             return position
     boundary = search.boundary_of(position)
     limit = end if boundary is None else boundary
-    checksum = _RunningChecksum(source, position, end)
-    likely: int | None = None
-    for candidate in possible_headers(source, position + 1, limit, lowest_offset):
+    if searched_bytes is not None:
+        limit = min(limit, position + searched_bytes)
+    found = _find_in(search, position, limit, is_bounded=boundary is not None)
+    return found if found is not None else end if boundary is None else boundary
+
+
+def _find_in(search: _Search, position: int, limit: int, *, is_bounded: bool) -> int | None:
+    """Return the batch before ``limit`` that the wrong one at ``position`` hides, None if none.
+
+    ``is_bounded``: sizes lead to the limit, and only a checksum proves them wrong.
+    """
+    checksum = _RunningChecksum(search.source, position, search.end)
+    own_offset = search.own_offset(position)
+    likely = unlikely = None
+    for candidate in possible_headers(search.source, position + 1, limit, search.lowest):
         if search.is_exhausted or (likely is not None and candidate - likely > _PROOF_BYTES):
             break
         found = search.sound(candidate)
@@ -121,9 +144,15 @@ def find_next_batch(
             continue
         if checksum.is_of_bytes_up_to(candidate):
             return candidate
-        if boundary is None and likely is None and search.leads_on(found):
+        if is_bounded or likely is not None or not search.leads_on(found):
+            continue
+        if found.header.offset > own_offset:
             likely = candidate
-    return limit if likely is None or checksum.is_of_bytes_up_to(end) else likely
+        elif unlikely is None:
+            unlikely = candidate
+    if checksum.is_of_bytes_up_to(search.end):
+        return None
+    return unlikely if likely is None else likely
 
 
 class _RunningChecksum:
@@ -160,9 +189,9 @@ class _Search:
     def __init__(
         self, source: ByteSource, end: int, lowest_offset: int, limit_offset: int | None
     ) -> None:
-        self._source = source
-        self._end = end
-        self._lowest = lowest_offset
+        self.source = source
+        self.end = end
+        self.lowest = lowest_offset
         self._limit = limit_offset
         self._budget = _CHECKSUM_BUDGET
 
@@ -172,7 +201,7 @@ class _Search:
 
     def sound(self, position: int, lowest: int | None = None) -> PositionedHeader | None:
         """Return the batch at ``position`` if its checksum is right and its offsets fit."""
-        lowest = self._lowest if lowest is None else lowest
+        lowest = self.lowest if lowest is None else lowest
         found = self._header(position)
         if found is None or not lowest <= found.header.offset <= found.header.last_offset:
             return None
@@ -187,6 +216,16 @@ class _Search:
             return None
         return found.end_position
 
+    def own_offset(self, position: int) -> int:
+        """Return the offset that a wrong batch claims, -1 if it cannot be right.
+
+        In formats v0 and v1 nothing stands behind a value: the image of a batch in it is followed
+        by the log's next batch, and told by offsets alone.
+        """
+        if not self._may_begin_at(position, self.lowest):
+            return -1
+        return int.from_bytes(self.source.read_at(position, OFFSET_LENGTH), "big")
+
     def boundary_of(self, position: int) -> int | None:
         """Return where sizes lead from a wrong batch to a sound one or the end, else None.
 
@@ -194,9 +233,9 @@ class _Search:
         """
         for _ in range(_STEPS):
             after = self._end_by_size(position)
-            if after is None or after == self._end or self.sound(after) is not None:
+            if after is None or after == self.end or self.sound(after) is not None:
                 return after
-            if not self._may_begin_at(after, self._lowest):
+            if not self._may_begin_at(after, self.lowest):
                 return None
             position = after
         return None
@@ -208,7 +247,7 @@ class _Search:
         it from the rest of a record: an offset that fits, a size that leads on, or zeros.
         """
         for _ in range(_STEPS):
-            if found.end_position == self._end:
+            if found.end_position == self.end:
                 return True
             following = self.sound(found.end_position, found.header.next_offset)
             if following is None:
@@ -217,6 +256,8 @@ class _Search:
         else:
             return True
         position, next_offset = found.end_position, found.header.next_offset
+        if self.certain_end(position) is not None:
+            return False  # a batch of the log, that begins below the end of the one in question
         return (
             self._may_begin_at(position, next_offset)
             or self._is_rest_of_log(position, next_offset)
@@ -229,8 +270,8 @@ class _Search:
         Less than an offset may be the rest of a record, too: a batch is left out here, and told,
         rather than taken from a value.
         """
-        rest = self._end - position
-        start = self._source.read_at(position, min(LOG_OVERHEAD, rest))
+        rest = self.end - position
+        start = self.source.read_at(position, min(LOG_OVERHEAD, rest))
         if len(start) == LOG_OVERHEAD and not any(start):
             return True
         is_torn = OFFSET_LENGTH <= rest < HEADER_SIZE_UP_TO_MAGIC
@@ -238,26 +279,26 @@ class _Search:
 
     def _may_begin_at(self, position: int, lowest: int) -> bool:
         """Whether a header with an offset at or a little above ``lowest`` begins there."""
-        header = self._source.read_at(position, min(HEADER_SIZE_UP_TO_MAGIC, self._end - position))
+        header = self.source.read_at(position, min(HEADER_SIZE_UP_TO_MAGIC, self.end - position))
         if len(header) < HEADER_SIZE_UP_TO_MAGIC or header[MAGIC_OFFSET] > MAGIC_VALUE_V2:
             return False
         return 0 <= int.from_bytes(header[:OFFSET_LENGTH], "big") - lowest < _NEAR
 
     def _end_by_size(self, position: int) -> int | None:
         """Return where the entry at ``position`` ends by its size, whatever its magic says."""
-        start = self._source.read_at(position, min(LOG_OVERHEAD, self._end - position))
+        start = self.source.read_at(position, min(LOG_OVERHEAD, self.end - position))
         size = int.from_bytes(start[OFFSET_LENGTH:], "big", signed=True)
         if len(start) < LOG_OVERHEAD or size < RECORD_OVERHEAD_V0:
             return None
         after = position + LOG_OVERHEAD + size
-        return after if after <= self._end else None
+        return after if after <= self.end else None
 
     def _has_valid_checksum(self, found: PositionedHeader) -> bool:
         self._budget -= found.header.size_bytes
-        return has_valid_checksum(self._source, found)
+        return has_valid_checksum(self.source, found)
 
     def _header(self, position: int) -> PositionedHeader | None:
         try:
-            return read_header(self._source, position, self._end)
+            return read_header(self.source, position, self.end)
         except CorruptRecordError:
             return None

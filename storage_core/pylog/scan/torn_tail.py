@@ -11,16 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pylog.record.batch_header import parse_batch_header
-from pylog.record.batch_layout import (
-    HEADER_SIZE_UP_TO_MAGIC,
-    RECORD_BATCH_OVERHEAD,
-)
-from pylog.scan.batch_walk import (
-    PositionedHeader,
-    find_whole_batches,
-    has_valid_checksum,
-    is_sound_batch,
-)
+from pylog.record.batch_layout import RECORD_BATCH_OVERHEAD
+from pylog.scan.batch_walk import PositionedHeader, has_valid_checksum
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
@@ -49,21 +41,14 @@ def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: i
     if has_valid_checksum(source, PositionedHeader(position, replace(header, size_bytes=length))):
         return f"batch size is {header.size_bytes}, but its checksum is that of {length} bytes"
     # Not at the head of the file: `pylog ls` starts in half the time without NumPy.
-    from pylog.scan.resynchronisation import possible_headers  # noqa: PLC0415
+    from pylog.scan.resynchronisation import find_next_batch  # noqa: PLC0415
 
-    first = position + HEADER_SIZE_UP_TO_MAGIC
-    limit = min(end, first + SEARCHED_BYTES)
-    for behind in possible_headers(source, first, limit, next_offset):
-        if _is_log_from_here(source, behind, end, next_offset):
-            return (
-                f"batch of {header.size_bytes} bytes is cut short by the file's end after "
-                f"{length}, but another one begins at byte {behind}"
-            )
-    return None
-
-
-def _is_log_from_here(source: ByteSource, position: int, end: int, next_offset: int) -> bool:
-    """Whether batches follow each other up to the end: those in a record's value do not."""
-    if is_sound_batch(source, position, end) is None:
-        return False
-    return find_whole_batches(source, position, end, lowest_offset=next_offset).defect is None
+    behind = find_next_batch(
+        source, position, end, lowest_offset=next_offset, searched_bytes=SEARCHED_BYTES
+    )
+    if behind == end:
+        return None
+    return (
+        f"batch of {header.size_bytes} bytes is cut short by the file's end after "
+        f"{length}, but another one begins at byte {behind}"
+    )

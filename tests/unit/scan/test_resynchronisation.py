@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import pylog
+from pylog.errors import CorruptRecordError
+from pylog.files.byte_source import LocalFile
+from pylog.scan.resynchronisation import possible_headers
 from tests.support.batches import (
     Built,
     Stored,
@@ -28,7 +32,7 @@ from tests.support.damage import (
     with_flip,
     with_size,
 )
-from tests.support.log_files import write_partition
+from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,3 +186,34 @@ def test_nothing_sound_behind_damage_is_the_end_of_the_file(tmp_path: Path) -> N
     found, ranges = skipped(write_partition(tmp_path, {0: batches}))
     assert found == list(range(15))
     assert spans(ranges) == [(at[3], at[6], 15, None)]
+
+
+@pytest.mark.parametrize("size_bytes", [-1, 12, 1 << 20])
+def test_a_cut_batch_is_no_torn_tail_because_the_last_one_is_damaged_too(
+    tmp_path: Path, size_bytes: int
+) -> None:
+    batches = list(BATCHES)
+    batches[1], batches[5] = with_size(batches[1], 1 << 24), with_size(batches[5], size_bytes)
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    with pytest.raises(CorruptRecordError):
+        pylog.scan(directory).to_table()
+    found, _ = skipped(directory)
+    assert found == visible_offsets([BATCHES[0], *BATCHES[2:5]])
+
+
+def test_an_old_message_hides_its_image_also_without_size_and_checksum(tmp_path: Path) -> None:
+    # Nothing stands behind the value: the image is followed by the log's next message.
+    image = message(Stored(1, 5, b"k", b"image"), magic=1).data
+    batches = [message(Stored(offset, 1, b"k", image), magic=1) for offset in range(4)]
+    batches[1] = with_bytes(batches[1], SIZE_AT, bytes(6))
+    assert read(tmp_path, batches) == [0, 2, 3]
+
+
+def test_a_tail_of_zeros_behind_damage_costs_no_search_of_each_byte(tmp_path: Path) -> None:
+    batches = [with_size(BATCHES[0], -1)]
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    with segment_path(directory, 0).open("ab") as file:
+        file.write(bytes(1 << 22))
+    with LocalFile(str(segment_path(directory, 0))) as source:
+        assert len(list(possible_headers(source, 1, source.size(), 0))) < 20
+    assert skipped(directory)[0] == []
