@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.types import StructType
+
 from pyspark_pylog.filter_option import RECORD_FILTER, format_record_filter
 from pyspark_pylog.plan_predicates import find_columns, find_comparisons
 from pyspark_pylog.pushed_filters import to_filter_fields
@@ -57,18 +59,25 @@ class PylogTable:
         return getattr(self.to_df(), name)
 
     def _dataframe(self, columns: Sequence[Column | str]) -> DataFrame:
-        plain = self._finish(self._load({}), columns)
+        whole = self._load({})
+        plain = self._finish(whole, columns)
         pushed: dict[str, str] = {}
         fields = to_filter_fields(find_comparisons(plain))
         if fields:
             pushed[RECORD_FILTER] = format_record_filter(fields)
         names = find_columns(plain) if columns and "columns" not in self._options else None
+        if not fields and not names:
+            return plain
+        # With a schema, Spark need not ask for one again.
+        schema = whole.schema
         if names:
-            pushed["columns"] = ",".join(names)
-        return self._finish(self._load(pushed), columns) if pushed else plain
+            schema = StructType([schema[name] for name in names])
+        return self._finish(self._load(pushed, schema), columns)
 
-    def _load(self, pushed: dict[str, str]) -> DataFrame:
+    def _load(self, pushed: dict[str, str], schema: StructType | None = None) -> DataFrame:
         reader = self._spark.read.format("pylog").options(**self._options, **pushed)
+        if schema is not None:
+            reader = reader.schema(schema)
         return reader.load(self._path if isinstance(self._path, str) else list(self._path))
 
     def _finish(self, frame: DataFrame, columns: Sequence[Column | str]) -> DataFrame:

@@ -14,11 +14,14 @@ from tests.benchmarks.java_peer import JavaTools, java_tools
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import NotHereError
 from tests.benchmarks.memory import measure_memory
+from tests.benchmarks.planning import measure_planning
+from tests.benchmarks.pruning import measure_pruning
 from tests.benchmarks.reading import read_sets
 from tests.benchmarks.remote import measure_remote
 from tests.benchmarks.report import report
 from tests.benchmarks.results import Results
 from tests.benchmarks.spark_scan import scan_by_spark
+from tests.benchmarks.sparse_log import look_up_in_sparse_log
 from tests.benchmarks.start_up import CommandFailedError, measure_start_up
 
 ROUNDS = 7
@@ -35,7 +38,7 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, spark-100B, spark-1000B, "
-        "count, memory, remote, start-up",
+        "count, memory, look-up, planning, pruning, remote, start-up",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -69,6 +72,20 @@ def _start_up(results: Results, bench: Bench) -> None:
         results.notes.append(f"start-up: {error}")
 
 
+def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
+    if only in "look-up":
+        results.look_ups = look_up_in_sparse_log(bench, _say)
+    if only in "planning":
+        results.planning = measure_planning(bench, rounds, _say)
+    if only in "pruning":
+        if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+            results.notes.append("the part pruning: no Java")
+        else:
+            results.pruning = measure_pruning(bench, rounds, _say)
+    if only in "remote":
+        results.remote = measure_remote(bench, _say)
+
+
 def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results:
     """Return what the parts with `only` in their names measured; `machine` gets what ran them."""
     results = Results()
@@ -88,8 +105,7 @@ def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results
         results.counts = count_sets(bench, rounds, _say)
     if only in "memory":
         results.memory = measure_memory(bench, _say)
-    if only in "remote":
-        results.remote = measure_remote(bench, _say)
+    _measure_scale(results, bench, only, rounds)
     if only in "start-up":
         _start_up(results, bench)
     return results

@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.memory import MemoryFigure
+from tests.benchmarks.planning import PlanningFigure
+from tests.benchmarks.pruning import PruningFigure
 from tests.benchmarks.reading import SetResult
 from tests.benchmarks.remote import RemoteFigure
 from tests.benchmarks.spark_scan import SparkResult
+from tests.benchmarks.sparse_log import LookUpFigure
 from tests.benchmarks.start_up import StartUpFigure
 
 
@@ -18,6 +21,9 @@ class Results:
     spark: list[SparkResult] = field(default_factory=list)
     counts: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)
+    look_ups: list[LookUpFigure] = field(default_factory=list)
+    planning: list[PlanningFigure] = field(default_factory=list)
+    pruning: list[PruningFigure] = field(default_factory=list)
     remote: list[RemoteFigure] = field(default_factory=list)
     start_up: list[StartUpFigure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -38,7 +38,7 @@ class SparkResult:
     settings: str
 
 
-def _session() -> SparkSession:
+def spark_session() -> SparkSession:
     """Return a session under ``spark-conf/``, its workers in this environment."""
     conf = _REPOSITORY / "spark-conf"
     if (conf / "spark-defaults.conf").exists():
@@ -163,7 +163,7 @@ def scan_by_spark(
 ) -> list[SparkResult]:
     """Return the result of each value size; the three sources take turns."""
     results = []
-    session = _session()
+    session = spark_session()
     try:
         settings = f"{MASTER}, {UNIX_SOCKET}={session.conf.get(UNIX_SOCKET, 'unset')}"
         for value_bytes in value_sizes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tests.benchmarks import spark_scan
 from tests.benchmarks.measuring import Figure
+from tests.benchmarks.pruning import FULL
 from tests.benchmarks.reading import AIOKAFKA, CODEC_ALONE, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
 from tests.benchmarks.results import Results
 
@@ -21,6 +22,10 @@ PREBUILT_AT_LEAST = 0.85
 COUNT_GB_PER_SECOND = 5.0
 MEMORY_MB = 32.0
 REQUESTED_AT_MOST = 1.1
+PLANNING_SECONDS = 10.0
+PLANNING_GROWTH = 2.3
+PRUNING_TIMES = 20.0
+PREDICATE_TIMES = 5.0
 FIRST_CAT_TIMES = 4.0
 
 _NOT_MEASURED = "not measured"
@@ -135,6 +140,42 @@ def _remote(results: Results) -> Iterator[Target]:
         yield Target(text, _NOT_MEASURED, None)
 
 
+def _look_ups(results: Results) -> Iterator[Target]:
+    for figure in results.look_ups:
+        text = f"1 TB of holes, {figure.name}: < 1 MB read, ≤ 2 segments opened"
+        measured = f"{figure.read_bytes / 1e3:.0f} kB, {figure.logs_opened} segments"
+        yield Target(text, measured, figure.read_bytes < 1_000_000 and figure.logs_opened <= 2)
+    if not results.look_ups:
+        yield Target("1 TB of holes: < 1 MB read, ≤ 2 segments opened", _NOT_MEASURED, None)
+
+
+def _planning(results: Results) -> Iterator[Target]:
+    text = "planning 1,000 partitions x 50 segments: < 10 s, ≤ 2.3 times as long as 500"
+    if not results.planning:
+        yield Target(text, _NOT_MEASURED, None)
+        return
+    half, whole = results.planning
+    times = whole.median_seconds / half.median_seconds
+    measured = f"{whole.median_seconds:.2f} s, {times:.2f} times"
+    yield Target(
+        text, measured, whole.median_seconds < PLANNING_SECONDS and times <= PLANNING_GROWTH
+    )
+
+
+def _pruning(results: Results) -> Iterator[Target]:
+    figures = {figure.name: figure for figure in results.pruning}
+    full = figures.pop(FULL, None)
+    for name, figure in figures.items():
+        exact = name.startswith("predicate")
+        limit = PREDICATE_TIMES if exact and "newest" not in name else PRUNING_TIMES
+        times = full.median_seconds / figure.median_seconds if full else 0.0
+        best = full.best_seconds / figure.best_seconds if full else 0.0
+        text = f"1 % of the time of 1 GB in Spark by {name}: ≥ {limit:g} times as fast as all"
+        yield Target(text, f"{times:.1f} (best {best:.1f})", times >= limit)
+    if not figures:
+        yield Target("1 % of the time of 1 GB in Spark", _NOT_MEASURED, None)
+
+
 def _start_up(results: Results) -> Iterator[Target]:
     text = f"first `pylog cat` after an installation ≤ {FIRST_CAT_TIMES:g} times the second"
     if results.start_up:
@@ -147,8 +188,5 @@ def _start_up(results: Results) -> Iterator[Target]:
 
 def targets(results: Results) -> list[Target]:
     """Return every target of the reader with what this run says of it."""
-    return [
-        target
-        for part in (_reading, _spark, _count, _memory, _remote, _start_up)
-        for target in part(results)
-    ]
+    parts = (_reading, _spark, _count, _memory, _look_ups, _planning, _pruning, _remote, _start_up)
+    return [target for part in parts for target in part(results)]

@@ -39,17 +39,20 @@ class LargeTopic:
         Length of every batch.
     segment_batches, segments
         How many batches a segment has, and how many segments there are.
+    batch_records
+        How many records a batch has.
     """
 
     directory: Path
     batch_bytes: int
     segment_batches: int
     segments: int
+    batch_records: int = BATCH_RECORDS
 
     @property
     def end_offset(self) -> int:
         """The offset behind the last record."""
-        return self.segments * self.segment_batches * BATCH_RECORDS
+        return self.segments * self.segment_batches * self.batch_records
 
     @property
     def log_bytes(self) -> int:
@@ -58,12 +61,12 @@ class LargeTopic:
 
     def bytes_of(self, start_offset: int, end_offset: int) -> int:
         """Return the bytes of the batches that hold offsets of a range."""
-        first, last = start_offset // BATCH_RECORDS, (end_offset - 1) // BATCH_RECORDS
+        first, last = start_offset // self.batch_records, (end_offset - 1) // self.batch_records
         return (last - first + 1) * self.batch_bytes
 
     def timestamp_of(self, offset: int) -> int:
         """Return the time of the batch that holds an offset; all its records have it."""
-        return FIRST_TIMESTAMP_MS + offset // BATCH_RECORDS * STEP_MS
+        return FIRST_TIMESTAMP_MS + offset // self.batch_records * STEP_MS
 
     def side_bytes(self, *suffixes: str) -> int:
         """Return the bytes of all files of some kinds."""
@@ -72,40 +75,47 @@ class LargeTopic:
 
 
 def write_large_topic(
-    log_directory: Path, *, segments: int, segment_bytes: int, batch_bytes: int = 16 << 10
+    log_directory: Path,
+    *,
+    segments: int,
+    segment_bytes: int,
+    batch_bytes: int = 16 << 10,
+    batch_records: int = BATCH_RECORDS,
 ) -> LargeTopic:
     """Write a topic whose segments have about that many bytes each."""
     directory = log_directory / f"{TOPIC}-0"
     directory.mkdir(parents=True)
-    value_size = batch_bytes // BATCH_RECORDS
-    template = bytearray(_template(value_size))
+    template = bytearray(_template(batch_bytes // batch_records, batch_records))
     segment_batches = segment_bytes // len(template)
     for number in range(segments):
-        _write_segment(directory, template, number * segment_batches, segment_batches)
-    return LargeTopic(directory, len(template), segment_batches, segments)
+        first = number * segment_batches
+        _write_segment(directory, template, batch_records, range(first, first + segment_batches))
+    return LargeTopic(directory, len(template), segment_batches, segments, batch_records)
 
 
-def _template(value_size: int) -> bytes:
+def _template(value_size: int, batch_records: int) -> bytes:
     records = [
         record._replace(timestamp=FIRST_TIMESTAMP_MS)
-        for record in plain_records(0, BATCH_RECORDS, value_size=value_size)
+        for record in plain_records(0, batch_records, value_size=value_size)
     ]
     return batch_v2(records).data
 
 
-def _write_segment(directory: Path, template: bytearray, first: int, count: int) -> None:
-    base_offset = first * BATCH_RECORDS
+def _write_segment(
+    directory: Path, template: bytearray, batch_records: int, batches: range
+) -> None:
+    base_offset = batches.start * batch_records
     offsets, times = [], []
     with segment_path(directory, base_offset).open("wb") as log:
-        for place in range(count):
-            offset = (first + place) * BATCH_RECORDS
-            stamp = FIRST_TIMESTAMP_MS + (first + place) * STEP_MS
+        for place, number in enumerate(batches):
+            offset = number * batch_records
+            stamp = FIRST_TIMESTAMP_MS + number * STEP_MS
             _BASE_OFFSET.pack_into(template, 0, offset)
             struct.pack_into(">qq", template, _TIMESTAMPS_AT, stamp, stamp)
             _CRC.pack_into(template, _CRC_AT, crc32c.crc32c(memoryview(template)[_CRC_START:]))
             log.write(template)
             if place:
-                offsets.append((offset + BATCH_RECORDS - 1, place * len(template)))
+                offsets.append((offset + batch_records - 1, place * len(template)))
                 times.append((stamp, offset))
     index = offset_index_bytes(offsets, base_offset)
     segment_path(directory, base_offset, ".index").write_bytes(index)

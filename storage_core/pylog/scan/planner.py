@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.model import IsolationLevel
 from pylog.scan.aborted import find_aborted_transactions, find_last_stable_offset
+from pylog.scan.early_batches import without_early_batches
+from pylog.scan.log_segment_view import open_segment
 from pylog.scan.offset_spec import (
     EARLIEST,
     LATEST,
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
 
     from pylog.scan.log_view import LogView
     from pylog.scan.record_filter import RecordFilter
+    from pylog.scan.scan_task import SegmentSlice
 
 
 _MOST_LOOKS = 20
+_WALKED_WHILE_PLANNING = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,26 @@ def plan_tasks(views: Sequence[LogView], wanted: ScanRange) -> list[ScanTask]:
         max_partition_bytes=wanted.max_partition_bytes,
         min_partitions=wanted.min_partitions,
     )
+
+
+def _late_enough(
+    slices: tuple[SegmentSlice, ...], where: RecordFilter | None
+) -> tuple[SegmentSlice, ...]:
+    """Return slices without what is too early for a filter, so that no task is made of it.
+
+    Of as much as one process walks over in a moment; the rest is left to the tasks.
+    """
+    if where is None or where.min_timestamp is None:
+        return slices
+    if sum(piece.size_bytes for piece in slices) > _WALKED_WHILE_PLANNING:
+        return slices
+    late = []
+    for piece in slices:
+        with open_segment(piece.path, piece.file_id) as source:
+            rest = without_early_batches(source, piece, where.min_timestamp)
+        if rest.size_bytes:
+            late.append(rest)
+    return tuple(late)
 
 
 def _plan_as_it_is_now(view: LogView, wanted: ScanRange) -> list[ScanTask]:
@@ -105,7 +129,7 @@ def plan_partition(view: LogView, wanted: ScanRange) -> list[ScanTask]:
     return [
         ScanTask(
             view.directory,
-            segment_slices(view, low, high),
+            _late_enough(segment_slices(view, low, high), wanted.where),
             low,
             high,
             aborted,

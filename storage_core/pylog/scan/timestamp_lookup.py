@@ -31,10 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.files.byte_source import ByteSource
+    from pylog.scan.log_segment_view import LogSegmentView
     from pylog.scan.log_view import LogView
     from pylog.scan.scan_task import SegmentSlice
 
 _FIRST_WINDOW_BYTES = 1 << 14  # the record is a few batches behind the index entry
+
+_BELIEVED_ENTRIES = 2
 
 
 def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset | None:
@@ -51,12 +54,36 @@ def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset 
         following = view.next_base_offset(index)
         if following is not None and following <= view.log_start_offset:
             continue
+        if following is not None and _is_earlier(segment, timestamp, following):
+            continue
         with segment.open_log() as source:
             start = _start_position(view, index, source, timestamp)
             for found in _records_from(view, source, slice_of(view, index, start), timestamp):
                 if found.offset >= view.log_start_offset:
                     return found
     return None
+
+
+def _is_earlier(segment: LogSegmentView, timestamp: int, next_base_offset: int) -> bool:
+    """Whether all records of a rolled segment are before ``timestamp``, going by its time index.
+
+    A broker forces the largest timestamp into the index when it rolls a segment, and goes by that
+    entry as well. It is believed where it names the segment's very last offset: then nothing is
+    missing from the index, and only a wrong timestamp in this one entry could mislead. Otherwise
+    the segment's batches are looked at.
+    """
+    if not segment.has_time_index:
+        return False
+    path = segment.file_path(TIME_INDEX_FILE_SUFFIX)
+    with TimeIndex.open(path, segment.base_offset) as index:
+        count = index.entry_count
+        if count < _BELIEVED_ENTRIES or count != index.slot_count:
+            return False
+        before, last = index.entry(count - 2), index.entry(count - 1)
+    return (
+        0 <= before.timestamp < last.timestamp < timestamp
+        and segment.base_offset <= before.offset < last.offset == next_base_offset - 1
+    )
 
 
 def find_max_timestamp(view: LogView) -> TimestampOffset | None:
