@@ -189,8 +189,9 @@ def test_a_segment_that_vanished_between_two_actions(spark: SparkSession, orders
     told = last_line(frame.collect)
     assert told == (
         f"pylog.errors.SegmentVanishedError: {HOST}file is gone (deleted or renamed since the "
-        f"directory was listed) in {path}; if retention deleted it since the DataFrame's first "
-        "action, load() again, else make the directory visible on this host"
+        "directory was listed); records of orders-0 with offsets 0 to 2 (exclusive) are lost, the "
+        f"log holds 2 to 6 (exclusive) now in {path}; if retention deleted it since the "
+        "DataFrame's first action, load() again, else make the directory visible on this host"
     )
     assert load(spark, orders).count() == 4  # the advice is good
 
@@ -204,6 +205,8 @@ def test_a_segment_that_was_truncated_between_two_actions(
     os.truncate(path, 40)
     told = last_line(frame.collect)
     assert told.startswith(
-        f"pylog.errors.SegmentVanishedError: {HOST}file ends here, it was planned"
+        f"pylog.errors.SegmentVanishedError: {HOST}file ends here, it was planned to be read up to "
+        "byte "
     )
-    assert f"in {path} at byte 40; if retention deleted it" in told
+    assert "; records of orders-0 with offsets 4 to 6 (exclusive) are lost, the log holds " in told
+    assert f" now in {path}; if retention deleted it" in told

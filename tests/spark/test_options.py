@@ -173,7 +173,9 @@ def test_timestamps_are_looked_up(
             {"columns": "key,vlaue"},
             "option columns names 'vlaue', no such column; did you mean 'va",
         ),
-        ({"mode": "DROPMALFORMED"}, "this version knows FAILFAST"),
+        ({"mode": "SKIP"}, "option mode is 'SKIP', expected FAILFAST, DROPMALFORMED or PERMISSIV"),
+        ({"minPartitions": "0"}, "option minPartitions is '0', expected a number of 1 or more"),
+        ({"pushdown": "yes"}, "option pushdown is 'yes', expected auto, on or off"),
         ({"startingOffset": "earliest"}, "unknown option 'startingoffset'; did you mean 'starti"),
     ],
 )
