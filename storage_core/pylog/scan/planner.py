@@ -135,6 +135,7 @@ def plan_partition(view: LogView, wanted: ScanRange) -> list[ScanTask]:
             aborted,
             wanted.fail_on_data_loss,
             wanted.where,
+            committed,
         )
         for low, high in offset_ranges(start, end, wanted.max_records_per_partition)
     ]

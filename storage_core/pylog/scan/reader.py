@@ -19,6 +19,7 @@ from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
 from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.scan.abort_watch import AbortWatch
 from pylog.scan.aborted import AbortedTransactions
 from pylog.scan.checked_windows import check_some
 from pylog.scan.damage import DamagedRange, DamageReport, ReadMode
@@ -72,6 +73,7 @@ class TaskReader:
         self._met = self.damage  # of one pass, see `record_batches`
         self._told = 0
         self._aborted = AbortedTransactions(task.aborted)
+        self._abort_watch = AbortWatch() if task.is_committed else None
         self._filter = task.where if task.where and task.where.needs_records else None
         self._shows_damage = mode is ReadMode.PERMISSIVE and not (
             task.where and task.where.is_about_records
@@ -97,6 +99,8 @@ class TaskReader:
         ------
         CorruptRecordError, InvalidRecordError, UnsupportedCodecError
             Bytes that are to be read are damaged (mode FAILFAST).
+        CorruptIndexError
+            Records given as committed turn out to be aborted.
         SegmentVanishedError
             A file is gone or shorter than when the task was planned, and records with it.
         TimestampOverflowError
@@ -106,7 +110,10 @@ class TaskReader:
         self._told = 0
         for piece, window in self._windows(has_checksums=True):
             yield from self._damaged_rows()
-            yield from self._decode(window, piece, self._wanted(window))
+            wanted = self._wanted(window)
+            if self._abort_watch is not None:
+                self._abort_watch.look(window.scan, wanted, piece.path)
+            yield from self._decode(window, piece, wanted)
             if self._filter is not None and self._filter.is_past(window.scan.headers):
                 break
         yield from self._damaged_rows()

@@ -74,6 +74,8 @@ class ScanTask:
         Whether records of the range that are deleted before they are read are an error.
     where
         Which of the records are wanted; None for all.
+    is_committed
+        Whether the range is read with READ_COMMITTED.
     """
 
     directory: PartitionDirectory
@@ -83,6 +85,7 @@ class ScanTask:
     aborted: tuple[AbortedTransaction, ...] = ()
     fail_on_data_loss: bool = True
     where: RecordFilter | None = None
+    is_committed: bool = False
 
     @property
     def topic_partition(self) -> TopicPartition:

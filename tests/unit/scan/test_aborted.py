@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptIndexError, CorruptRecordError
 from pylog.scan.aborted import find_aborted_transactions, find_last_stable_offset
 from tests.support.batches import (
     ABORT,
@@ -171,3 +171,23 @@ def test_damage_that_has_to_be_looked_at_is_told(tmp_path: Path) -> None:
     path.write_bytes(b"\xff" * 100)
     with pytest.raises(CorruptRecordError, match=f"in {path} at byte 0"):
         find_last_stable_offset(view(directory))
+
+
+def test_a_transaction_index_that_was_cut_shows_when_the_marker_comes_by(tmp_path: Path) -> None:
+    batches = [data(0), abort(1), data(2), abort(3), data(4), commit(5)]
+    directory = write_partition(tmp_path, {0: batches})
+    whole = TRANSACTION_ENTRY.pack(0, 1, 0, 1, 2) + TRANSACTION_ENTRY.pack(0, 1, 2, 3, 4)
+    path = segment_path(directory, 0, ".txnindex")
+    path.write_bytes(whole)
+    assert committed(directory) == [4]
+    path.write_bytes(whole[: TRANSACTION_ENTRY.size])
+    with pytest.raises(CorruptIndexError, match=r"lacks the transaction of producer 1 .* offset 3"):
+        committed(directory)
+
+
+def test_what_a_removed_marker_committed_is_not_taken_for_aborted(tmp_path: Path) -> None:
+    # Compaction took the COMMIT at 1 and the records of the aborted transaction behind it.
+    batches = [data(0), abort(3), data(4), commit(5)]
+    directory = write_partition(tmp_path, {0: batches})
+    segment_path(directory, 0, ".txnindex").write_bytes(TRANSACTION_ENTRY.pack(0, 9, 0, 1, 2))
+    assert committed(directory) == [0, 4]
