@@ -9,15 +9,17 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+from pyspark_pylog.plan_clock import Clock, find_clock
 from pyspark_pylog.pushed_filters import Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame
 
 _OPERATORS = {
     "EqualTo": "=",
+    "EqualNullSafe": "=",
     "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
     "LessThan": "<",
@@ -28,26 +30,39 @@ _RELATIONS = ("DataSourceV2ScanRelation", "DataSourceV2Relation")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def find_comparisons(frame: DataFrame) -> list[Comparison]:
-    """Return the comparisons that every row of the relation in ``frame`` has to pass."""
+def find_comparisons(filtered: DataFrame) -> list[Comparison]:
+    """Return the comparisons that every row of the relation has to pass, now and later.
+
+    Parameters
+    ----------
+    filtered
+        A relation below nothing but filters.
+    """
     found: list[Comparison] = []
-    for node in _nodes_above_relation(frame):
+    for node in _nodes_above_relation(filtered):
         if _kind(node) == "Filter":
             found += filter(None, map(_to_comparison, _conjuncts(node.condition())))
+    clock = find_clock(filtered) if found else Clock.NOT_ASKED
+    if clock is Clock.UNKNOWN:
+        return []
+    if clock is Clock.GROWING:
+        return [
+            each for each in found if each.column != "timestamp" or each.operator in (">", ">=")
+        ]
     return found
 
 
-def find_columns(frame: DataFrame) -> list[str] | None:
-    """Return the names of the relation's columns that ``frame`` needs, None if it is not known."""
+def find_columns(frame: DataFrame, known: Sequence[str]) -> list[str] | None:
+    """Return which of the ``known`` columns ``frame`` needs, in their order; None for all."""
     nodes = list(_nodes_above_relation(frame))
     if not nodes or _kind(nodes[0]) != "Project":
         return None
-    names: dict[str, None] = {}
+    needed = set()
     for node in nodes:
         references = node.references().toSeq()
-        for index in range(references.size()):
-            names[references.apply(index).name()] = None
-    return list(names)
+        # A column is called here what the user called it: OFFSET.
+        needed |= {references.apply(at).name().lower() for at in range(references.size())}
+    return [name for name in known if name.lower() in needed]
 
 
 def _nodes_above_relation(frame: DataFrame) -> Iterator[Any]:
@@ -78,15 +93,8 @@ def _conjuncts(expression: Any) -> Iterator[Any]:  # noqa: ANN401 - of the JVM
 
 def _to_comparison(expression: Any) -> Comparison | None:  # noqa: ANN401 - of the JVM
     kind = _kind(expression)
-    if kind == "In":
-        items = expression.list()
-        literals = [items.apply(index) for index in range(items.size())]
-        if _kind(expression.value()) != "AttributeReference" or not all(map(_is_literal, literals)):
-            return None
-        values = [_value(each) for each in literals if each.value() is not None]
-        if None in values:  # of a type that is not known here
-            return None
-        return Comparison(expression.value().name(), "in", values)
+    if kind in ("In", "InSet"):
+        return _to_membership(expression, kind)
     operator = _OPERATORS.get(kind)
     if operator is None:
         return None
@@ -96,7 +104,26 @@ def _to_comparison(expression: Any) -> Comparison | None:  # noqa: ANN401 - of t
     if _kind(left) != "AttributeReference" or not _is_literal(right):
         return None
     value = _value(right)
-    return None if value is None else Comparison(left.name(), operator, value)
+    return None if value is None else Comparison(left.name().lower(), operator, value)
+
+
+def _to_membership(expression: Any, kind: str) -> Comparison | None:  # noqa: ANN401 - of the JVM
+    column = expression.child() if kind == "InSet" else expression.value()
+    if _kind(column) != "AttributeReference":
+        return None
+    if kind == "InSet":  # what Spark makes of more than ten literals
+        items = expression.hset().toSeq()
+        found = [items.apply(at) for at in range(items.size())]
+        values = [_value_of(column.dataType(), each) for each in found if each is not None]
+    else:
+        items = expression.list()
+        literals = [items.apply(at) for at in range(items.size())]
+        if not all(map(_is_literal, literals)):
+            return None
+        values = [_value(each) for each in literals if each.value() is not None]
+    if None in values:  # of a type that is not known here
+        return None
+    return Comparison(column.name().lower(), "in", values)
 
 
 def _is_literal(expression: Any) -> bool:  # noqa: ANN401 - of the JVM
@@ -104,11 +131,14 @@ def _is_literal(expression: Any) -> bool:  # noqa: ANN401 - of the JVM
 
 
 def _value(literal: Any) -> object:  # noqa: ANN401 - of the JVM
-    """Return a literal's value as Spark's data sources would get it; None if it is not known."""
-    kind, value = str(literal.dataType().typeName()), literal.value()
+    return _value_of(literal.dataType(), literal.value())
+
+
+def _value_of(data_type: Any, value: Any) -> object:  # noqa: ANN401 - of the JVM
+    """Return a value as Spark's data sources would get it; None if it is not known."""
     if value is None:
         return None
-    match kind:
+    match str(data_type.typeName()):
         case "long" | "integer":
             return int(value)
         case "string":
@@ -116,5 +146,8 @@ def _value(literal: Any) -> object:  # noqa: ANN401 - of the JVM
         case "binary":
             return bytes(value)
         case "timestamp":
-            return _EPOCH + dt.timedelta(microseconds=int(value))
+            try:
+                return _EPOCH + dt.timedelta(microseconds=int(value))
+            except OverflowError:  # Spark's years go further than Python's
+                return None
     return None

@@ -62,10 +62,12 @@ class PylogTable:
         whole = self._load({})
         plain = self._finish(whole, columns)
         pushed: dict[str, str] = {}
-        fields = to_filter_fields(find_comparisons(plain))
+        fields = to_filter_fields(find_comparisons(self._finish(whole, ())))
         if fields:
             pushed[RECORD_FILTER] = format_record_filter(fields)
-        names = find_columns(plain) if columns and "columns" not in self._options else None
+        names = None
+        if columns and "columns" not in map(str.lower, self._options):
+            names = find_columns(plain, whole.columns)
         if not fields and not names:
             return plain
         # With a schema, Spark need not ask for one again.

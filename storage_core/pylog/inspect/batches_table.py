@@ -41,7 +41,7 @@ import pyarrow as pa
 from pylog.columnar.arrow_buffers import fixed_width_array, string_array
 from pylog.inspect.header_windows import header_windows
 from pylog.inspect.row_batches import TIMESTAMP, table_schema
-from pylog.locations import name_of
+from pylog.locations import name_of, shown
 from pylog.model import (
     NO_PARTITION_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
@@ -119,7 +119,7 @@ def _record_batch(view: LogView, found: HeaderWindow, *, check_crc: bool) -> pa.
     constants = {
         "topic": view.topic,
         "segment": name_of(found.segment.file_path()),
-        "path": view.directory.path,
+        "path": shown(view.directory.path),
     }
     columns = {name: pa.repeat(string_array([text])[0], rows) for name, text in constants.items()}
     columns["partition"] = fixed_width_array(np.full(rows, view.partition, dtype=np.int32))

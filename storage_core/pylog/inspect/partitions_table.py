@@ -32,6 +32,7 @@ import pyarrow as pa
 from pylog.errors import CorruptRecordError
 from pylog.files.partition_metadata import format_uuid
 from pylog.inspect.row_batches import TIMESTAMP, none_if, record_batches, table_schema
+from pylog.locations import shown
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
 from pylog.scan.aborted import find_last_stable_offset
 from pylog.scan.batch_walk import find_whole_batches
@@ -85,7 +86,7 @@ def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
         _latest_leader_epoch(view, last),
         None if metadata is None else format_uuid(metadata.topic_id),
         view.leftover_file_count,
-        view.directory.path,
+        shown(view.directory.path),
     )
 
 
