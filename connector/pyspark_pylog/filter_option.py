@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FilterFields = dict[str, Any]
 """The arguments of `pylog.RecordFilter` that are not None."""
 
 RECORD_FILTER = "recordFilter"
-_SETS = ("topics", "partitions", "keys")
+_SETS = {"topics": str, "partitions": int, "keys": str}
 _NUMBERS = ("min_offset", "max_offset", "min_timestamp", "max_timestamp")
 
 
@@ -29,11 +32,14 @@ def parse_record_filter(text: str | None) -> FilterFields | None:
         return None
     try:
         stored = json.loads(text)
-        fields: FilterFields = {name: int(stored.pop(name)) for name in _NUMBERS if name in stored}
-        for name in _SETS:
+        fields: FilterFields = {name: stored.pop(name) for name in _NUMBERS if name in stored}
+        _check_types(fields.values(), int)
+        for name, kind in _SETS.items():
             if name in stored:
                 values = stored.pop(name)
-                decode = base64.b64decode if name == "keys" else _unchanged
+                _check_types([values], list)
+                _check_types(values, kind)
+                decode = _key if name == "keys" else _unchanged
                 fields[name] = frozenset(map(decode, values))
     except (ValueError, AttributeError, TypeError) as error:
         msg = f"option {RECORD_FILTER} is {text!r}, expected what pyspark_pylog.table makes"
@@ -55,6 +61,17 @@ def format_record_filter(fields: FilterFields) -> str:
         for name, value in fields.items()
     }
     return json.dumps(plain)
+
+
+def _check_types(values: Iterable[object], kind: type) -> None:
+    for value in values:
+        if type(value) is not kind:  # True is no number
+            msg = f"{value!r} is no {kind.__name__}"
+            raise ValueError(msg)
+
+
+def _key(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
 
 
 def _unchanged(value: Any) -> Any:  # noqa: ANN401 - a name or a number

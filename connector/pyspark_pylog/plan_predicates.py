@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from pyspark_pylog.plan_clock import Clock, find_clock
+from pyspark_pylog.plan_clock import LOCAL_STEP, Clock, find_clock
 from pyspark_pylog.pushed_filters import Comparison
 
 if TYPE_CHECKING:
@@ -45,24 +45,39 @@ def find_comparisons(filtered: DataFrame) -> list[Comparison]:
     clock = find_clock(filtered) if found else Clock.NOT_ASKED
     if clock is Clock.UNKNOWN:
         return []
-    if clock is Clock.GROWING:
-        return [
-            each for each in found if each.column != "timestamp" or each.operator in (">", ">=")
-        ]
-    return found
+    return [*filter(None, map(_of_later, found))] if clock is Clock.GROWING else found
+
+
+def _of_later(comparison: Comparison) -> Comparison | None:
+    """Return what a comparison says also if its timestamp is found anew later."""
+    if comparison.column != "timestamp":
+        return comparison
+    if comparison.operator not in (">", ">=") or not isinstance(comparison.value, dt.datetime):
+        return None
+    try:
+        return comparison._replace(value=comparison.value - LOCAL_STEP)
+    except OverflowError:
+        return None
 
 
 def find_columns(frame: DataFrame, known: Sequence[str]) -> list[str] | None:
-    """Return which of the ``known`` columns ``frame`` needs, in their order; None for all."""
-    nodes = list(_nodes_above_relation(frame))
-    if not nodes or _kind(nodes[0]) != "Project":
+    """Return which of the ``known`` columns ``frame`` names, in their order; None for all.
+
+    Those too that the optimizer finds to be without effect: Spark must be able to resolve them.
+    """
+    plan = getattr(frame, "_jdf", None)
+    if plan is None:
         return None
-    needed = set()
-    for node in nodes:
+    node = plan.queryExecution().analyzed()
+    named = set()
+    while node.children().size() == 1:
         references = node.references().toSeq()
         # A column is called here what the user called it: OFFSET.
-        needed |= {references.apply(at).name().lower() for at in range(references.size())}
-    return [name for name in known if name.lower() in needed]
+        named |= {references.apply(at).name().lower() for at in range(references.size())}
+        node = node.children().apply(0)
+    if _kind(node) not in _RELATIONS:
+        return None
+    return [name for name in known if name.lower() in named]
 
 
 def _nodes_above_relation(frame: DataFrame) -> Iterator[Any]:
