@@ -32,6 +32,7 @@ def parse_record_filter(text: str | None) -> FilterFields | None:
         return None
     try:
         stored = json.loads(text)
+        _check_types([stored], dict)
         fields: FilterFields = {name: stored.pop(name) for name in _NUMBERS if name in stored}
         _check_types(fields.values(), int)
         for name, kind in _SETS.items():

@@ -15,7 +15,7 @@ _SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 <
 _DURATION = re.compile(
     r"([0-9]{1,15})\s*(ms|milliseconds?|s|seconds?|m|min|minutes?|h|hours?|d|days?)", re.IGNORECASE
 )
-_DURATION_UNITS = {"ms": 1, "mi": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _COUNT = re.compile(r"[0-9]{1,18}")
 
 

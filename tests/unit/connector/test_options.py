@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pylog.model import IsolationLevel
+from pylog.scan.damage import ReadMode
 from pyspark_pylog.options import READ_OPTIONS, ReadOptions
 
 
@@ -55,7 +56,24 @@ def test_the_defaults_are_those_of_a_batch_read_of_the_kafka_source() -> None:
         ("includeHeaders", "True", "include_headers", True),
         ("includeBatchMetadata", "true", "include_batch_metadata", True),
         ("columns", "offset , key", "columns", ("offset", "key")),
-        ("mode", " failfast", "without_effect", ()),
+        ("mode", " failfast", "mode", ReadMode.FAILFAST),
+        ("mode", "DropMalformed", "mode", ReadMode.DROPMALFORMED),
+        ("mode", "permissive ", "mode", ReadMode.PERMISSIVE),
+        ("maxPartitionBytes", "64m", "max_partition_bytes", 64 << 20),
+        ("maxPartitionBytes", " 1 GB ", "max_partition_bytes", 1 << 30),
+        ("maxPartitionBytes", "1000", "max_partition_bytes", 1000),
+        ("maxPartitionBytes", "7b", "max_partition_bytes", 7),
+        ("minPartitions", " 8", "min_partitions", 8),
+        ("maxRecordsPerPartition", "1000", "max_records_per_partition", 1000),
+        ("includeStray", "True", "include_stray", True),
+        ("pushdown", "ON", "pushdown", "on"),
+        ("timestampDisorder", "0ms", "timestamp_disorder", 0),
+        ("timestampDisorder", "7 milliseconds", "timestamp_disorder", 7),
+        ("timestampDisorder", "90 seconds", "timestamp_disorder", 90_000),
+        ("timestampDisorder", "5m", "timestamp_disorder", 300_000),
+        ("timestampDisorder", "1 minute", "timestamp_disorder", 60_000),
+        ("timestampDisorder", "2H", "timestamp_disorder", 7_200_000),
+        ("timestampDisorder", "1 day", "timestamp_disorder", 86_400_000),
     ],
 )
 def test_a_value_is_read_without_regard_to_blanks_around_it(
@@ -134,6 +152,11 @@ def test_a_path_that_cannot_be_read_is_refused(given: dict[str, str], told: str)
         ("mode", "STRICT", "option mode is 'STRICT', expected FAILFAST, DROPMALFORMED or PERM"),
         ("maxPartitionBytes", "0", "expected a size like 128m or 1g"),
         ("maxPartitionBytes", "lots", "option maxPartitionBytes is 'lots', expected a size"),
+        ("maxPartitionBytes", "1.5g", "expected a size like 128m or 1g"),
+        ("maxPartitionBytes", "-1", "expected a size like 128m or 1g"),
+        ("minPartitions", "two", "option minPartitions is 'two', expected a number of 1 or more"),
+        ("timestampDisorder", "-5s", "option timestampDisorder is '-5s', expected a duration"),
+        ("includeBatchMetadata", "on", "option includeBatchMetadata is 'on', expected true or"),
         ("minPartitions", "0", "option minPartitions is '0', expected a number of 1 or more"),
         ("maxRecordsPerPartition", "-1", "expected a number of 1 or more"),
         ("pushdown", "yes", "option pushdown is 'yes', expected auto, on or off"),

@@ -1,0 +1,53 @@
+"""The option in which `pyspark_pylog.table` hands predicates to the reader."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_pylog.filter_option import FilterFields, format_record_filter, parse_record_filter
+
+WHOLE: FilterFields = {
+    "topics": frozenset({"a", "ü"}),
+    "partitions": frozenset({0, 7}),
+    "keys": frozenset({b"", b"\xff\x00"}),
+    "min_offset": 3,
+    "max_offset": 2**63,
+    "min_timestamp": -1,
+    "max_timestamp": 5,
+}
+
+
+@pytest.mark.parametrize("fields", [{}, WHOLE, {"keys": frozenset()}, {"max_offset": -5}])
+def test_what_is_written_is_read_again(fields: FilterFields) -> None:
+    assert parse_record_filter(format_record_filter(fields)) == fields
+
+
+def test_no_option_is_no_filter() -> None:
+    assert parse_record_filter(None) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "offset > 3",
+        "[]",
+        '{"topics": "orders"}',
+        '{"topics": [1]}',
+        '{"partitions": ["0"]}',
+        '{"partitions": [true]}',
+        '{"keys": ["not base64!"]}',
+        '{"min_offset": 1.5}',
+        '{"min_offset": "3"}',
+        '{"max_offset": null}',
+    ],
+)
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(
+        ValueError, match=r"^option recordFilter is .*, expected what pyspark_pylog"
+    ):
+        parse_record_filter(text)
+
+
+def test_unknown_fields_are_refused() -> None:
+    with pytest.raises(ValueError, match="has unknown fields min_ofset"):
+        parse_record_filter('{"min_ofset": 3}')
