@@ -1,0 +1,197 @@
+"""Options about damage, lost records and directories that are not live; and about cutting reads.
+
+Those that cut a read into tasks change no row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.batches import Stored, batch_v2
+from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
+from tests.support.spark_plans import tasks_of
+from tests.support.spark_session import NEEDS_SPARK, last_line, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tests.support.batches import Built
+
+pytestmark = NEEDS_SPARK
+
+RECORDS = 400
+
+
+def batches(first: int, end: int) -> list[Built]:
+    return [
+        batch_v2([Stored(offset, 1000 * offset, b"k%d" % (offset % 5), b"v" * 100)])
+        for offset in range(first, end)
+    ]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give orders-0 and orders-1 with `RECORDS` records each, in two segments of unlike size."""
+    directory = tmp_path_factory.mktemp("sound")
+    for name in ("orders-0", "orders-1"):
+        segments = {0: batches(0, 300), 300: batches(300, RECORDS)}
+        write_partition(directory, segments, name=name)
+    return directory
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """Give orders-0 with offsets 0 to 9, of which 4 has a wrong checksum; orders-1 is sound."""
+    write_partition(tmp_path, {0: batches(0, 10)}, name="orders-1")
+    path = segment_path(write_partition(tmp_path, {0: batches(0, 10)}), 0)
+    content = bytearray(path.read_bytes())
+    content[5 * len(batches(4, 5)[0].data) - 1] ^= 1
+    path.write_bytes(content)
+    return tmp_path
+
+
+def offsets(frame: DataFrame, partition: int = 0) -> list[int | None]:
+    """Return a partition's offsets in the order read."""
+    return [row.offset for row in frame.where(f"partition = {partition}").collect()]
+
+
+def test_failfast_is_the_default_and_tells_file_and_byte(
+    spark: SparkSession, damaged: Path
+) -> None:
+    told = last_line(load(spark, damaged).collect)
+    size = len(batches(4, 5)[0].data)
+    assert "pylog.errors.CorruptRecordError" in told
+    assert f"in {segment_path(damaged / 'orders-0', 0)} at byte {4 * size}" in told
+    assert last_line(load(spark, damaged, mode="failfast").collect) == told
+
+
+def test_dropmalformed_leaves_out_exactly_the_damage(spark: SparkSession, damaged: Path) -> None:
+    frame = load(spark, damaged, mode="DROPMALFORMED")
+    assert offsets(frame) == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+    assert offsets(frame, 1) == [*range(10)]
+    assert frame.count() == 19
+    assert "_corrupt_record" not in frame.columns
+    findings = load(spark, damaged, table="findings")
+    assert findings.where("partition = 0").count() > 0
+    assert findings.where("partition = 1 AND severity = 'error'").count() == 0
+
+
+@pytest.mark.parametrize("way", ["columns", "schema"])
+def test_permissive_gives_a_row_of_nulls_that_tells_the_damage(
+    spark: SparkSession, damaged: Path, way: str
+) -> None:
+    reader = spark.read.format("pylog").option("mode", "permissive")
+    if way == "columns":
+        reader = reader.option("columns", "partition,offset,value,_corrupt_record")
+    else:
+        reader = reader.schema("partition INT, offset BIGINT, value BINARY, _corrupt_record STRING")
+    frame = reader.load(str(damaged))
+    assert offsets(frame) == [0, 1, 2, 3, None, 5, 6, 7, 8, 9]
+    [row] = frame.where("_corrupt_record IS NOT NULL").collect()
+    assert (row.partition, row.offset, row.value) == (0, None, None)
+    assert str(segment_path(damaged / "orders-0", 0)) in row["_corrupt_record"]
+    assert "CRC" in row["_corrupt_record"]
+
+
+def test_permissive_gives_the_row_also_where_nothing_tells_of_it(
+    spark: SparkSession, damaged: Path
+) -> None:
+    frame = load(spark, damaged, mode="PERMISSIVE")
+    assert "_corrupt_record" not in frame.columns
+    assert offsets(frame) == [0, 1, 2, 3, None, 5, 6, 7, 8, 9]
+    whole = frame.where("partition = 0 AND offset IS NULL").select("value", "timestamp", "topic")
+    assert [tuple(row) for row in whole.collect()] == [(None, None, "orders")]
+
+
+def test_permissive_refuses_columns_that_cannot_be_null(spark: SparkSession, damaged: Path) -> None:
+    reader = (
+        spark.read.format("pylog").option("mode", "PERMISSIVE").schema("offset BIGINT NOT NULL")
+    )
+    told = last_line(reader.load(str(damaged)).count)
+    assert "declares 'offset' NOT NULL, but mode PERMISSIVE gives a row of nulls" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "tasks"),
+    [
+        ({}, 2),
+        ({"minPartitions": 1}, 2),
+        ({"minPartitions": 7}, 7),
+        ({"maxRecordsPerPartition": 150}, 6),
+        ({"maxRecordsPerPartition": 1_000_000}, 2),
+        ({"maxPartitionBytes": "20k"}, 8),
+        ({"maxPartitionBytes": "1g"}, 2),
+        ({"maxPartitionBytes": "20000b", "minPartitions": 3}, 8),
+    ],
+)
+def test_cuts_change_the_tasks_and_no_row(
+    spark: SparkSession, sound: Path, options: dict[str, object], tasks: int
+) -> None:
+    frame = load(spark, sound, **options)
+    found = frame.rdd.getNumPartitions()
+    assert found == len(tasks_of(frame))
+    assert found == tasks if tasks == 2 else found >= tasks
+    rows = sorted((row.partition, row.offset) for row in frame.collect())
+    assert rows == [(partition, offset) for partition in (0, 1) for offset in range(RECORDS)]
+    some = frame.where("key = X'6B33' AND offset >= 250").groupBy("partition").count()
+    assert sorted(map(tuple, some.collect())) == [(0, 30), (1, 30)]
+
+
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
+def test_cuts_change_no_row_around_damage(spark: SparkSession, damaged: Path, mode: str) -> None:
+    whole = sorted(map(str, load(spark, damaged, mode=mode).collect()))
+    cut = load(spark, damaged, mode=mode, maxRecordsPerPartition=2)
+    assert cut.rdd.getNumPartitions() > 2
+    assert sorted(map(str, cut.collect())) == whole
+
+
+def test_timestamp_disorder_ends_a_read_early_where_the_user_vouches_for_it(
+    spark: SparkSession, sound: Path
+) -> None:
+    conf = "spark.sql.python.filterPushdown.enabled"
+    spark.conf.set(conf, "true")
+    try:
+        for disorder in ("0ms", "5 seconds", "1h"):
+            frame = load(spark, sound, pushdown="on", timestampDisorder=disorder)
+            assert frame.where("timestamp < timestamp_millis(7000)").count() == 14
+    finally:
+        spark.conf.unset(conf)
+    told = last_line(lambda: load(spark, sound, timestampDisorder="soon"))
+    assert "option timestampDisorder is 'soon', expected a duration like 500ms" in told
+
+
+def test_directories_that_are_not_live_are_read_when_asked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_partition(tmp_path, {0: batches(0, 3)}, name="orders-0")
+    gone = "0123456789abcdef0123456789abcdef"
+    write_partition(tmp_path, {0: batches(0, 5)}, name=f"orders-1.{gone}-delete")
+    write_partition(tmp_path, {0: batches(0, 7)}, name=f"orders-2.{gone}-stray")
+    write_partition(tmp_path, {0: batches(0, 9)}, name=f"orders-3.{gone}-future")
+
+    def counts(**options: object) -> dict[int, int]:
+        grouped = load(spark, tmp_path, **options).groupBy("partition").count()
+        return {row["partition"]: row["count"] for row in grouped.collect()}
+
+    assert counts() == counts(includeStray="false") == {0: 3}
+    assert counts(includeStray="true") == {0: 3, 1: 5, 2: 7, 3: 9}
+
+
+def test_a_start_that_moves_between_two_actions_is_lost_records_or_not_as_the_option_says(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_partition(tmp_path, {0: batches(0, 4), 4: batches(4, 9)})
+    frames = {
+        fails: load(spark, tmp_path, failOnDataLoss=str(fails).lower()) for fails in (True, False)
+    }
+    assert [frame.count() for frame in frames.values()] == [9, 9]
+    write_log_start_offsets(tmp_path, {("orders", 0): 4})
+    segment_path(tmp_path / "orders-0", 0).unlink()  # as retention does
+    told = last_line(frames[True].collect)
+    assert "records of orders-0 with offsets 0 to 4 (exclusive) are lost" in told
+    assert offsets(frames[False]) == [4, 5, 6, 7, 8]
+    assert frames[False].count() == 5
