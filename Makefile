@@ -9,10 +9,10 @@ export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 DEMO := build/demo/internal-logdir
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast fuzz bench lint format lock clean
+.PHONY: help demo test test-fast test-spark-versions fuzz bench lint format lock clean
 
 help: ## Say what there is to make
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
 
 demo: $(VENV)/.spark $(DEMO) ## Spark over a real broker's log directory
 	@$(BIN)/python -m pylog_jobs.demo $(DEMO)
@@ -23,6 +23,9 @@ test: $(VENV)/.dev ## All tests
 
 test-fast: $(VENV)/.dev ## All tests but those that need Spark or a broker, or take long
 	@$(BIN)/python -m pytest -n 2 -m "not spark and not broker and not slow"
+
+test-spark-versions: $(VENV)/.dev ## The Spark tests with the newest 4.1, 4.2 and 4.3
+	@$(BIN)/python -m tests.spark_versions $(SPARKS)
 
 fuzz: $(VENV)/.dev ## Look for bytes that are read wrongly, 10 minutes a target
 	@$(BIN)/python -m tests.fuzz --golden --seconds 600 --jobs 2
