@@ -9,7 +9,7 @@ export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 DEMO := build/demo/internal-logdir
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-spark-versions fuzz bench lint format lock clean
+.PHONY: help demo test test-fast test-spark-versions fuzz soak bench lint format lock clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -29,6 +29,9 @@ test-spark-versions: $(VENV)/.dev ## The Spark tests with the newest 4.1, 4.2 an
 
 fuzz: $(VENV)/.dev ## Look for bytes that are read wrongly, 10 minutes a target
 	@$(BIN)/python -m tests.fuzz --golden --seconds 600 --jobs 2
+
+soak: $(VENV)/.dev ## Filters against filtered full scans, 100,000 cases
+	@$(BIN)/python -m pytest tests/property/test_pushdown_equivalence.py --soak 100000
 
 bench: $(VENV)/.dev ## Measure against the peers and write docs/benchmarks.md
 	@$(BIN)/python -m tests.benchmarks --output docs/benchmarks.md
