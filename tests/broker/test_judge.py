@@ -111,7 +111,7 @@ def test_compaction_may_take_a_record_only_for_a_later_one(observed: Observed) -
     assert not complaints_about_rows(compacted, without_deleted)
     replaced = [row for row in between(observed, 15, 25) if row[0] != 17]
     assert not complaints_about_rows(compacted, replaced)  # by offset 22
-    # Compaction looks beyond the end of a scan, too: offset 22 took 17 away, and was not to be read.
+    # Compaction looks beyond the end of a scan: offset 22 took 17 away, and was not to be read.
     overtaken = [row for row in between(observed, 15, 20) if row[0] != 17]
     assert not complaints_about_rows(compacted, overtaken)
     quiet = replace(compacted, after=compacted.before)  # nothing was sent meanwhile
