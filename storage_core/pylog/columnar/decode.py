@@ -103,6 +103,8 @@ class RecordDecoder:
             A timestamp does not fit the schema's unit.
         """
         self.finished_batches = 0
+        if len(window.headers) and window.headers.last_offsets[0] < self._next_offset:
+            self._next_offset = 0  # batches that were given before, once more
         for family, run in _runs(window.headers):
             table = family.describe_batches(run)
             for group, buffer in self._groups(window, run, table, family):

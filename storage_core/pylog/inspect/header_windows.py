@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import SegmentVanishedError
 from pylog.scan.checked_windows import CheckedWindows
 from pylog.scan.slicing import slice_of
 
@@ -73,9 +72,6 @@ class SegmentHeaders:
     def __iter__(self) -> Iterator[SegmentWindow]:
         """Yield windows in file order; see `header_windows` for the errors."""
         with self._segment.open_log() as source:
-            if self._piece.file_id and source.file_id() != self._piece.file_id:
-                reason = "file was replaced (by compaction, say) since the directory was listed"
-                raise SegmentVanishedError(reason, self._piece.path)
             windows = CheckedWindows(source, self._piece, damage=self._damage, has_checksums=False)
             for window in windows:
                 self.next_offset = windows.next_offset

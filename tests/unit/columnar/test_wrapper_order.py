@@ -8,7 +8,14 @@ import pytest
 
 import pylog
 from pylog.errors import MisplacedBatchError
-from tests.support.batches import Stored, batch_v2, plain_records, wrapper
+from tests.support.batches import (
+    Stored,
+    batch_v2,
+    plain_records,
+    wrapper,
+    wrapper_of,
+)
+from tests.support.codecs import gzip_member
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
@@ -45,3 +52,19 @@ def test_wherever_a_group_or_a_window_ends(tmp_path: Path, which: int) -> None:
     for window_bytes in (1_000, 1 << 22):
         with pytest.raises(MisplacedBatchError, match=f"expected at least {10 * which} "):
             pylog.scan(directory, window_bytes=window_bytes).to_table()
+
+
+def test_batches_that_are_decoded_once_more_are_not_taken_for_misplaced(tmp_path: Path) -> None:
+    built = [
+        wrapper([Stored(10 * number + n, n, None, VALUE) for n in range(10)], magic=1, codec="gzip")
+        for number in range(59)
+    ]
+    empty = wrapper_of(gzip_member(b""), offset=590, magic=1, codec="gzip")
+    directory = write_partition(tmp_path, {0: built}, with_index=False)
+    with (directory / f"{0:020d}.log").open("ab") as log:
+        log.write(empty)
+    where = pylog.RecordFilter(min_timestamp=-5)
+    scan = pylog.scan(directory, where=where, mode="DROPMALFORMED")
+    assert scan.to_table().column("offset").to_pylist() == list(range(590))
+    assert "holds no inner message" in scan.damage.ranges[0].reason
+    assert len(scan.damage.ranges) == 1
