@@ -25,6 +25,7 @@ from pyspark_pylog.errors import advice_added
 from pyspark_pylog.pushdown import PushFilters, is_pruning
 from pyspark_pylog.pushed_filters import intersection
 from pyspark_pylog.spark_schema import check_damaged_rows_fit, check_schema
+from pyspark_pylog.worker_process import exempt_modules_from_collection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,6 +105,7 @@ class PylogBatchReader(DataSourceReader):
         with advice_added():
             reader = TaskReader(partition.task, self._schema, mode=self._options.mode)
             yield from reader.record_batches()
+        exempt_modules_from_collection()
 
     def _where(self) -> RecordFilter | None:
         """Return the predicates that leave out records here, whoever gave them."""

@@ -14,6 +14,7 @@ from pylog.scan.damage import DamageReport
 from pylog.scan.log_directory import open_directory
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
+from pyspark_pylog.worker_process import exempt_modules_from_collection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +82,7 @@ class PylogTableReader(DataSourceReader):
         with advice_added(_OF_DAMAGE):
             for batch in metadata_table(self._options.table).record_batches(view):
                 yield _as_spark_demands(batch, self._schema, view)
+        exempt_modules_from_collection()
 
 
 def _as_spark_demands(batch: pa.RecordBatch, schema: pa.Schema, view: LogView) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import subprocess
 import sys
@@ -11,7 +12,9 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql.datasource import DataSource, DataSourceReader
 
+from pyspark_pylog.worker_process import exempt_modules_from_collection
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
 from tests.support.spark_session import NEEDS_SPARK, SPARK_CONF, load, require_java
@@ -205,3 +208,33 @@ def test_a_batch_larger_than_a_window_is_read(spark: SparkSession, tmp_path: Pat
         (offset, hashlib.md5(content, usedforsecurity=False).hexdigest())
         for offset, content in enumerate((value, b"small"))
     ]
+
+
+def test_workers_exempt_loaded_modules_from_collection(spark: SparkSession) -> None:
+    """Spark collects garbage after each task; walking all modules takes longer than a small one."""
+
+    # In the function, so that it travels to the workers by value.
+    class FrozenReader(DataSourceReader):
+        def read(self, _: object) -> Iterator[tuple[int]]:
+            exempt_modules_from_collection()
+            yield (gc.get_freeze_count(),)
+
+    class FrozenObjects(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "frozen_objects"
+
+        def schema(self) -> str:
+            return "frozen bigint"
+
+        def reader(self, schema: object) -> DataSourceReader:
+            return FrozenReader()
+
+    spark.dataSource.register(FrozenObjects)
+    rows = spark.read.format("frozen_objects").load().collect()
+    assert [row.frozen > 10_000 for row in rows] == [True]
+
+
+def test_other_processes_keep_their_collection() -> None:
+    exempt_modules_from_collection()
+    assert gc.get_freeze_count() == 0

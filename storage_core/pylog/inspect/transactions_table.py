@@ -179,6 +179,7 @@ def _events(view: LogView) -> Iterator[_Event]:
         # A marker is transactional, too; control batches of other kinds are not.
         which = np.flatnonzero(scan.headers.is_transactional)
         if which.size:
+            found.window.read_batches(scan.headers.is_control)
             yield from _events_of(scan, which)
 
 

@@ -20,6 +20,7 @@ HEADER_BYTES = 61
 _LEAST_HEADER_BYTES = 26
 _V2_MAX_TIMESTAMP = 35
 _V1_TIMESTAMP = 18
+_SIZE_END = 12
 
 # ssize_t pread(int, void *, size_t, off_t): found in the process, so that the kernel can be cached.
 _pread: Any = types.ExternalFunction(
@@ -93,3 +94,45 @@ def first_late_batch(
             return position
         position += 12 + size
     return position
+
+
+@kernel
+def read_headers(descriptor: int, position: int, length: int, buf: npt.NDArray[np.uint8]) -> bool:
+    """Read the headers of the batches in ``[position, position + length)`` to where they belong.
+
+    Parameters
+    ----------
+    descriptor
+        Of a ``.log`` file.
+    position
+        Byte of the file where a batch begins; ``buf[0]`` stands for it.
+    length
+        At most ``buf.size``.
+    buf
+        uint8, writable. The first 61 bytes of every batch are filled in, fewer at the end; what
+        lies between is left as it was.
+
+    Returns
+    -------
+    bool
+        False where a header cannot be read in whole or its size is impossible.
+    """
+    at = np.int64(0)
+    length = min(np.int64(length), np.int64(buf.size))
+    while at < length:
+        wanted = min(np.int64(HEADER_BYTES), length - at)
+        count = _pread(
+            np.int32(descriptor),
+            np.uintp(buf.ctypes.data + at),
+            np.uint64(wanted),
+            np.int64(position + at),
+        )
+        if count != wanted:
+            return False
+        if wanted < _SIZE_END:
+            return True
+        size = _big_endian(buf, at + 8, 4)
+        if size < 14 or size >= (1 << 31):
+            return False
+        at += 12 + size
+    return True

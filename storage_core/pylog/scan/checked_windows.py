@@ -57,8 +57,8 @@ class CheckedWindows:
     damage
         Where gaps are reported; None for an error at the first damage.
     has_checksums
-        False to look at headers only: then a wrong header field goes unnoticed. Only without
-        ``damage``.
+        False to look at headers only: then a wrong header field goes unnoticed, and whoever wants
+        more of a window has to call its `read_batches`. Only without ``damage``.
     window_bytes
         How much is read at once.
     first_window_bytes
@@ -116,6 +116,7 @@ class CheckedWindows:
             piece.end_position,
             window_bytes=self._window_bytes,
             first_window_bytes=self._first_window_bytes,
+            only_headers=not self._has_checksums,
         )
         try:
             for window in windows:
@@ -144,6 +145,7 @@ class CheckedWindows:
             misplaced = self._misplaced_last(window)
         if self._has_checksums or misplaced is not None:
             # A wrong checksum is the cause to be told, even if offsets show it first.
+            window.read_batches()
             bad = find_bad_checksum(window.scan)
             if bad is not None and (misplaced is None or bad.index <= misplaced.last):
                 reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
@@ -225,6 +227,7 @@ class CheckedWindows:
 
 def check_some(window: SegmentWindow, piece: SegmentSlice, which: npt.NDArray[np.bool_]) -> None:
     """Raise `CorruptRecordError` if a batch that the mask ``which`` picks has a wrong checksum."""
+    window.read_batches(which)
     bad = find_bad_checksum(window.scan, which)
     if bad is not None:
         position = window.file_position + int(window.scan.headers.positions[bad.index])
@@ -238,4 +241,4 @@ def _head(window: SegmentWindow, end_position: int) -> SegmentWindow:
     end = end_position - window.file_position
     count = int((scan.headers.positions < end).sum())
     headers: BatchHeaders = scan.headers.select(slice(0, count))
-    return SegmentWindow(window.file_position, BatchScan(scan.buffer, headers, end, None))
+    return window._replace(scan=BatchScan(scan.buffer, headers, end, None))

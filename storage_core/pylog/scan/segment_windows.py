@@ -8,18 +8,23 @@ by chunk before memory is made for it, so that a damaged size field costs an err
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.errors import CorruptRecordError, SegmentVanishedError
+from pylog.errors import CorruptRecordError
+from pylog.files.byte_source import LocalFile
 from pylog.record.batch_header import peek_entry_size
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchScan, find_batches
 from pylog.scan.batch_walk import computed_checksum, is_zero, read_header
+from pylog.scan.header_reading import HeaderReading, shorter_than_planned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
 
     from pylog.files.byte_source import ByteSource
 
@@ -29,14 +34,36 @@ DEFAULT_WINDOW_BYTES = 1 << 22
 FIRST_WINDOW_BYTES = 1 << 18
 """So that the first rows of a query that stops early cost little."""
 
+_GROWTH = 4
 _CHECK_BEFORE_READING = 1 << 26
 
 
 class SegmentWindow(NamedTuple):
-    """Whole batches of a file; valid until the next window is asked for."""
+    """Whole batches of a file; valid until the next window is asked for.
+
+    Attributes
+    ----------
+    file_position
+        Byte of the file that ``scan.buffer[0]`` is.
+    scan
+        The batches.
+    reader
+        Reads the rest of batches, see `HeaderReading.read_batches`; None where all are there.
+    """
 
     file_position: int
     scan: BatchScan
+    reader: Callable[[int, BatchScan, npt.NDArray[np.bool_]], None] | None = None
+
+    def read_batches(self, which: npt.NDArray[np.bool_] | None = None) -> None:
+        """Have the whole batches that a mask picks in the buffer, all if None.
+
+        To be called before more than headers is looked at where `SegmentWindows` was told that
+        they are enough.
+        """
+        if self.reader is not None:
+            which = np.ones(len(self.scan.headers), dtype=np.bool_) if which is None else which
+            self.reader(self.file_position, self.scan, which)
 
     @property
     def end_position(self) -> int:
@@ -67,7 +94,10 @@ class SegmentWindows:
     window_bytes
         How much is read at once, at the most: the first windows are smaller.
     first_window_bytes
-        How much is read at first; each window is twice as large as the one before.
+        How much is read at first; each window is four times as large as the one before.
+    only_headers
+        Read only the headers where batches are large and the file is local; the windows'
+        `read_batches` reads the rest.
     """
 
     def __init__(
@@ -78,8 +108,13 @@ class SegmentWindows:
         *,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
+        only_headers: bool = False,
     ) -> None:
         self._source = source
+        self._headers = None
+        if only_headers and isinstance(source, LocalFile):
+            self._headers = HeaderReading(source)
+        self._has_all = True  # of the window that is held
         self._end = end
         self._window_bytes = max(HEADER_SIZE_UP_TO_MAGIC, min(window_bytes, end - start))
         self._memory = bytearray(min(first_window_bytes, self._window_bytes))
@@ -100,12 +135,12 @@ class SegmentWindows:
         while self._end - position >= HEADER_SIZE_UP_TO_MAGIC:
             scan = find_batches(self._fill(position))
             if len(scan.headers):
-                yield SegmentWindow(position, scan)
+                yield self._window(position, scan)
                 position += scan.valid_bytes
                 self.tail = SegmentTail(position, scan.defect)
                 if scan.defect is None:
                     self._keep_from(
-                        scan.valid_bytes, min(2 * len(self._memory), self._window_bytes)
+                        scan.valid_bytes, min(_GROWTH * len(self._memory), self._window_bytes)
                     )
                     continue
             elif scan.defect is None and self._grow(position):
@@ -118,12 +153,25 @@ class SegmentWindows:
     def _fill(self, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         wanted = min(len(self._memory), self._end - position)
         view = memoryview(self._memory)[:wanted]
-        held = self._held_bytes
-        self._held_bytes = held + self._source.read_into(position + held, view[held:])
-        if self._held_bytes < wanted:
-            reason = f"file ends here, it was planned to be read up to byte {self._end}"
-            raise SegmentVanishedError(reason, self._source.path, position + self._held_bytes)
+        if self._headers is not None:
+            self._held_bytes = 0  # of what is held there may be headers alone
+            self._has_all = not self._headers.fill(position, view)
+        if self._has_all:
+            held = self._held_bytes
+            self._held_bytes = held + self._source.read_into(position + held, view[held:])
+            if self._held_bytes < wanted:
+                at = position + self._held_bytes
+                raise shorter_than_planned(self._source.path, at, self._end)
         return np.frombuffer(view.toreadonly(), dtype=np.uint8)
+
+    def _window(self, position: int, scan: BatchScan) -> SegmentWindow:
+        if self._headers is None:
+            return SegmentWindow(position, scan)
+        self._headers.note(scan)
+        if self._has_all:
+            return SegmentWindow(position, scan)
+        reader = partial(self._headers.read_batches, memoryview(self._memory))
+        return SegmentWindow(position, scan, reader)
 
     def _keep_from(self, used_bytes: int, memory_bytes: int) -> None:
         """Have memory of at least ``memory_bytes`` that begins with what was not used."""
@@ -148,8 +196,7 @@ class SegmentWindows:
         """Refuse a batch with a wrong checksum before it is in memory."""
         found = read_header(self._source, position, self._end)
         if found is None:
-            reason = f"file ends here, it was planned to be read up to byte {self._end}"
-            raise SegmentVanishedError(reason, self._source.path, position)
+            raise shorter_than_planned(self._source.path, position, self._end)
         computed = computed_checksum(self._source, found)
         if computed != found.header.crc:
             reason = (
