@@ -10,7 +10,7 @@ import pytest
 import pylog
 from pylog.files import remote_storage
 from pylog.files.storage import open_file
-from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES
+from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from tests.support.large_topic import BATCH_RECORDS, LargeTopic, write_large_topic
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pylog.files.leader_epoch_checkpoint import EpochEntry
+    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.scan.log_segment_view import LogSegmentView
     from pylog.scan.log_view import LogView
-    from pylog.scan.segment_windows import SegmentWindow
 
 
 class EpochFindings:

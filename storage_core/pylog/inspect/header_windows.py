@@ -15,9 +15,9 @@ from pylog.scan.slicing import slice_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.scan.log_segment_view import LogSegmentView
     from pylog.scan.log_view import LogView
-    from pylog.scan.segment_windows import SegmentWindow
 
 
 class HeaderWindow(NamedTuple):

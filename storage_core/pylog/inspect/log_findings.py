@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pylog.columnar.arrow_schema import record_schema
 from pylog.files.storage import open_file
 from pylog.inspect.finding import Finding, Severity
-from pylog.scan.batch_walk import is_zero
+from pylog.log_file.batch_walk import is_zero
 from pylog.scan.damage import DamageReport, ReadMode
 from pylog.scan.reader import TaskReader
 from pylog.scan.scan_task import ScanTask

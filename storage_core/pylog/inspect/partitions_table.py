@@ -33,9 +33,9 @@ from pylog.errors import CorruptRecordError
 from pylog.files.partition_metadata import format_uuid
 from pylog.inspect.row_batches import TIMESTAMP, none_if, record_batches, table_schema
 from pylog.locations import shown
+from pylog.log_file.batch_walk import find_whole_batches
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
 from pylog.scan.aborted import find_last_stable_offset
-from pylog.scan.batch_walk import find_whole_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

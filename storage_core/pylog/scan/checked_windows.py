@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.errors import CorruptRecordError
-from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
-from pylog.record.batch_scan import BatchHeaders, BatchScan, find_bad_checksum
-from pylog.scan.batch_walk import has_valid_checksum, read_header
-from pylog.scan.damage import DamagedRange
-from pylog.scan.offset_order import Misplaced, find_misplaced
-from pylog.scan.resynchronisation import find_next_batch
-from pylog.scan.segment_windows import (
+from pylog.log_file.batch_walk import has_valid_checksum, read_header
+from pylog.log_file.segment_windows import (
     DEFAULT_WINDOW_BYTES,
     FIRST_WINDOW_BYTES,
     SegmentWindow,
     SegmentWindows,
 )
+from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
+from pylog.record.batch_scan import BatchHeaders, BatchScan, find_bad_checksum
+from pylog.scan.damage import DamagedRange
+from pylog.scan.offset_order import Misplaced, find_misplaced
+from pylog.scan.resynchronisation import find_next_batch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.files.byte_source import LocalFile
-from pylog.scan.batch_walk import is_sound_batch
+from pylog.log_file.batch_walk import is_sound_batch
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptRecordError
-from pylog.scan.batch_walk import (
+from pylog.log_file.batch_walk import (
     WholeBatches,
     computed_checksum,
     find_whole_batches,
@@ -20,7 +20,7 @@ from pylog.scan.torn_tail import find_tail_defect
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
-    from pylog.scan.batch_walk import PositionedHeader
+    from pylog.log_file.batch_walk import PositionedHeader
     from pylog.scan.log_segment_view import LogSegmentView
 
 _APPEND_SECONDS = 0.005

@@ -20,7 +20,7 @@ from pylog.files.file_names import (
 from pylog.files.offset_index import OffsetIndex
 from pylog.files.storage import open_file
 from pylog.locations import join
-from pylog.scan.batch_walk import (
+from pylog.log_file.batch_walk import (
     PositionedHeader,
     find_whole_batches,
     is_sound_batch,

@@ -20,7 +20,7 @@ from pylog.files.file_names import (
 from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
 from pylog.locations import join, shown
-from pylog.scan.batch_walk import WholeBatches
+from pylog.log_file.batch_walk import WholeBatches
 from pylog.scan.log_end import find_log_end
 from pylog.scan.segment_listing import list_segments
 

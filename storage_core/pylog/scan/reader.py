@@ -17,6 +17,7 @@ from pylog.columnar.damaged_row import damaged_row
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
+from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
 from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.abort_watch import AbortWatch
@@ -24,7 +25,6 @@ from pylog.scan.aborted import AbortedTransactions
 from pylog.scan.checked_windows import check_some
 from pylog.scan.damage import DamagedRange, DamageReport, ReadMode
 from pylog.scan.filtered_decode import FilteredDecoder
-from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
 from pylog.scan.task_windows import TaskWindows
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import numpy as np
 
 from pylog.checksum import crc32c
 from pylog.errors import CorruptRecordError
+from pylog.log_file.batch_walk import has_valid_checksum, read_header
 from pylog.record.batch_layout import (
     ATTRIBUTES_OFFSET,
     CRC_LENGTH,
@@ -31,13 +32,12 @@ from pylog.record.batch_layout import (
     OFFSET_LENGTH,
     RECORD_OVERHEAD_V0,
 )
-from pylog.scan.batch_walk import has_valid_checksum, read_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.files.byte_source import ByteSource
-    from pylog.scan.batch_walk import PositionedHeader
+    from pylog.log_file.batch_walk import PositionedHeader
 
 _CHUNK = 1 << 20
 _NEAR = 1 << 31

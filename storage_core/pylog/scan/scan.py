@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.columnar.arrow_schema import record_schema
+from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.scan.damage import DamageReport, ReadMode
 from pylog.scan.log_directory import LogDirectory, open_directory
 from pylog.scan.offset_spec import EARLIEST, LATEST, check_specs_are_known
 from pylog.scan.planner import ScanRange, plan_tasks
 from pylog.scan.reader import TaskReader
-from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -23,7 +23,7 @@ from pylog.files.file_names import (
     find_segment_file_name,
 )
 from pylog.files.storage import list_directory, settled_since
-from pylog.scan.batch_walk import find_whole_batches
+from pylog.log_file.batch_walk import find_whole_batches
 from pylog.scan.log_segment_view import LogSegmentView
 
 if TYPE_CHECKING:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
 from pylog.files.offset_index import OffsetIndex
+from pylog.log_file.batch_walk import is_sound_batch, walk_headers
 from pylog.model import OffsetPosition
 from pylog.record.record_batch import RecordBatch
-from pylog.scan.batch_walk import is_sound_batch, walk_headers
 from pylog.scan.log_segment_view import open_segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pylog.files.byte_source import ByteSource
-    from pylog.scan.batch_walk import PositionedHeader
+    from pylog.log_file.batch_walk import PositionedHeader
     from pylog.scan.scan_task import ScanTask, SegmentSlice
 
 _INDEX_TRIES = 4

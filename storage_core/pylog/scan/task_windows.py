@@ -12,20 +12,20 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
+from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.scan.checked_windows import CheckedWindows
 from pylog.scan.early_batches import without_early_batches
 from pylog.scan.log_segment_view import open_segment
 from pylog.scan.log_view import LogView
-from pylog.scan.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.scan.slicing import segment_slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.scan.damage import DamageReport
     from pylog.scan.log_segment_view import LogSegmentView
     from pylog.scan.scan_task import ScanTask, SegmentSlice
-    from pylog.scan.segment_windows import SegmentWindow
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 100

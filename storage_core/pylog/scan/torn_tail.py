@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pylog.log_file.batch_walk import PositionedHeader, has_valid_checksum
 from pylog.record.batch_header import parse_batch_header
 from pylog.record.batch_layout import RECORD_BATCH_OVERHEAD
-from pylog.scan.batch_walk import PositionedHeader, has_valid_checksum
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource

@@ -6,7 +6,7 @@ import pytest
 
 from pylog.errors import CorruptRecordError, SegmentVanishedError
 from pylog.files.byte_source import LocalFile
-from pylog.scan.segment_windows import SegmentTail, SegmentWindows
+from pylog.log_file.segment_windows import SegmentTail, SegmentWindows
 from tests.support.batches import Built, batch_v2, joined, plain_records
 
 if TYPE_CHECKING:

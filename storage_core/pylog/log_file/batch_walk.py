@@ -1,7 +1,7 @@
 """Header by header through a ``.log`` file, in plain Python, reading only what it must.
 
 For look-ups and for the end of a log, where few headers are read and start-up time counts; bulk
-work goes through `pylog.scan.segment_windows`.
+work goes through `pylog.log_file.segment_windows`.
 """
 
 from __future__ import annotations

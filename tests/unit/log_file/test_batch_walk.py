@@ -7,7 +7,7 @@ import pytest
 
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
-from pylog.scan.batch_walk import (
+from pylog.log_file.batch_walk import (
     PositionedHeader,
     WholeBatches,
     find_whole_batches,

@@ -13,7 +13,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError, SegmentVanishedError
 from pylog.files.byte_source import LocalFile
-from pylog.scan.segment_windows import SegmentWindow, SegmentWindows
+from pylog.log_file.segment_windows import SegmentWindow, SegmentWindows
 from tests.support.batches import ABORT, COMMIT, Built, batch_v2, joined, marker, plain_records
 from tests.support.log_files import segment_path, write_partition
 
