@@ -136,3 +136,178 @@ class OffsetOutOfRangeError(LogStorageError):
             f"offset {self.requested} of {self.topic_partition} is out of range: the log holds "
             f"offsets {self.log_start_offset} to {self.log_end_offset} (exclusive)"
         )
+
+
+class KafkaStorageError(_LocatedError):
+    """An operation on a disk that failed (Kafka: KafkaStorageException).
+
+    What was being written is in an unknown state: a log on that disk must be recovered before it
+    is appended to again.
+
+    Parameters
+    ----------
+    reason, path, position
+        What was being done, to which file, at which byte.
+    errno
+        The system's error number, such as `errno.ENOSPC`; None if it gave none.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        path: str | os.PathLike[str] | None = None,
+        position: int | None = None,
+        errno: int | None = None,
+    ) -> None:
+        super().__init__(reason, path, position)
+        self.errno = errno
+
+
+class LogLockedError(_LocatedError):
+    """A log directory that another process, or another manager of this one, holds.
+
+    Parameters
+    ----------
+    reason
+        Who holds it, and what to do.
+    path
+        The lock file.
+    process_id
+        The process that holds the lock; None if the system does not tell.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        path: str | os.PathLike[str] | None = None,
+        process_id: int | None = None,
+    ) -> None:
+        super().__init__(reason, path)
+        self.process_id = process_id
+
+
+class InvalidOffsetError(_LocatedError):
+    """An index entry that does not increase the index's offsets (Kafka: InvalidOffsetException)."""
+
+
+class IndexOffsetOverflowError(_LocatedError):
+    """An offset too far from its index's base offset (Kafka: IndexOffsetOverflowException)."""
+
+
+class LogSegmentOffsetOverflowError(_LocatedError):
+    """A segment whose offsets span more than 31 bits (Kafka: LogSegmentOffsetOverflowException)."""
+
+
+class _PartitionError(LogStorageError):
+    """What was asked of one partition and is refused; the partition is as it was.
+
+    Parameters
+    ----------
+    reason
+        What is wrong, found against expected.
+    topic_partition
+        The partition as text, such as ``web-events-0``, if known.
+    """
+
+    def __init__(self, reason: str, topic_partition: str | None = None) -> None:
+        super().__init__(reason, topic_partition)
+        self.reason = reason
+        self.topic_partition = topic_partition
+
+    def __str__(self) -> str:
+        where = "" if self.topic_partition is None else f" in partition {self.topic_partition}"
+        return f"{self.reason}{where}"
+
+
+class RecordTooLargeError(_PartitionError):
+    """A batch above ``max.message.bytes`` (Kafka: RecordTooLargeException)."""
+
+
+class RecordBatchTooLargeError(_PartitionError):
+    """Records that fit no segment of ``segment.bytes`` (Kafka: RecordBatchTooLargeException)."""
+
+
+class RecordValidationError(_PartitionError):
+    """Records that cannot be appended (Kafka: RecordValidationException).
+
+    Parameters
+    ----------
+    reason
+        What is wrong with the append as a whole.
+    record_errors
+        The index in its batch of each wrong record, and what is wrong with it.
+    topic_partition
+        The partition as text, if known.
+    """
+
+    _SHOWN_RECORDS = 3
+
+    def __init__(
+        self,
+        reason: str,
+        record_errors: tuple[tuple[int, str], ...] = (),
+        topic_partition: str | None = None,
+    ) -> None:
+        super().__init__(reason, topic_partition)
+        self.args = (reason, record_errors, topic_partition)
+        self.record_errors = record_errors
+
+    def __str__(self) -> str:
+        shown_errors = self.record_errors[: self._SHOWN_RECORDS]
+        details = "".join(f"; record {index}: {text}" for index, text in shown_errors)
+        if more := len(self.record_errors) - len(shown_errors):
+            details += f"; and {more} more"
+        return f"{super().__str__()}{details}"
+
+
+class InvalidTimestampError(RecordValidationError):
+    """Records whose timestamps the topic does not allow (Kafka: InvalidTimestampException)."""
+
+
+class OffsetsOutOfOrderError(_PartitionError):
+    """Appended offsets that do not increase (Kafka: OffsetsOutOfOrderException)."""
+
+
+class UnexpectedAppendOffsetError(_PartitionError):
+    """Appended offsets that begin below the log end offset.
+
+    Kafka: UnexpectedAppendOffsetException.
+
+    Parameters
+    ----------
+    reason, topic_partition
+        What is wrong, and where.
+    first_offset, last_offset
+        Of the records that were to be appended, both inclusive.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        topic_partition: str | None = None,
+        first_offset: int | None = None,
+        last_offset: int | None = None,
+    ) -> None:
+        super().__init__(reason, topic_partition)
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+
+
+class OutOfOrderSequenceError(_PartitionError):
+    """A sequence number that does not follow (Kafka: OutOfOrderSequenceException)."""
+
+
+class InvalidProducerEpochError(_PartitionError):
+    """A producer epoch below the known one (Kafka: InvalidProducerEpochException)."""
+
+
+class InvalidTxnStateError(_PartitionError):
+    """A batch that its producer's transaction does not allow (Kafka: InvalidTxnStateException)."""
+
+
+class TransactionCoordinatorFencedError(_PartitionError):
+    """A replaced coordinator's marker (Kafka: TransactionCoordinatorFencedException)."""
+
+
+class PolicyViolationError(_PartitionError):
+    """What the topic's configuration forbids (Kafka: PolicyViolationException)."""

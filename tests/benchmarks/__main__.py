@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.benchmarks.batches import CODECS
 from tests.benchmarks.counting import count_sets
 from tests.benchmarks.data_sets import Bench
+from tests.benchmarks.encoding import encode_sets
 from tests.benchmarks.java_peer import JavaTools, java_tools
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import NotHereError
@@ -38,7 +39,7 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, spark-100B, spark-1000B, "
-        "count, memory, look-up, planning, pruning, remote, start-up",
+        "encode, count, memory, look-up, planning, pruning, remote, start-up",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -91,14 +92,16 @@ def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results
     results = Results()
     sets = [(v, c) for v in VALUE_SIZES for c in CODECS if only in f"s{v}-{c}"]
     spark_sizes = [v for v in VALUE_SIZES if only in f"spark-{v}B"]
+    tools = _java(results) if sets or only in "encode" else None
+    if tools is not None:
+        machine.append(f"- {tools.version}")
     if sets:
-        tools = _java(results)
         _say("data sets")
         bench.prepare(sorted({value_bytes for value_bytes, _ in sets}))
         results.sets = read_sets(bench, sets, rounds, tools, _say)
         results.notes += [note for result in results.sets for note in result.notes]
-        if tools is not None:
-            machine.append(f"- {tools.version}")
+    if only in "encode":
+        results.encoding = encode_sets(bench, VALUE_SIZES, rounds, tools, _say)
     if spark_sizes:
         _spark(results, bench, spark_sizes, rounds)
     if only in "count":

@@ -1,7 +1,8 @@
 """Kafka's own Java classes over the same files: ``FileRecords``, one warm JVM a data set.
 
-The jar comes through PySpark's own Ivy (no Maven needed), the class is compiled by the ``javac``
-of this machine. Where either is missing, :func:`java_tools` says why and there are no Java rows.
+The jar comes through PySpark's own Ivy (no Maven needed), the classes are compiled by the
+``javac`` of this machine. Where either is missing, :func:`java_tools` says why and there are no
+Java rows.
 """
 
 import os
@@ -9,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +24,7 @@ WARM_UP_REPETITIONS = 5  # before the first that counts, and for
 WARM_UP_SECONDS = 4.0  # this long: C2 has the loop by then
 HEAP = "1g"
 
-_SOURCE = Path(__file__).parent / "java" / "FileRecordsPeer.java"
+_SOURCES = Path(__file__).parent / "java"
 _MAIN_CLASS = "FileRecordsPeer"
 _IVY_SECONDS = 300
 _EXIT_SECONDS = 30
@@ -30,7 +32,7 @@ _EXIT_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class JavaTools:
-    """What it takes to run the Java peer: class path and the versions to report."""
+    """What it takes to run the Java peers: class path and the versions to report."""
 
     class_path: str
     version: str
@@ -92,34 +94,30 @@ def _jars(build: Path) -> list[Path]:
 
 
 def java_tools(build: Path) -> JavaTools:
-    """Return the compiled peer with its class path, or raise :class:`NotHereError`."""
+    """Return the compiled peers with their class path, or raise :class:`NotHereError`."""
     if shutil.which("javac") is None or shutil.which("java") is None:
         raise NotHereError("no JDK: javac is not on the PATH")
     jars = _jars(build)
     classes = build / "bench-java"
     classes.mkdir(parents=True, exist_ok=True)
     class_path = os.pathsep.join([str(classes), *map(str, jars)])
-    compiled = classes / f"{_MAIN_CLASS}.class"
-    if not compiled.exists() or compiled.stat().st_mtime < _SOURCE.stat().st_mtime:
-        _run(["javac", "-cp", class_path, "-d", str(classes), str(_SOURCE)])
+    for source in sorted(_SOURCES.glob("*.java")):
+        compiled = classes / f"{source.stem}.class"
+        if not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime:
+            _run(["javac", "-cp", class_path, "-d", str(classes), str(source)])
     version = re.search(r'version "([^"]+)"', _run(["java", "-version"]))
     number = version.group(1) if version else "of unknown version"
     return JavaTools(class_path, f"Java {number}, {KAFKA_CLIENTS}")
 
 
-class JavaReader:
-    """One JVM reading one data set, repetition by repetition; a context manager ends it."""
+class Jvm:
+    """One JVM that answers each line with a line of numbers; a context manager ends it."""
 
-    name = "Kafka's Java FileRecords"
-
-    def __init__(self, tools: JavaTools, bench: Bench, data_set: DataSet) -> None:
-        self._data_set = data_set
-        self._log = bench.logs(data_set.name)[0]
-        self.records = data_set.records
-        self.log_bytes = data_set.log_bytes
-        command = ["java", f"-Xms{HEAP}", f"-Xmx{HEAP}", "-cp", tools.class_path, _MAIN_CLASS]
-        self._jvm = subprocess.Popen(
-            command,
+    def __init__(self, tools: JavaTools, main_class: str, arguments: Sequence[str] = ()) -> None:
+        self._main_class = main_class
+        command = ["java", f"-Xms{HEAP}", f"-Xmx{HEAP}", "-cp", tools.class_path, main_class]
+        self._process = subprocess.Popen(
+            [*command, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # SLF4J says that it has no logger
@@ -135,8 +133,43 @@ class JavaReader:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._jvm.kill()
-        self._jvm.communicate(timeout=_EXIT_SECONDS)
+        self._process.kill()
+        self._process.communicate(timeout=_EXIT_SECONDS)
+
+    def ask(self, line: str) -> list[int]:
+        """Return the numbers that the JVM answers `line` with."""
+        if self._process.stdin is None or self._process.stdout is None:
+            raise NotHereError("the JVM has no pipes")
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().split()
+        if not answer:
+            raise NotHereError(f"{self._main_class} died; run it by hand with {line}")
+        return list(map(int, answer))
+
+
+class JavaReader:
+    """One JVM reading one data set, repetition by repetition; a context manager ends it."""
+
+    name = "Kafka's Java FileRecords"
+
+    def __init__(self, tools: JavaTools, bench: Bench, data_set: DataSet) -> None:
+        self._data_set = data_set
+        self._log = bench.logs(data_set.name)[0]
+        self.records = data_set.records
+        self.log_bytes = data_set.log_bytes
+        self._jvm = Jvm(tools, _MAIN_CLASS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._jvm.__exit__(kind, error, traceback)
 
     def check(self) -> None:
         """Warm the JVM up, comparing the sums each time."""
@@ -147,13 +180,6 @@ class JavaReader:
 
     def repeat(self) -> Run:
         """Read the segment once by the JVM's own clock; the sums must be those written."""
-        if self._jvm.stdin is None or self._jvm.stdout is None:
-            raise NotHereError("the JVM has no pipes")
-        self._jvm.stdin.write(f"{self._log.resolve()}\n")
-        self._jvm.stdin.flush()
-        answer = self._jvm.stdout.readline().split()
-        if not answer:
-            raise NotHereError(f"{_MAIN_CLASS} died; run it by hand on {self._log}")
-        numbers = list(map(int, answer))
+        numbers = self._jvm.ask(str(self._log.resolve()))
         ensure_equal(self.name, Tally(*numbers[:5]), self._data_set.tally)
         return Run(numbers[5] / 1e9, numbers[6] / 1e9)

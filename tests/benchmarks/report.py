@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from tests.benchmarks import spark_scan
+from tests.benchmarks import encoding, spark_scan
 from tests.benchmarks.data_sets import QUICK_DIVISOR
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.reading import AIOKAFKA, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
@@ -117,6 +117,36 @@ def _spark(results: Results) -> Iterator[str]:
     )
 
 
+def _encoding(results: Results) -> Iterator[str]:
+    head = (
+        "value bytes",
+        "writer",
+        "M records/s",
+        "MB/s of batches",
+        "CPU µs/record",
+        "pylog / it",
+    )
+    rows = (
+        (
+            str(result.value_bytes),
+            figure.reader,
+            _millions(figure),
+            _megabytes(figure),
+            f"{figure.best_cpu_us_per_record:.3f}",
+            "" if name == encoding.OURS else _text(faster(result.figures[encoding.OURS], figure)),
+        )
+        for result in results.encoding
+        for name, figure in result.figures.items()
+    )
+    yield from _table(head, rows, left=2)
+    yield ""
+    yield (
+        f"The same records, in memory at the start, into the same batches of "
+        f"{encoding.BATCH_BYTES:,} bytes, uncompressed, checksums included; the bytes of both are "
+        f"equal."
+    )
+
+
 def _others(results: Results) -> Iterator[str]:
     if results.counts:
         yield from _section("Header-only count")
@@ -192,6 +222,9 @@ def _lines(results: Results, machine: list[str], command: str) -> Iterator[str]:
         yield from _readers(results.sets)
         yield from _section("Ratios")
         yield from _ratios(results.sets)
+    if results.encoding:
+        yield from _section("Arrow to batches, one core")
+        yield from _encoding(results)
     if results.spark:
         yield from _section("Spark")
         yield from _spark(results)

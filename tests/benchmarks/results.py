@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from tests.benchmarks.encoding import EncodeResult
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.memory import MemoryFigure
 from tests.benchmarks.planning import PlanningFigure
@@ -19,6 +20,7 @@ class Results:
 
     sets: list[SetResult] = field(default_factory=list)
     spark: list[SparkResult] = field(default_factory=list)
+    encoding: list[EncodeResult] = field(default_factory=list)
     counts: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)
     look_ups: list[LookUpFigure] = field(default_factory=list)

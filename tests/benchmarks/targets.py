@@ -2,14 +2,14 @@
 
 Ratios are taken round by round, of neighbours in time, and the median of the rounds decides: a
 busy machine slows both sides of a round. The ratio of the best repetitions stands beside it. The
-one absolute speed (header-only count) is decided by its best repetition.
+absolute speeds (header-only count, encoding) are decided by their best repetition.
 """
 
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.benchmarks import spark_scan
+from tests.benchmarks import encoding, spark_scan
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.pruning import FULL
 from tests.benchmarks.reading import AIOKAFKA, CODEC_ALONE, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
@@ -20,6 +20,9 @@ AIOKAFKA_TIMES = 8.0
 COMPRESSED_AT_MOST = 1.3
 PREBUILT_AT_LEAST = 0.85
 COUNT_GB_PER_SECOND = 5.0
+ENCODE_RECORDS_PER_SECOND = 15e6  # at 100 B
+ENCODE_BYTES_PER_SECOND = 3e9  # at 1000 B
+ENCODE_JAVA_TIMES = {100: 2.0, 1000: 1.0}
 MEMORY_MB = 32.0
 REQUESTED_AT_MOST = 1.1
 PLANNING_SECONDS = 10.0
@@ -110,6 +113,33 @@ def _spark(results: Results) -> Iterator[Target]:
             yield _at_least(text, ratio, limit)
 
 
+def _encoding(results: Results) -> Iterator[Target]:
+    by_size = {result.value_bytes: result.figures for result in results.encoding}
+    for value_bytes, limit in ENCODE_JAVA_TIMES.items():
+        figures = by_size.get(value_bytes, {})
+        name = f"Arrow to batches, {value_bytes} B"
+        if not figures:
+            yield Target(name, _NOT_MEASURED, None)
+            continue
+        ours = figures[encoding.OURS]
+        if value_bytes == 100:
+            rate, least, unit = ours.records, ENCODE_RECORDS_PER_SECOND, "M records/s"
+            scale = 1e6
+        else:
+            rate, least, unit = ours.log_bytes, ENCODE_BYTES_PER_SECOND, "GB/s"
+            scale = 1e9
+        best = rate / ours.best_seconds
+        yield Target(
+            f"{name}: ≥ {least / scale:g} {unit}", f"{best / scale:.1f} (best)", best >= least
+        )
+        java = figures.get(encoding.JAVA)
+        yield _at_least(
+            f"{name}: ≥ {limit:g} times the records/s of {encoding.JAVA}",
+            faster(ours, java) if java else None,
+            limit,
+        )
+
+
 def _count(results: Results) -> Iterator[Target]:
     text = f"header-only count, 16 KB batches: ≥ {COUNT_GB_PER_SECOND:g} GB/s of log"
     for figure in results.counts:
@@ -188,5 +218,16 @@ def _start_up(results: Results) -> Iterator[Target]:
 
 def targets(results: Results) -> list[Target]:
     """Return every target of the reader with what this run says of it."""
-    parts = (_reading, _spark, _count, _memory, _look_ups, _planning, _pruning, _remote, _start_up)
+    parts = (
+        _reading,
+        _encoding,
+        _spark,
+        _count,
+        _memory,
+        _look_ups,
+        _planning,
+        _pruning,
+        _remote,
+        _start_up,
+    )
     return [target for part in parts for target in part(results)]

@@ -36,7 +36,9 @@ from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pylog.files.durable_io import DurableIO
 
 EntryT = TypeVar("EntryT")
 
@@ -184,6 +186,52 @@ def read_offset_checkpoint(path: str | os.PathLike[str]) -> dict[TopicPartition,
         The file cannot be read.
     """
     return dict(read_checkpoint(path, OFFSET_CHECKPOINT_VERSION, 3, _parse_offset_entry))
+
+
+def write_checkpoint(
+    io: DurableIO, path: str | os.PathLike[str], version: int, lines: Sequence[str]
+) -> None:
+    """Replace a checkpoint file as a whole, and return when it is on the disk.
+
+    Parameters
+    ----------
+    io
+        Writes the file, see `DurableIO.write_atomically`.
+    path
+        The checkpoint; created if there is none.
+    version
+        Its first line.
+    lines
+        One for each entry, without its end.
+
+    Raises
+    ------
+    KafkaStorageError
+        It could not be written; what was there before is there still.
+    """
+    text = "".join(f"{line}\n" for line in (version, len(lines), *lines))
+    io.write_atomically(path, text.encode())
+
+
+def write_offset_checkpoint(
+    io: DurableIO, path: str | os.PathLike[str], offsets: Mapping[TopicPartition, int]
+) -> None:
+    """Replace an offset checkpoint by one of ``offsets``, in their order.
+
+    Raises
+    ------
+    ValueError
+        A topic is empty or holds white space, which would make the file malformed.
+    KafkaStorageError
+        It could not be written; what was there before is there still.
+    """
+    lines = []
+    for (topic, partition), offset in offsets.items():
+        if not topic or _WHITESPACE.search(topic):
+            msg = f"topic {shorten(topic)} cannot stand in a checkpoint"
+            raise ValueError(msg)
+        lines.append(f"{topic} {partition} {offset}")
+    write_checkpoint(io, path, OFFSET_CHECKPOINT_VERSION, lines)
 
 
 def _split_fields(line: str, field_count: int) -> list[str]:

@@ -11,14 +11,18 @@ know and takes content that it cannot read for an unknown epoch.
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import SegmentVanishedError
 from pylog.files.storage import open_file
 
 if TYPE_CHECKING:
-    import os
+    from pylog.files.durable_io import DurableIO
 
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+UNKNOWN_BROKER_EPOCH = -1
+_VERSION = 0
 _MAX_JSON_BYTES = 64 * 1024
 _MAX_BROKER_EPOCH = 2**63 - 1
 
@@ -45,6 +49,44 @@ def read_clean_shutdown(path: str | os.PathLike[str]) -> CleanShutdown | None:
     except SegmentVanishedError:
         return None
     return CleanShutdown(_find_broker_epoch(data))
+
+
+def write_clean_shutdown(
+    io: DurableIO, path: str | os.PathLike[str], broker_epoch: int = UNKNOWN_BROKER_EPOCH
+) -> None:
+    """Say that all logs of a directory were closed, and return when that is on the disk.
+
+    Raises
+    ------
+    KafkaStorageError
+        The file could not be written. It may be there all the same: if the logs are not all on
+        the disk then, remove it.
+    """
+    content = {"version": _VERSION, "brokerEpoch": broker_epoch}
+    data = json.dumps(content, separators=(",", ":")).encode()
+    io.write_file(path, data, sync=True)
+    io.sync_directory(_directory_of(path))
+
+
+def remove_clean_shutdown(io: DurableIO, path: str | os.PathLike[str]) -> bool:
+    """Remove the clean shutdown file for good; return whether there was one.
+
+    To be done before anything is written below the directory. Differs from Kafka, which does not
+    sync the directory: after a power loss the file could be back, and vouch for a torn log.
+
+    Raises
+    ------
+    KafkaStorageError
+        It could not be removed, or the removal not be made durable.
+    """
+    if not io.remove(path, missing_ok=True):
+        return False
+    io.sync_directory(_directory_of(path))
+    return True
+
+
+def _directory_of(path: str | os.PathLike[str]) -> str:
+    return os.path.dirname(os.fspath(path)) or os.curdir  # noqa: PTH120 - kept as text
 
 
 def _find_broker_epoch(data: bytes) -> int | None:

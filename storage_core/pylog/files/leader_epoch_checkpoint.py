@@ -23,10 +23,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptCheckpointError
-from pylog.files.checkpoint_file import parse_integer, read_checkpoint
+from pylog.files.checkpoint_file import parse_integer, read_checkpoint, write_checkpoint
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
+
+    from pylog.files.durable_io import DurableIO
 
 LEADER_EPOCH_CHECKPOINT_VERSION = 0
 
@@ -49,14 +52,50 @@ def read_leader_epoch_checkpoint(path: str | os.PathLike[str]) -> list[EpochEntr
         The file cannot be read.
     """
     entries = read_checkpoint(path, LEADER_EPOCH_CHECKPOINT_VERSION, 2, _parse_epoch_entry)
+    try:
+        _ensure_increasing(entries)
+    except ValueError as error:
+        raise CorruptCheckpointError(str(error), path) from error
+    return entries
+
+
+def write_leader_epoch_checkpoint(
+    io: DurableIO, path: str | os.PathLike[str], entries: Sequence[EpochEntry]
+) -> None:
+    """Replace the leader epochs of a partition, and return when they are on the disk.
+
+    Parameters
+    ----------
+    io
+        Writes the file, see `DurableIO.write_atomically`.
+    path
+        The checkpoint; created if there is none.
+    entries
+        Oldest first.
+
+    Raises
+    ------
+    ValueError
+        Epochs or start offsets do not increase, or one is negative.
+    KafkaStorageError
+        The file could not be written; what was there before is there still.
+    """
+    _ensure_increasing(entries)
+    if entries and min(entries[0]) < 0:
+        msg = f"leader epoch entry {tuple(entries[0])}: neither number can be negative"
+        raise ValueError(msg)
+    lines = [f"{epoch} {start_offset}" for epoch, start_offset in entries]
+    write_checkpoint(io, path, LEADER_EPOCH_CHECKPOINT_VERSION, lines)
+
+
+def _ensure_increasing(entries: Sequence[EpochEntry]) -> None:
     for before, entry in pairwise(entries):
         if entry.epoch <= before.epoch or entry.start_offset <= before.start_offset:
-            reason = (
+            msg = (
                 f"leader epoch entry '{entry.epoch} {entry.start_offset}' follows "
                 f"'{before.epoch} {before.start_offset}', expected both numbers to increase"
             )
-            raise CorruptCheckpointError(reason, path)
-    return entries
+            raise ValueError(msg)
 
 
 def _parse_epoch_entry(fields: list[str]) -> EpochEntry:

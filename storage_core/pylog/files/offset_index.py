@@ -25,8 +25,9 @@ from typing import ClassVar
 from pylog.files.fixed_width_index import FixedWidthIndex
 from pylog.model import OffsetPosition
 
-_RELATIVE_OFFSET_COLUMN = 0
-_POSITION_COLUMN = 1
+ENTRY = struct.Struct(">ii")
+RELATIVE_OFFSET_COLUMN = 0
+POSITION_COLUMN = 1
 
 
 class OffsetIndex(FixedWidthIndex[OffsetPosition]):
@@ -34,8 +35,8 @@ class OffsetIndex(FixedWidthIndex[OffsetPosition]):
 
     __slots__ = ()
 
-    entry_struct: ClassVar[struct.Struct] = struct.Struct(">ii")
-    relative_offset_column: ClassVar[int] = _RELATIVE_OFFSET_COLUMN
+    entry_struct: ClassVar[struct.Struct] = ENTRY
+    relative_offset_column: ClassVar[int] = RELATIVE_OFFSET_COLUMN
 
     @property
     def last_offset(self) -> int:
@@ -54,7 +55,7 @@ class OffsetIndex(FixedWidthIndex[OffsetPosition]):
             ``.log`` file or inside a batch, if the index is damaged.
         """
         start = OffsetPosition(self.base_offset, 0)
-        fields = self._floor_fields(_RELATIVE_OFFSET_COLUMN, target_offset - self.base_offset)
+        fields = self._floor_fields(RELATIVE_OFFSET_COLUMN, target_offset - self.base_offset)
         if fields is None or min(fields) < 0:
             return start
         return self._decode(*fields)
@@ -72,7 +73,7 @@ class OffsetIndex(FixedWidthIndex[OffsetPosition]):
             Length of the range.
         """
         end_position = fetch_offset.position + fetch_size_bytes
-        slot = self._first_slot_at_least(_POSITION_COLUMN, end_position)
+        slot = self._first_slot_at_least(POSITION_COLUMN, end_position)
         return self.entry(slot) if slot < self.entry_count else None
 
     def _decode(self, first: int, second: int) -> OffsetPosition:

@@ -25,8 +25,13 @@ from pylog.files.checkpoint_file import parse_integer, read_text_file, shorten, 
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
 
+    from pylog.files.durable_io import DurableIO
+
+PARTITION_METADATA_VERSION = 0
 ZERO_UUID = uuid.UUID(int=0)
+_RESERVED_UUID_COUNT = 100  # those of the smallest values: Kafka's own topics and directories
 _UUID_TEXT = re.compile(r"([A-Za-z0-9_-]{22})(?:==)?")
 
 
@@ -85,6 +90,38 @@ def read_partition_metadata(path: str | os.PathLike[str]) -> PartitionMetadata:
         reason = f"partition metadata has the zero topic id {id_text}, which no topic has"
         raise CorruptCheckpointError(reason, path)
     return PartitionMetadata(version, topic_id)
+
+
+def new_topic_id(random_uuid: Callable[[], uuid.UUID] = uuid.uuid4) -> uuid.UUID:
+    """Return a random topic id: none that Kafka reserves, and none whose text begins with ``-``.
+
+    A leading dash would make command lines take the id for an option.
+    """
+    while True:
+        topic_id = random_uuid()
+        if topic_id.int >= _RESERVED_UUID_COUNT and not format_uuid(topic_id).startswith("-"):
+            return topic_id
+
+
+def write_partition_metadata(
+    io: DurableIO, path: str | os.PathLike[str], topic_id: uuid.UUID
+) -> None:
+    """Replace a ``partition.metadata`` file, and return when it is on the disk.
+
+    A broker writes it before the partition's first record.
+
+    Raises
+    ------
+    ValueError
+        ``topic_id`` is the zero UUID, which no topic has.
+    KafkaStorageError
+        The file could not be written; what was there before is there still.
+    """
+    if topic_id == ZERO_UUID:
+        msg = "the zero UUID is not a topic id"
+        raise ValueError(msg)
+    text = f"version: {PARTITION_METADATA_VERSION}\ntopic_id: {format_uuid(topic_id)}"
+    io.write_atomically(path, text.encode())
 
 
 def _field(lines: list[str], index: int, name: str, path: str | os.PathLike[str]) -> str:

@@ -40,6 +40,9 @@ from pylog.files.storage import open_file
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
+
+    from pylog.files.durable_io import DurableIO
 
 PRODUCER_SNAPSHOT_VERSION = 1
 MAX_PRODUCER_SNAPSHOT_BYTES = 64 * 1024 * 1024
@@ -129,3 +132,56 @@ def parse_producer_snapshot(
         )
         raise CorruptSnapshotError(reason, path, 2)
     return [ProducerStateEntry(*fields) for fields in _ENTRY.iter_unpack(data[_HEADER.size :])]
+
+
+def producer_snapshot_bytes(entries: Iterable[ProducerStateEntry]) -> bytes:
+    """Return the bytes of a snapshot of ``entries``, in their order.
+
+    Raises
+    ------
+    ValueError
+        A number does not fit into its field.
+    """
+    try:
+        packed = [_ENTRY.pack(*entry) for entry in entries]
+    except struct.error as error:
+        msg = f"a producer's state does not fit into a snapshot: {error}"
+        raise ValueError(msg) from error
+    body = struct.pack(">i", len(packed)) + b"".join(packed)
+    return struct.pack(">hI", PRODUCER_SNAPSHOT_VERSION, crc32c(body)) + body
+
+
+def write_producer_snapshot(
+    io: DurableIO,
+    path: str | os.PathLike[str],
+    entries: Iterable[ProducerStateEntry],
+    *,
+    sync: bool,
+) -> None:
+    """Write a snapshot in place: a crash leaves a part of it, which its checksum tells.
+
+    Parameters
+    ----------
+    io
+        Writes the file.
+    path
+        ``<offset>.snapshot``.
+    entries
+        The producers; their order does not matter.
+    sync
+        Return when the content is on the disk. A broker does not wait at a roll, where the flush
+        that follows syncs the snapshot with its segment.
+
+    Raises
+    ------
+    ValueError
+        A number does not fit into its field; nothing was written.
+    KafkaStorageError
+        The file could not be written; its content is unknown.
+
+    Notes
+    -----
+    Differs from Kafka, which does not empty a file that is there already: a longer one's end would
+    stay.
+    """
+    io.write_file(path, producer_snapshot_bytes(entries), sync=sync)

@@ -25,8 +25,9 @@ from typing import ClassVar
 from pylog.files.fixed_width_index import FixedWidthIndex
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 
-_TIMESTAMP_COLUMN = 0
-_RELATIVE_OFFSET_COLUMN = 1
+ENTRY = struct.Struct(">qi")
+TIMESTAMP_COLUMN = 0
+RELATIVE_OFFSET_COLUMN = 1
 
 
 class TimeIndex(FixedWidthIndex[TimestampOffset]):
@@ -34,8 +35,8 @@ class TimeIndex(FixedWidthIndex[TimestampOffset]):
 
     __slots__ = ()
 
-    entry_struct: ClassVar[struct.Struct] = struct.Struct(">qi")
-    relative_offset_column: ClassVar[int] = _RELATIVE_OFFSET_COLUMN
+    entry_struct: ClassVar[struct.Struct] = ENTRY
+    relative_offset_column: ClassVar[int] = RELATIVE_OFFSET_COLUMN
 
     def lookup(self, timestamp: int) -> TimestampOffset:
         """Return the entry with the largest timestamp that is not above ``timestamp`` (ms).
@@ -46,8 +47,8 @@ class TimeIndex(FixedWidthIndex[TimestampOffset]):
             ``(NO_TIMESTAMP, base_offset)`` if there is no such entry, or if its offset lies below
             the base offset.
         """
-        fields = self._floor_fields(_TIMESTAMP_COLUMN, timestamp)
-        if fields is None or fields[_RELATIVE_OFFSET_COLUMN] < 0:
+        fields = self._floor_fields(TIMESTAMP_COLUMN, timestamp)
+        if fields is None or fields[RELATIVE_OFFSET_COLUMN] < 0:
             return TimestampOffset(NO_TIMESTAMP, self.base_offset)
         return self._decode(*fields)
 

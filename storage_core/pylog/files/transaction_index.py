@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 TRANSACTION_INDEX_VERSION = 0
-_ENTRY = struct.Struct(">hqqqq")
+ENTRY = struct.Struct(">hqqqq")
 _ENTRIES_PER_READ = 4096
 
 
@@ -145,10 +145,10 @@ def _read_entries(path: str | os.PathLike[str]) -> Iterator[tuple[int, Transacti
     """Yield each whole entry and its byte position."""
     position = 0
     with open_file(path) as file:
-        while chunk := file.read_at(position, _ENTRIES_PER_READ * _ENTRY.size):
-            whole = len(chunk) - len(chunk) % _ENTRY.size
-            for fields in _ENTRY.iter_unpack(chunk[:whole]):
+        while chunk := file.read_at(position, _ENTRIES_PER_READ * ENTRY.size):
+            whole = len(chunk) - len(chunk) % ENTRY.size
+            for fields in ENTRY.iter_unpack(chunk[:whole]):
                 yield position, TransactionIndexEntry(*fields)
-                position += _ENTRY.size
+                position += ENTRY.size
             if whole < len(chunk):
                 return

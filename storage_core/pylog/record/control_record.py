@@ -2,9 +2,13 @@
 
 Key: int16 version (0), int16 type. Value of ABORT and COMMIT: int16 version (0), int32
 coordinator epoch. The values of the KRaft types begin with an int16 version; pylog needs only
-their type. A newer version is read as version 0, surplus bytes are ignored.
+their type. A newer version is read as version 0, surplus bytes are ignored; version 0 is written.
 
-Source: ControlRecordType, EndTransactionMarker (Kafka 4.3); KIP-98, KIP-595.
+A transaction marker is a control batch of one record, 78 bytes with transactional and control
+flag, the producer's id and epoch, no sequence and no codec.
+
+Source: ControlRecordType, EndTransactionMarker, MemoryRecords.withEndTransactionMarker
+(Kafka 4.3); KIP-98, KIP-595.
 """
 
 from __future__ import annotations
@@ -13,10 +17,24 @@ import struct
 from typing import NamedTuple
 
 from pylog.errors import InvalidRecordError
-from pylog.model import ControlRecordType
+from pylog.model import (
+    NO_PARTITION_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    CompressionType,
+    ControlRecordType,
+    TimestampType,
+)
+from pylog.record.append_rules import ensure_timestamp
+from pylog.record.batch_header import BatchHeader
+from pylog.record.batch_layout import MAGIC_VALUE_V2, RECORD_BATCH_OVERHEAD, RECORDS_OFFSET
+from pylog.record.batch_writer import batch_attributes, write_batch_header
+from pylog.record.record_encoder import encode_record
 
 _KEY = struct.Struct(">hh")
 _MARKER_VALUE = struct.Struct(">hi")
+_CURRENT_VERSION = 0
+_MARKER_TYPES = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
 _KNOWN_TYPES = frozenset(int(kind) for kind in ControlRecordType if kind >= 0)
 
 
@@ -54,7 +72,7 @@ def parse_end_transaction_marker(key: bytes | None, value: bytes | None) -> EndT
         The key is of another type, or the value is null, short or of a negative version.
     """
     control_type = parse_control_record_type(key)
-    if control_type not in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
+    if control_type not in _MARKER_TYPES:
         reason = f"control record is of type {control_type.name}, expected ABORT or COMMIT"
         raise InvalidRecordError(reason)
     if value is None or len(value) < _MARKER_VALUE.size:
@@ -65,3 +83,96 @@ def parse_end_transaction_marker(key: bytes | None, value: bytes | None) -> EndT
         reason = f"transaction marker version is {version}"
         raise InvalidRecordError(reason)
     return EndTransactionMarker(control_type, coordinator_epoch)
+
+
+def encode_control_record_key(control_type: ControlRecordType) -> bytes:
+    """Return the 4 bytes of a control record's key; ``ValueError`` for UNKNOWN."""
+    if control_type is ControlRecordType.UNKNOWN:
+        msg = "a control record of type UNKNOWN cannot be written"
+        raise ValueError(msg)
+    return _KEY.pack(_CURRENT_VERSION, control_type)
+
+
+def encode_end_transaction_value(marker: EndTransactionMarker) -> bytes:
+    """Return the 6 bytes of an ABORT or COMMIT record's value.
+
+    Raises
+    ------
+    ValueError
+        The marker is of another type, or its coordinator epoch is no int32.
+    """
+    if marker.control_type not in _MARKER_TYPES:
+        name = marker.control_type.name
+        msg = f"a transaction ends with a marker of type ABORT or COMMIT, not {name}"
+        raise ValueError(msg)
+    try:
+        return _MARKER_VALUE.pack(_CURRENT_VERSION, marker.coordinator_epoch)
+    except struct.error as error:
+        msg = f"coordinator epoch {marker.coordinator_epoch} does not fit into 32 bits"
+        raise ValueError(msg) from error
+
+
+def end_transaction_marker(  # noqa: PLR0913 - keyword-only fields of the batch
+    control_type: ControlRecordType,
+    *,
+    offset: int,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    timestamp: int,
+    partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
+) -> bytes:
+    """Return the control batch that ends a producer's transaction in one partition.
+
+    Parameters
+    ----------
+    control_type
+        ABORT or COMMIT.
+    offset
+        The marker's own offset.
+    producer_id, producer_epoch
+        Whose transaction ends; both are needed.
+    coordinator_epoch
+        Epoch of the transaction coordinator that decided.
+    timestamp
+        In ms.
+    partition_leader_epoch
+        Epoch of the leader that appends the marker.
+
+    Raises
+    ------
+    ValueError
+        The type is no marker's, producer id or epoch is missing, the timestamp is negative and
+        not `NO_TIMESTAMP`, or a number does not fit its width.
+    """
+    value = encode_end_transaction_value(EndTransactionMarker(control_type, coordinator_epoch))
+    if producer_id == NO_PRODUCER_ID or producer_epoch == NO_PRODUCER_EPOCH:
+        msg = (
+            "a transaction marker needs a producer id and epoch, "
+            f"not {producer_id} and {producer_epoch}"
+        )
+        raise ValueError(msg)
+    ensure_timestamp(timestamp)
+    record = encode_record(0, 0, encode_control_record_key(control_type), value)
+    batch = bytearray(RECORD_BATCH_OVERHEAD + len(record))
+    batch[RECORDS_OFFSET:] = record
+    header = BatchHeader(
+        offset=offset,
+        size_bytes=len(batch),
+        magic=MAGIC_VALUE_V2,
+        crc=0,
+        attributes=batch_attributes(
+            CompressionType.NONE,
+            TimestampType.CREATE_TIME,
+            is_transactional=True,
+            is_control_batch=True,
+        ),
+        partition_leader_epoch=partition_leader_epoch,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        record_count=1,
+    )
+    write_batch_header(batch, header)
+    return bytes(batch)

@@ -5,12 +5,20 @@ values: ``zz(n) = (n << 1) ^ (n >> 31 or 63)``. A varint has at most 5 bytes, a 
 surplus bits of the last byte are dropped, over-long encodings are accepted, a last byte with its
 top bit set is not.
 
-Source: ByteUtils.readVarint, readVarlong (Kafka 4.3).
+The writers give the shortest encoding. Unsigned varints, without zig-zag, stand in Kafka's
+flexible message schemas.
+
+Source: ByteUtils.readVarint, readVarlong, writeVarint, writeVarlong, writeUnsignedVarint,
+sizeOfVarint, sizeOfVarlong (Kafka 4.3).
 """
 
 from __future__ import annotations
 
 from pylog.errors import InvalidRecordError
+
+_INT32_BOUND = 1 << 31
+_INT64_BOUND = 1 << 63
+_ONE_BYTE = tuple(bytes([value]) for value in range(0x80))
 
 
 def _decode_unsigned(
@@ -53,3 +61,58 @@ def decode_varlong(buffer: memoryview | bytes, position: int, end: int) -> tuple
     raw, after = _decode_unsigned(buffer, position, end, 10)
     raw &= 0xFFFFFFFFFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), after
+
+
+def _encode_groups(value: int) -> bytes:
+    if value < 0x80:
+        return _ONE_BYTE[value]
+    groups = bytearray()
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    groups.append(value)
+    return bytes(groups)
+
+
+def _size_of_groups(value: int) -> int:
+    return (max(value.bit_length(), 1) + 6) // 7
+
+
+def _zig_zag(value: int, bound: int) -> int:
+    if not -bound <= value < bound:
+        msg = f"{value} does not fit into {bound.bit_length()} bits"
+        raise ValueError(msg)
+    return 2 * value if value >= 0 else -2 * value - 1
+
+
+def encode_varint(value: int) -> bytes:
+    """Return the zig-zag varint of an int32; ``ValueError`` for anything larger."""
+    return _encode_groups(_zig_zag(value, _INT32_BOUND))
+
+
+def encode_varlong(value: int) -> bytes:
+    """Return the zig-zag varlong of an int64; ``ValueError`` for anything larger."""
+    return _encode_groups(_zig_zag(value, _INT64_BOUND))
+
+
+def encode_unsigned_varint(value: int) -> bytes:
+    """Return the varint of an int32 without zig-zag; a negative one takes its 5-byte form."""
+    if not -_INT32_BOUND <= value < _INT32_BOUND:
+        msg = f"{value} does not fit into {_INT32_BOUND.bit_length()} bits"
+        raise ValueError(msg)
+    return _encode_groups(value & 0xFFFFFFFF)
+
+
+def size_of_varint(value: int) -> int:
+    """Return how many bytes `encode_varint` gives, 1 to 5."""
+    return _size_of_groups(_zig_zag(value, _INT32_BOUND))
+
+
+def size_of_varlong(value: int) -> int:
+    """Return how many bytes `encode_varlong` gives, 1 to 10."""
+    return _size_of_groups(_zig_zag(value, _INT64_BOUND))
+
+
+def size_of_unsigned_varint(value: int) -> int:
+    """Return how many bytes `encode_unsigned_varint` gives, 1 to 5."""
+    return len(encode_unsigned_varint(value))

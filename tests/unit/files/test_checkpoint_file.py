@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pylog.errors import CorruptCheckpointError, LogDirectoryError
+from pylog.errors import CorruptCheckpointError, KafkaStorageError, LogDirectoryError
 from pylog.files import checkpoint_file
-from pylog.files.checkpoint_file import parse_integer, read_offset_checkpoint
+from pylog.files.checkpoint_file import (
+    parse_integer,
+    read_offset_checkpoint,
+    write_checkpoint,
+    write_offset_checkpoint,
+)
+from pylog.files.durable_io import DurableIO
 from pylog.model import TopicPartition
+from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,3 +146,55 @@ def test_integer_is_what_java_takes_for_one(text: str) -> None:
     assert parse_integer("-2147483648", 32) == -(2**31)
     with pytest.raises(ValueError, match="not an integer"):
         parse_integer(text, 32)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "text"),
+    [
+        ({}, "0\n0\n"),
+        ({TopicPartition("web-events", 0): 8531}, "0\n1\nweb-events 0 8531\n"),
+        (
+            {TopicPartition("b", 11): 3_000_000_000, TopicPartition("a", 2): 0},
+            "0\n2\nb 11 3000000000\na 2 0\n",
+        ),
+    ],
+)
+def test_offsets_are_written_one_line_a_partition_in_their_order(
+    tmp_path: Path, offsets: dict[TopicPartition, int], text: str
+) -> None:
+    path = write(tmp_path, "what was there before, and longer than what comes")
+    write_offset_checkpoint(DurableIO(), path, offsets)
+    assert path.read_bytes() == text.encode()
+    assert read_offset_checkpoint(path) == offsets
+
+
+def test_checkpoint_of_another_version_and_other_fields_is_written(tmp_path: Path) -> None:
+    write_checkpoint(DurableIO(), tmp_path / "c", 7, ["é 1", "b"])
+    assert (tmp_path / "c").read_bytes() == "7\n2\né 1\nb\n".encode()
+
+
+def test_checkpoint_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    io = RecordingIO(tmp_path)
+    write_offset_checkpoint(io, tmp_path / "c", {TopicPartition("a", 0): 5})
+    assert io.summary == [
+        "create c.tmp",
+        "write c.tmp 0+10",
+        "sync c.tmp",
+        "replace c.tmp c",
+        "sync-directory .",
+    ]
+
+
+def test_failed_write_keeps_the_old_checkpoint(tmp_path: Path) -> None:
+    path = write(tmp_path, "0\n1\na 0 5\n")
+    io = FaultyIO(Fault(kinds=frozenset({Kind.SYNC})))
+    with pytest.raises(KafkaStorageError):
+        write_offset_checkpoint(io, path, {TopicPartition("a", 0): 6})
+    assert read_offset_checkpoint(path) == {TopicPartition("a", 0): 5}
+
+
+@pytest.mark.parametrize("topic", ["", "a b", "a\nb", "\t"])
+def test_topic_that_would_break_its_line_is_refused(tmp_path: Path, topic: str) -> None:
+    with pytest.raises(ValueError, match="cannot stand in a checkpoint"):
+        write_offset_checkpoint(DurableIO(), tmp_path / "c", {TopicPartition(topic, 0): 5})
+    assert list(tmp_path.iterdir()) == []

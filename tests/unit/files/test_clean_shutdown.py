@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pylog.errors import LogDirectoryError
-from pylog.files.clean_shutdown import CleanShutdown, read_clean_shutdown
+from pylog.errors import KafkaStorageError, LogDirectoryError
+from pylog.files.clean_shutdown import (
+    CleanShutdown,
+    read_clean_shutdown,
+    remove_clean_shutdown,
+    write_clean_shutdown,
+)
+from pylog.files.durable_io import DurableIO
+from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,3 +66,43 @@ def test_any_bytes_are_a_clean_shutdown(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
     assert read_clean_shutdown(write(tmp_path_factory.getbasetemp(), data)) is not None
+
+
+@pytest.mark.parametrize(
+    ("broker_epoch", "data"),
+    [
+        (15, b'{"version":0,"brokerEpoch":15}'),
+        (-1, b'{"version":0,"brokerEpoch":-1}'),
+        (2**63 - 1, b'{"version":0,"brokerEpoch":9223372036854775807}'),
+    ],
+)
+def test_file_is_written_as_a_broker_does(tmp_path: Path, broker_epoch: int, data: bytes) -> None:
+    path = write(tmp_path, b"what was there before, and longer than what comes, by far")
+    write_clean_shutdown(DurableIO(), path, broker_epoch)
+    assert path.read_bytes() == data
+
+
+def test_epoch_is_unknown_unless_given(tmp_path: Path) -> None:
+    write_clean_shutdown(DurableIO(), tmp_path / "c")
+    assert read_clean_shutdown(tmp_path / "c") == CleanShutdown(None)
+
+
+def test_file_and_its_name_are_synced(tmp_path: Path) -> None:
+    io = RecordingIO(tmp_path)
+    write_clean_shutdown(io, tmp_path / "c", 7)
+    assert io.summary == ["create c", "write c 0+29", "sync c", "sync-directory ."]
+
+
+def test_removal_is_durable_before_it_returns(tmp_path: Path) -> None:
+    path = write(tmp_path, b"")
+    io = RecordingIO(tmp_path)
+    assert remove_clean_shutdown(io, path)
+    assert io.summary == ["remove .kafka_cleanshutdown", "sync-directory ."]
+    assert not remove_clean_shutdown(io, path)
+    assert len(io.operations) == 2
+
+
+def test_removal_that_is_not_durable_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path, b"")
+    with pytest.raises(KafkaStorageError):
+        remove_clean_shutdown(FaultyIO(Fault(kinds=frozenset({Kind.SYNC_DIRECTORY}))), path)

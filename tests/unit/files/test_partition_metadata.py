@@ -8,12 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
+from pylog.files.durable_io import DurableIO
 from pylog.files.partition_metadata import (
+    ZERO_UUID,
     PartitionMetadata,
     format_uuid,
+    new_topic_id,
     parse_uuid,
     read_partition_metadata,
+    write_partition_metadata,
 )
+from tests.support.recording_io import RecordingIO
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,3 +86,36 @@ def test_any_text_is_a_uuid_or_a_bad_value(text: str) -> None:
         parse_uuid(text)
     except ValueError as error:
         assert "not a UUID" in str(error)  # noqa: PT017 - no error is fine too
+
+
+def test_file_is_written_as_a_broker_does(tmp_path: Path) -> None:
+    path = write(tmp_path, "what was there before, and longer than what comes, by a good deal")
+    write_partition_metadata(DurableIO(), path, REAL_ID)
+    assert path.read_bytes() == REAL_TEXT.encode()
+
+
+def test_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    io = RecordingIO(tmp_path)
+    write_partition_metadata(io, tmp_path / "p", REAL_ID)
+    assert io.summary[2:] == ["sync p.tmp", "replace p.tmp p", "sync-directory ."]
+
+
+def test_zero_uuid_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="zero UUID is not a topic id"):
+        write_partition_metadata(DurableIO(), tmp_path / "p", ZERO_UUID)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_new_topic_id_is_random_and_of_version_4() -> None:
+    ids = {new_topic_id() for _ in range(1_000)}
+    assert len(ids) == 1_000
+    assert all(each.version == 4 for each in ids)
+    assert not any(format_uuid(each).startswith("-") for each in ids)
+
+
+def test_new_topic_id_is_neither_reserved_nor_like_an_option() -> None:
+    dash = uuid.UUID(bytes=b"\xf8" + bytes(15))
+    assert format_uuid(dash) == "-AAAAAAAAAAAAAAAAAAAAA"
+    drawn = iter([ZERO_UUID, uuid.UUID(int=1), uuid.UUID(int=99), dash, REAL_ID])
+    assert new_topic_id(lambda: next(drawn)) == REAL_ID
+    assert new_topic_id(lambda: uuid.UUID(int=100)) == uuid.UUID(int=100)

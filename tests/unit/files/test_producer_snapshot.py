@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 from pylog.checksum import crc32c
 from pylog.errors import CorruptSnapshotError, SegmentVanishedError
 from pylog.files import producer_snapshot
+from pylog.files.durable_io import DurableIO
 from pylog.files.producer_snapshot import (
     ProducerStateEntry,
     parse_producer_snapshot,
+    producer_snapshot_bytes,
     read_producer_snapshot,
+    write_producer_snapshot,
 )
 from pylog.model import NO_TIMESTAMP
+from tests.support.recording_io import RecordingIO
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,3 +145,52 @@ def test_any_bytes_are_a_snapshot_or_corrupt(data: bytes) -> None:
             parse_producer_snapshot(snapshot)
         except CorruptSnapshotError:
             continue
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([], EMPTY_SNAPSHOT),
+        ([ProducerStateEntry(1, 2, 1, 2, 3, -1, 3, 100)], GOLDEN_SNAPSHOT),
+        (
+            [
+                ProducerStateEntry(0, 2, 4, 28, 1, 1713115209673, 0, 24),
+                ProducerStateEntry(1, 0, 3, 23, 3, 1713115208401, -1, 20),
+            ],
+            REAL_SNAPSHOT,
+        ),
+    ],
+)
+def test_snapshot_has_the_bytes_that_a_broker_writes(
+    entries: list[ProducerStateEntry], expected: bytes
+) -> None:
+    assert producer_snapshot_bytes(entries) == expected
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ProducerStateEntry(2**63, 0, 0, 0, 0, 0, 0, 0),
+        ProducerStateEntry(0, 2**15, 0, 0, 0, 0, 0, 0),
+        ProducerStateEntry(0, 0, 2**31, 0, 0, 0, 0, 0),
+        ProducerStateEntry(0, 0, 0, 0, 0, 0, 0, -(2**63) - 1),
+    ],
+)
+def test_number_that_does_not_fit_is_refused_before_anything_is_written(
+    tmp_path: Path, entry: ProducerStateEntry
+) -> None:
+    with pytest.raises(ValueError, match="does not fit into a snapshot"):
+        write_producer_snapshot(DurableIO(), tmp_path / "s", [entry], sync=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("sync", "synced"), [(True, ["sync 29.snapshot"]), (False, [])])
+def test_snapshot_is_written_in_place_and_synced_only_if_asked(
+    tmp_path: Path, *, sync: bool, synced: list[str]
+) -> None:
+    path = tmp_path / "29.snapshot"
+    path.write_bytes(REAL_SNAPSHOT)
+    io = RecordingIO(tmp_path)
+    write_producer_snapshot(io, path, parse_producer_snapshot(GOLDEN_SNAPSHOT), sync=sync)
+    assert path.read_bytes() == GOLDEN_SNAPSHOT
+    assert io.summary == ["truncate 29.snapshot 0", "write 29.snapshot 0+56", *synced]

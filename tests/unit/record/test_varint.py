@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog.errors import InvalidRecordError
-from pylog.record.varint import decode_varint, decode_varlong
+from pylog.record.varint import (
+    decode_varint,
+    decode_varlong,
+    encode_unsigned_varint,
+    encode_varint,
+    encode_varlong,
+    size_of_unsigned_varint,
+    size_of_varint,
+    size_of_varlong,
+)
 from tests.support.batches import varint
 
 VECTORS = {
@@ -27,6 +36,19 @@ LONG_VECTORS = {
     17179869184: "808080808001",
     2**63 - 1: "feffffffffffffffff01",
     -(2**63): "ffffffffffffffffff01",
+}
+UNSIGNED_VECTORS = {
+    0: "00",
+    1: "01",
+    63: "3f",
+    127: "7f",
+    128: "8001",
+    8191: "ff3f",
+    8192: "8040",
+    -8192: "80c0ffff0f",
+    2**31 - 1: "ffffffff07",
+    -(2**31): "8080808008",
+    -1: "ffffffff0f",
 }
 
 
@@ -85,3 +107,56 @@ def test_a_varint_that_reaches_the_end_is_invalid(end: int) -> None:
         decode_varint(b"\x80\x01", 0, end)
     with pytest.raises(InvalidRecordError, match="runs past the end"):
         decode_varlong(b"\x80\x01", 0, end)
+
+
+@pytest.mark.parametrize(("value", "encoded"), VECTORS.items())
+def test_a_varint_is_written_as_in_kafkas_vectors(value: int, encoded: str) -> None:
+    assert encode_varint(value).hex() == encoded
+    assert size_of_varint(value) == len(encoded) // 2
+
+
+@pytest.mark.parametrize(("value", "encoded"), [*VECTORS.items(), *LONG_VECTORS.items()])
+def test_a_varlong_is_written_as_in_kafkas_vectors(value: int, encoded: str) -> None:
+    assert encode_varlong(value).hex() == encoded
+    assert size_of_varlong(value) == len(encoded) // 2
+
+
+@pytest.mark.parametrize(("value", "encoded"), UNSIGNED_VECTORS.items())
+def test_an_unsigned_varint_is_written_as_in_kafkas_vectors(value: int, encoded: str) -> None:
+    assert encode_unsigned_varint(value).hex() == encoded
+    assert size_of_unsigned_varint(value) == len(encoded) // 2
+
+
+BOUNDARIES = [
+    sign * (1 << bits) + step for sign in (1, -1) for bits in range(64) for step in (-1, 0)
+]
+
+
+@pytest.mark.parametrize("value", [each for each in BOUNDARIES if -(2**63) <= each < 2**63])
+def test_sizes_are_right_around_every_power_of_two(value: int) -> None:
+    encoded = varint(value)
+    assert encode_varlong(value) == encoded
+    assert size_of_varlong(value) == len(encoded)
+    if -(2**31) <= value < 2**31:
+        assert encode_varint(value) == encoded
+        assert size_of_varint(value) == len(encoded)
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_any_int64_is_written_in_its_shortest_form(value: int) -> None:
+    assert encode_varlong(value) == varint(value)
+    assert size_of_varlong(value) == len(varint(value))
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1])
+def test_what_is_no_int32_is_no_varint(value: int) -> None:
+    for function in (encode_varint, size_of_varint, encode_unsigned_varint):
+        with pytest.raises(ValueError, match=f"^{value} does not fit into 32 bits$"):
+            function(value)
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
+def test_what_is_no_int64_is_no_varlong(value: int) -> None:
+    for function in (encode_varlong, size_of_varlong):
+        with pytest.raises(ValueError, match=f"^{value} does not fit into 64 bits$"):
+            function(value)

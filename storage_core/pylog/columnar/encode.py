@@ -1,0 +1,272 @@
+"""Arrow record batches to v2 record batches: one kernel call writes a chunk of them.
+
+What is taken of a record batch, by name; its other columns are left alone:
+
+========= ================================================================= =====================
+column    types                                                             null, or not there
+========= ================================================================= =====================
+value     binary, large_binary, string, large_string, fixed_size_binary     null; must be there
+key       as value                                                          null
+timestamp timestamp of any unit and zone, or int64 milliseconds             the caller's
+headers   list or large_list of struct<key, value>, both typed as value     none
+========= ================================================================= =====================
+
+A chunk's batches lie one after the other in a buffer that is used again for the next chunk and
+small enough to stay in the processor's cache, where the checksum finds them. With a codec set, the
+records of each batch are compressed from there, and its header is put before them.
+
+Source of the rules: MemoryRecordsBuilder, DefaultRecordBatch.writeHeader (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pylog.checksum import crc32c
+from pylog.columnar.encode_input import Columns, columns_of
+from pylog.kernels import encode_records as kernel
+from pylog.model import (
+    NO_PARTITION_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    CompressionType,
+)
+from pylog.record.batch_layout import (
+    ATTRIBUTES_OFFSET,
+    CRC_OFFSET,
+    LOG_OVERHEAD,
+    MAGIC_VALUE_V2,
+    RECORDS_OFFSET,
+    SIZE_OFFSET,
+    TRANSACTIONAL_FLAG_MASK,
+)
+from pylog.record.compressor import Compressor, ensure_level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEFAULT_BATCH_SIZE_BYTES = 16_384
+"""The default of producer property ``batch.size``."""
+CHUNK_BYTES = 1 << 19
+"""Bytes of batches that one kernel call writes; a larger batch makes the buffer grow."""
+
+_MOST_BATCHES = 4_096  # that one kernel call writes
+_INT32_MAX = 2**31 - 1
+_CRC = struct.Struct(">I")
+_SIZE = struct.Struct(">i")
+
+
+class EncodedBatch(NamedTuple):
+    """One whole batch, checksum included; ``data`` is overwritten when the next is asked for."""
+
+    data: memoryview
+    record_count: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    size_bytes: int
+    base_offset: int
+
+
+class RecordEncoder:
+    """Turns the rows of one partition, in order, into v2 batches of create-time records.
+
+    Invariant: `next_offset` is the offset behind the last batch that was yielded, and the batches
+    yielded have offsets without gaps. One thread.
+
+    Parameters
+    ----------
+    compression
+        Codec of all batches; with one, every batch is compressed, also where that makes it larger.
+    level
+        Level of the codec; None for Kafka's default.
+    batch_size_bytes
+        A batch is closed before the record that would make it larger than this, header included,
+        before compression. A record that alone is larger makes a batch of its own.
+    max_records
+        Most records of a batch; None for as many as fit.
+    base_offset
+        Offset of the first record.
+    partition_leader_epoch
+        Goes into every header.
+    producer_id, producer_epoch, base_sequence
+        Of an idempotent producer; sequences count on from ``base_sequence`` modulo 2^31.
+    is_transactional
+        Whether the batches belong to the producer's transaction.
+
+    Attributes
+    ----------
+    next_offset
+        The offset that the next record gets.
+
+    Raises
+    ------
+    ValueError
+        A number is out of range, or the producer's fields do not go together.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only options
+        self,
+        *,
+        compression: CompressionType = CompressionType.NONE,
+        level: int | None = None,
+        batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES,
+        max_records: int | None = None,
+        base_offset: int = 0,
+        partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
+        base_sequence: int = NO_SEQUENCE,
+        is_transactional: bool = False,
+    ) -> None:
+        self._compression = CompressionType(compression)
+        ensure_level(self._compression, level)
+        self._level = level
+        self._compressor = Compressor()
+        settings = np.zeros(kernel.SETTINGS, dtype=np.int64)
+        settings[kernel.SET_BATCH_SIZE_BYTES] = _in_range("batch_size_bytes", batch_size_bytes, 1)
+        settings[kernel.SET_MAX_RECORDS] = (
+            _INT32_MAX if max_records is None else _in_range("max_records", max_records, 1)
+        )
+        settings[kernel.SET_PARTITION_LEADER_EPOCH] = _in_range(
+            "partition_leader_epoch", partition_leader_epoch, NO_PARTITION_LEADER_EPOCH
+        )
+        settings[kernel.SET_PRODUCER_ID] = _in_range(
+            "producer_id", producer_id, NO_PRODUCER_ID, 2**63 - 1
+        )
+        settings[kernel.SET_PRODUCER_EPOCH] = _in_range(
+            "producer_epoch", producer_epoch, NO_PRODUCER_EPOCH, 2**15 - 1
+        )
+        settings[kernel.SET_ATTRIBUTES] = self._compression | (
+            TRANSACTIONAL_FLAG_MASK if is_transactional else 0
+        )
+        _ensure_producer(
+            producer_id, producer_epoch, base_sequence, is_transactional=is_transactional
+        )
+        self.next_offset = _in_range("base_offset", base_offset, 0, 2**63 - 1)
+        self._next_sequence = _in_range("base_sequence", base_sequence, NO_SEQUENCE)
+        self._settings = settings
+        self._batches = np.zeros((_MOST_BATCHES, kernel.BATCH_FIELDS), dtype=np.int64)
+        self._out = np.empty(CHUNK_BYTES, dtype=np.uint8)
+        self._compressed = np.empty(0, dtype=np.uint8)
+
+    def encode(
+        self, data: pa.RecordBatch | pa.Table, *, timestamp_ms: int = NO_TIMESTAMP
+    ) -> Iterator[EncodedBatch]:
+        """Yield the batches of all rows of ``data``.
+
+        A batch ends where ``data`` does, and where a piece of a chunked table does.
+
+        Parameters
+        ----------
+        data
+            Sliced or not; columns as the module's table tells.
+        timestamp_ms
+            Timestamp of the records that have none.
+
+        Raises
+        ------
+        ValueError
+            A column is missing or of a wrong type; a timestamp is below 0 and not -1 ms, or too
+            large; a header or its key is null; a record is too large for any batch. The row is
+            told, counted from 0. Of a record batch with a wrong column, timestamp or header
+            nothing has been yielded.
+        """
+        if timestamp_ms < NO_TIMESTAMP:
+            msg = f"timestamp_ms {timestamp_ms} is below 0 and not {NO_TIMESTAMP} (none)"
+            raise ValueError(msg)
+        first_row = 0
+        for piece in [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
+            columns = columns_of(piece, timestamp_ms, first_row)
+            yield from self._encode_columns(columns, first_row)
+            first_row += piece.num_rows
+
+    def _encode_columns(self, columns: Columns, first_row: int) -> Iterator[EncodedBatch]:
+        row, rows = 0, columns.timestamps.size
+        if rows > 2**63 - self.next_offset:
+            msg = f"no offsets are left for {rows} records from offset {self.next_offset} on"
+            raise ValueError(msg)
+        # Rows count from 0 in every record batch; offsets and sequences go on.
+        self._settings[kernel.SET_BASE_OFFSET] = self.next_offset
+        self._settings[kernel.SET_BASE_SEQUENCE] = self._next_sequence
+        while row < rows:
+            written, row, status, detail = kernel.encode_records(
+                row, self._settings, *columns, self._out, self._batches
+            )
+            for described in self._batches[:written].tolist():
+                yield self._finished(described)
+            if written or status == kernel.STATUS_OK:
+                continue
+            if status != kernel.STATUS_NEEDS_ROOM:
+                raise _row_error(status, first_row + detail)
+            size = max(2 * self._out.size, detail + kernel.SPARE_BYTES)
+            self._out = np.empty(size, dtype=np.uint8)
+
+    def _finished(self, described: list[int]) -> EncodedBatch:
+        """Return the batch with its checksum, compressed if there is a codec; offsets go on."""
+        start, end, count, base_timestamp, max_timestamp = described
+        view = self._out.data
+        if self._compression is CompressionType.NONE:
+            data = view[start:end]
+        else:
+            data = self._compressed_batch(view[start:end])
+        _CRC.pack_into(data, CRC_OFFSET, crc32c(data[ATTRIBUTES_OFFSET:]))
+        base_offset = self.next_offset
+        self.next_offset = base_offset + count
+        if self._next_sequence != NO_SEQUENCE:
+            self._next_sequence = (self._next_sequence + count) & _INT32_MAX
+        return EncodedBatch(
+            data, count, count - 1, base_timestamp, max_timestamp, len(data), base_offset
+        )
+
+    def _compressed_batch(self, plain: memoryview) -> memoryview:
+        """Return the batch with its records compressed, in a buffer that is used again."""
+        payload = self._compressor.compress(
+            self._compression, plain[RECORDS_OFFSET:], magic=MAGIC_VALUE_V2, level=self._level
+        )
+        size = RECORDS_OFFSET + len(payload)
+        if size - LOG_OVERHEAD > _INT32_MAX:
+            msg = f"a batch of {len(plain)} bytes is too large for the format once compressed"
+            raise ValueError(msg)
+        if self._compressed.size < size:
+            self._compressed = np.empty(2 * size, dtype=np.uint8)
+        data = self._compressed.data[:size]
+        data[:RECORDS_OFFSET] = plain[:RECORDS_OFFSET]
+        data[RECORDS_OFFSET:] = payload
+        _SIZE.pack_into(data, SIZE_OFFSET, size - LOG_OVERHEAD)
+        return data
+
+
+def _in_range(name: str, value: int, lowest: int, highest: int = _INT32_MAX) -> int:
+    if not lowest <= value <= highest:
+        msg = f"{name} is {value}, not from {lowest} to {highest}"
+        raise ValueError(msg)
+    return value
+
+
+def _ensure_producer(
+    producer_id: int, producer_epoch: int, base_sequence: int, *, is_transactional: bool
+) -> None:
+    if producer_id == NO_PRODUCER_ID:
+        if is_transactional:
+            msg = "a transactional batch needs a producer id"
+            raise ValueError(msg)
+        return
+    if producer_epoch == NO_PRODUCER_EPOCH or base_sequence == NO_SEQUENCE:
+        msg = (
+            f"producer id {producer_id} needs an epoch and a base sequence, "
+            f"not {producer_epoch} and {base_sequence}"
+        )
+        raise ValueError(msg)
+
+
+def _row_error(status: int, row: int) -> ValueError:
+    if status == kernel.STATUS_RECORD_TOO_LARGE:
+        return ValueError(f"row {row}: the record does not fit a batch of {_INT32_MAX} bytes")
+    return ValueError(f"row {row}: the offsets of a column do not lie within its bytes")

@@ -1,0 +1,204 @@
+"""The columns of a record batch as the kernel `pylog.kernels.encode_records` takes them, checked.
+
+Everything that a row can do wrong is found here, before anything of the record batch is written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pylog.model import NO_TIMESTAMP
+from pylog.record.binary_column import (
+    NO_BYTES,
+    NO_ENDS,
+    BinaryColumn,
+    binary_column,
+    buffer_view,
+    null_column,
+    read_only,
+    validity_of,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_PER_MILLISECOND = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+_MAX_SECONDS = (2**63 - 1) // 1_000
+_HEADER_FIELDS = ("key", "value")
+_NO_COLUMN = BinaryColumn(NO_ENDS, NO_BYTES, NO_BYTES)
+
+
+class Columns(NamedTuple):
+    """The kernel's input, in its order; see there. All arrays are read-only."""
+
+    timestamps: npt.NDArray[np.int64]
+    key_ends: npt.NDArray[np.int64]
+    key_data: npt.NDArray[np.uint8]
+    key_validity: npt.NDArray[np.uint8]
+    value_ends: npt.NDArray[np.int64]
+    value_data: npt.NDArray[np.uint8]
+    value_validity: npt.NDArray[np.uint8]
+    header_ends: npt.NDArray[np.int64]
+    header_validity: npt.NDArray[np.uint8]
+    header_key_ends: npt.NDArray[np.int64]
+    header_key_data: npt.NDArray[np.uint8]
+    header_value_ends: npt.NDArray[np.int64]
+    header_value_data: npt.NDArray[np.uint8]
+    header_value_validity: npt.NDArray[np.uint8]
+
+
+class _Headers(NamedTuple):
+    ends: npt.NDArray[np.int64]
+    validity: npt.NDArray[np.uint8]
+    keys: BinaryColumn
+    values: BinaryColumn
+
+
+_NO_HEADERS = _Headers(NO_ENDS, NO_BYTES, _NO_COLUMN, _NO_COLUMN)
+
+
+def columns_of(batch: pa.RecordBatch, timestamp_ms: int, first_row: int) -> Columns:
+    """Return the kernel's view of ``batch``, which must outlive it.
+
+    Parameters
+    ----------
+    batch
+        With a column ``value``, perhaps ``key``, ``timestamp`` and ``headers``.
+    timestamp_ms
+        Timestamp of the rows that have none.
+    first_row
+        What errors call the first row.
+
+    Raises
+    ------
+    ValueError
+        As `pylog.columnar.encode.RecordEncoder.encode` tells.
+    """
+    names = batch.schema.names
+    for name in ("key", "value", "timestamp", "headers"):
+        if names.count(name) > 1:
+            msg = f"there is more than one column {name!r}"
+            raise ValueError(msg)
+    if "value" not in names:
+        msg = f"no column 'value'; the columns are: {', '.join(names)}"
+        raise ValueError(msg)
+    rows = batch.num_rows
+    value = binary_column(batch.column("value"), "value")
+    key = binary_column(batch.column("key"), "key") if "key" in names else null_column(rows)
+    timestamps = (
+        _timestamps_of(batch.column("timestamp"), timestamp_ms, first_row)
+        if "timestamp" in names
+        else _all(rows, timestamp_ms)
+    )
+    headers = _headers_of(batch.column("headers"), first_row) if "headers" in names else _NO_HEADERS
+    return Columns(
+        timestamps,
+        *key,
+        *value,
+        headers.ends,
+        headers.validity,
+        headers.keys.ends,
+        headers.keys.data,
+        *headers.values,
+    )
+
+
+def _all(rows: int, timestamp_ms: int) -> npt.NDArray[np.int64]:
+    return read_only(np.full(rows, timestamp_ms, dtype=np.int64))
+
+
+def _is_set(validity: npt.NDArray[np.uint8], rows: int) -> npt.NDArray[np.bool_]:
+    """Return the bits of a bitmap, all True if it is empty."""
+    if validity.size == 0:
+        return np.ones(rows, dtype=np.bool_)
+    return np.unpackbits(validity, count=rows, bitorder="little").astype(np.bool_)
+
+
+def _timestamps_of(array: pa.Array, timestamp_ms: int, first_row: int) -> npt.NDArray[np.int64]:
+    """Return milliseconds; fractions of one are dropped."""
+    kind, rows = array.type, len(array)
+    if pa.types.is_null(kind):
+        return _all(rows, timestamp_ms)
+    if not (pa.types.is_timestamp(kind) or pa.types.is_int64(kind)):
+        msg = f"column 'timestamp' is of type {kind}, neither a timestamp nor int64 milliseconds"
+        raise ValueError(msg)
+    unit = kind.unit if pa.types.is_timestamp(kind) else "ms"
+    stored = buffer_view(array.buffers()[1], np.int64)[array.offset : array.offset + rows]
+    validity = validity_of(array)
+    if validity.size:
+        # What lies under a null is anything; 0 is in range.
+        is_there = _is_set(validity, rows)
+        stored = np.where(is_there, stored, 0)
+    _ensure_in_range(stored, unit, first_row)
+    if unit == "s":
+        milliseconds = stored * 1_000
+    else:
+        milliseconds = stored if unit == "ms" else stored // _PER_MILLISECOND[unit]
+    if validity.size:
+        milliseconds = np.where(is_there, milliseconds, timestamp_ms)
+    return read_only(milliseconds)
+
+
+def _ensure_in_range(stored: npt.NDArray[np.int64], unit: str, first_row: int) -> None:
+    if stored.size == 0:
+        return
+    if stored.min() < 0:
+        is_wrong = stored < 0
+        if unit != "s":
+            is_wrong &= stored != NO_TIMESTAMP * _PER_MILLISECOND[unit]
+        if is_wrong.any():
+            row = int(is_wrong.argmax())
+            msg = (
+                f"row {first_row + row}: timestamp {stored[row]} {unit} is below 0 "
+                f"and not {NO_TIMESTAMP} ms (none)"
+            )
+            raise ValueError(msg)
+    if unit == "s" and stored.max() > _MAX_SECONDS:
+        row = int(stored.argmax())
+        msg = f"row {first_row + row}: timestamp {stored[row]} s does not fit 64 bits of ms"
+        raise ValueError(msg)
+
+
+def _headers_of(array: pa.Array, first_row: int) -> _Headers:
+    kind, rows = array.type, len(array)
+    if pa.types.is_null(kind) or array.null_count == rows:
+        return _NO_HEADERS
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    fields = kind.value_type if is_list else None
+    if fields is None or not pa.types.is_struct(fields) or not _has_header_fields(fields):
+        msg = f"column 'headers' is of type {kind}, not list<struct<key, value>>"
+        raise ValueError(msg)
+    dtype = np.int32 if pa.types.is_list(kind) else np.int64
+    stored = buffer_view(array.buffers()[1], dtype)[array.offset : array.offset + rows + 1]
+    ends = read_only(stored.astype(np.int64, copy=False))
+    validity = validity_of(array)
+    # Of a struct that is null the fields are null too, once it is taken apart.
+    parts = array.values.flatten()
+    keys, values = (parts[fields.get_field_index(name)] for name in _HEADER_FIELDS)
+    if keys.null_count:
+        _ensure_keys(keys, ends, _is_set(validity, rows), first_row)
+    return _Headers(
+        ends, validity, binary_column(keys, "headers.key"), binary_column(values, "headers.value")
+    )
+
+
+def _has_header_fields(fields: pa.StructType) -> bool:
+    return all(fields.get_field_index(name) >= 0 for name in _HEADER_FIELDS)
+
+
+def _ensure_keys(
+    keys: pa.Array,
+    ends: npt.NDArray[np.int64],
+    has_headers: npt.NDArray[np.bool_],
+    first_row: int,
+) -> None:
+    """Raise unless the null keys are all outside of the rows' headers."""
+    nulls = np.flatnonzero(~_is_set(validity_of(keys), len(keys)))
+    nulls_before = np.searchsorted(nulls, ends)
+    is_wrong = (np.diff(nulls_before) > 0) & has_headers
+    if is_wrong.any():
+        msg = f"row {first_row + int(is_wrong.argmax())}: a header, or the key of one, is null"
+        raise ValueError(msg)

@@ -1,0 +1,6 @@
+"""Configuration under Kafka's property names, with Kafka's defaults and bounds."""
+
+from pylog.config.log_config import LogConfig
+from pylog.config.log_manager_config import LogManagerConfig
+
+__all__ = ["LogConfig", "LogManagerConfig"]

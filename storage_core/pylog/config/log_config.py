@@ -1,0 +1,156 @@
+"""What can be configured of one topic's logs.
+
+A field is a topic property with underscores for points: ``segment_bytes`` is ``segment.bytes``.
+Names, defaults and bounds are those of Kafka 4.3, with two exceptions:
+
+* ``segment.bytes`` may be as small as 14, as it could until 4.0: 4.1 moved values below 1 MiB to
+  an internal property for tests.
+* Properties that say nothing about files on a local disk (replication, quotas, remote storage)
+  are unknown here.
+
+Source: LogConfig, TopicConfig, ServerLogConfigs (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from pylog.config.config_property import (
+    INT64_MAX,
+    Boolean,
+    Choice,
+    Number,
+    PropertyConfig,
+    WordList,
+    config_field,
+    integer,
+    long,
+)
+from pylog.model import CompressionType, TimestampType
+
+if TYPE_CHECKING:
+    from random import Random
+
+COMPACT = "compact"
+DELETE = "delete"
+PRODUCER_COMPRESSION = "producer"
+UNCOMPRESSED = "uncompressed"
+
+_HOUR_MS = 3_600_000
+_DAY_MS = 24 * _HOUR_MS
+_COMPRESSION_WORDS = (UNCOMPRESSED, "zstd", "lz4", "snappy", "gzip", PRODUCER_COMPRESSION)
+_TIMESTAMP_TYPES = {
+    "CreateTime": TimestampType.CREATE_TIME,
+    "LogAppendTime": TimestampType.LOG_APPEND_TIME,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig(PropertyConfig):
+    """Configuration of the logs of a topic.
+
+    Raises
+    ------
+    ValueError
+        A value is out of range, or ``min.compaction.lag.ms`` is above ``max.compaction.lag.ms``.
+        The text names the property.
+    """
+
+    source: ClassVar[str] = "a topic"
+
+    segment_bytes: int = config_field(integer(14), 1 << 30, unit="bytes")
+    segment_ms: int = config_field(long(1), 7 * _DAY_MS, unit="ms")
+    segment_jitter_ms: int = config_field(long(0), 0, unit="ms")
+    segment_index_bytes: int = config_field(integer(4), 10 << 20, unit="bytes")
+    index_interval_bytes: int = config_field(integer(0), 4096, unit="bytes")
+    max_message_bytes: int = config_field(integer(0), 1_048_588, unit="bytes")
+    """Compared with a whole batch, as it is stored: 1 MiB and the 12 bytes before its length."""
+
+    message_timestamp_type: TimestampType = config_field(  # noqa: RUF009 - a field, not a value
+        Choice(_TIMESTAMP_TYPES), TimestampType.CREATE_TIME
+    )
+    message_timestamp_before_max_ms: int = config_field(long(0), INT64_MAX, unit="ms")
+    message_timestamp_after_max_ms: int = config_field(long(0), _HOUR_MS, unit="ms")
+
+    compression_type: str = config_field(
+        Choice({word: word for word in _COMPRESSION_WORDS}), PRODUCER_COMPRESSION
+    )
+    compression_gzip_level: int = config_field(integer(1, at_most=9, also_allowed=-1), -1)
+    compression_lz4_level: int = config_field(integer(1, at_most=17), 9)
+    compression_zstd_level: int = config_field(integer(-131_072, at_most=22), 3)
+
+    cleanup_policy: frozenset[str] = config_field(WordList((COMPACT, DELETE)), frozenset({DELETE}))
+    retention_ms: int = config_field(long(-1), 7 * _DAY_MS, unit="ms")
+    """-1: unlimited."""
+    retention_bytes: int = config_field(Number(-INT64_MAX - 1, INT64_MAX), -1, unit="bytes")
+    """Negative: unlimited."""
+    file_delete_delay_ms: int = config_field(long(0), 60_000, unit="ms")
+    delete_retention_ms: int = config_field(long(0), _DAY_MS, unit="ms")
+    min_compaction_lag_ms: int = config_field(long(0), 0, unit="ms")
+    max_compaction_lag_ms: int = config_field(long(1), INT64_MAX, unit="ms")
+    min_cleanable_dirty_ratio: float = config_field(Number(0, 1, is_whole=False), 0.5)
+
+    flush_messages: int = config_field(long(1), INT64_MAX, unit="records")
+    flush_ms: int = config_field(long(0), INT64_MAX, unit="ms")
+    preallocate: bool = config_field(Boolean(), False)  # noqa: FBT003 - the default itself
+
+    def __post_init__(self) -> None:
+        # Not super(): slots=True makes a new class, which a bare super() does not know.
+        PropertyConfig.__post_init__(self)
+        if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
+            msg = (
+                f"property min.compaction.lag.ms is {self.min_compaction_lag_ms}, expected at most "
+                f"max.compaction.lag.ms, {self.max_compaction_lag_ms}"
+            )
+            raise ValueError(msg)
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether older records of a key are removed."""
+        return COMPACT in self.cleanup_policy
+
+    @property
+    def is_delete(self) -> bool:
+        """Whether segments are removed by age and size."""
+        return DELETE in self.cleanup_policy
+
+    @property
+    def max_segment_ms(self) -> int:
+        """After how many ms a segment is rolled, before jitter.
+
+        A compacted log rolls in time for ``max.compaction.lag.ms``, because the active segment is
+        never compacted.
+        """
+        if self.is_compact:
+            return min(self.max_compaction_lag_ms, self.segment_ms)
+        return self.segment_ms
+
+    @property
+    def target_compression_level(self) -> int | None:
+        """Level of the topic's own codec; None if it has none or the codec has no levels."""
+        levels = {
+            "gzip": self.compression_gzip_level,
+            "lz4": self.compression_lz4_level,
+            "zstd": self.compression_zstd_level,
+        }
+        return levels.get(self.compression_type)
+
+    def target_compression_type(self, producer_type: CompressionType) -> CompressionType:
+        """Return the codec to store with what came compressed with ``producer_type``."""
+        if self.compression_type == PRODUCER_COMPRESSION:
+            return producer_type
+        if self.compression_type == UNCOMPRESSED:
+            return CompressionType.NONE
+        return CompressionType[self.compression_type.upper()]
+
+    def random_segment_jitter(self, random: Random) -> int:
+        """Return by how many ms a segment is rolled earlier, drawn anew for each.
+
+        At least 0 and below the smaller one of ``segment.jitter.ms`` and ``segment.ms``, so that
+        logs made at the same time do not all roll at the same time.
+        """
+        if self.segment_jitter_ms == 0:
+            return 0
+        # 31 bits, as Kafka: no jitter is above 24.8 days.
+        return random.getrandbits(31) % min(self.segment_jitter_ms, self.segment_ms)

@@ -1,0 +1,191 @@
+"""``.lock``: who holds the file's lock owns the log directory; nobody else may write below it.
+
+The file is empty. The lock is a POSIX record lock on all of it, the one that the JVM's
+``FileChannel.tryLock`` takes, so that brokers and we keep each other out. It goes with the process
+that took it, however that ends. The file itself says nothing: after a crash it is still there.
+
+A process loses such a lock as soon as it closes *any* descriptor of the file. So a directory that
+this process has locked is refused before its ``.lock`` is opened a second time, and nothing else
+may open that file.
+
+Source: FileLock, LogManager.lockLogDirs (Kafka 3.9 and 4.3); fcntl(2).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import sys
+import threading
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from pylog.errors import KafkaStorageError, LogLockedError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+LOCK_FILE = ".lock"
+_FILE_MODE = 0o666
+# struct flock of 64-bit Linux: type, whence, (padding), start, length, process id.
+_FLOCK = struct.Struct("@hhqqi4x")
+
+
+class _Holder(NamedTuple):
+    """What this process knows of a directory it has locked; a fork copies it, not the lock."""
+
+    process_id: int
+    lock: DirectoryLock
+
+
+_holders: dict[tuple[int, int], _Holder] = {}
+"""Locked directories of this process, by device and inode."""
+_holders_guard = threading.Lock()
+
+
+class DirectoryLock:
+    """The lock of one log directory, once `try_lock` has returned, until `unlock`.
+
+    As a context manager it is held inside the block. Any thread may call its methods.
+
+    Parameters
+    ----------
+    directory
+        A log directory, which exists.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = os.fspath(directory)
+        self.path = os.path.join(self.directory, LOCK_FILE)  # noqa: PTH118 - kept as text
+        self._descriptor: int | None = None
+        self._key: tuple[int, int] | None = None
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether this object holds the lock in this process."""
+        return self._key is not None and _is_held(self._key, self)
+
+    def try_lock(self) -> None:
+        """Take the lock at once, or fail.
+
+        Raises
+        ------
+        LogLockedError
+            Somebody holds it: another process, or another object of this one.
+        KafkaStorageError
+            The directory does not exist, or the file cannot be created or locked.
+        """
+        with _holders_guard:
+            try:
+                status = os.stat(self.directory)  # noqa: PTH116 - kept as text
+                key = (status.st_dev, status.st_ino)
+                self._ensure_not_held_here(key)
+                self._descriptor = self._open_and_lock()
+            except OSError as error:
+                reason = f"I/O error, cannot lock the log directory: {error.strerror}"
+                raise KafkaStorageError(reason, self.path, errno=error.errno) from error
+            self._key = key
+            _holders[key] = _Holder(os.getpid(), self)
+
+    def unlock(self) -> None:
+        """Delete the file and give the lock back; without it, do nothing.
+
+        Raises
+        ------
+        KafkaStorageError
+            The file cannot be deleted; the lock is given back all the same.
+        """
+        with _holders_guard:
+            descriptor, self._descriptor = self._descriptor, None
+            key, self._key = self._key, None
+            if descriptor is None or key is None:
+                return
+            try:
+                if _is_held(key, self):  # not in a child, whose parent holds it
+                    del _holders[key]
+                    # While the lock is held: who comes next makes a file of its own.
+                    os.unlink(self.path)  # noqa: PTH108 - kept as text
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                reason = f"I/O error, cannot delete the lock file: {error.strerror}"
+                raise KafkaStorageError(reason, self.path, errno=error.errno) from error
+            finally:
+                os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        self.try_lock()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.unlock()
+
+    def _ensure_not_held_here(self, key: tuple[int, int]) -> None:
+        holder = _holders.get(key)
+        if holder is not None and holder.process_id == os.getpid():
+            reason = (
+                f"log directory is locked by this process (pid {holder.process_id}): use the log "
+                "manager that holds it, or close that one first; the lock lies"
+            )
+            raise LogLockedError(reason, self.path, holder.process_id)
+
+    def _open_and_lock(self) -> int:
+        """Return a descriptor of the file, which holds the lock.
+
+        The file can be deleted by its last holder between being opened and being locked here; the
+        lock of a deleted file keeps nobody out.
+        """
+        while True:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, _FILE_MODE)
+            try:
+                self._lock(descriptor)
+                if self._is_current(descriptor):
+                    return descriptor
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int) -> None:
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError) as error:
+            process_id = _find_holder(descriptor)
+            who = "another process" if process_id is None else f"process {process_id}"
+            reason = (
+                f"log directory is locked by {who}: stop it, or give another directory (deleting "
+                "the file would not free this one); the lock lies"
+            )
+            raise LogLockedError(reason, self.path, process_id) from error
+
+    def _is_current(self, descriptor: int) -> bool:
+        try:
+            named = os.stat(self.path)  # noqa: PTH116 - kept as text
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(named, os.fstat(descriptor))
+
+
+def _is_held(key: tuple[int, int], lock: DirectoryLock) -> bool:
+    return _holders.get(key) == _Holder(os.getpid(), lock)
+
+
+def _find_holder(descriptor: int) -> int | None:
+    """Return the process that keeps the file locked; None if it is gone, or the system is silent.
+
+    Processes of another container have no number here.
+    """
+    if sys.platform != "linux" or sys.maxsize <= 2**32:
+        return None
+    question = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    try:
+        answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, question)
+    except OSError:
+        return None
+    lock_type, _, _, _, process_id = _FLOCK.unpack(answer)
+    return process_id if lock_type != fcntl.F_UNLCK and process_id > 0 else None

@@ -1,0 +1,196 @@
+"""A file that is read and written by position, and synced: what `pylog.files.durable_io` opens.
+
+Positions are the caller's: the file has none of its own. Python itself repeats a system call that
+a signal interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pylog.errors import KafkaStorageError
+from pylog.files.byte_source import ByteSource
+
+if TYPE_CHECKING:
+    from pylog.files.durable_io import DurableIO
+
+BytesLike = bytes | bytearray | memoryview
+
+
+class _Descriptor:
+    """A file descriptor that is closed when the last who holds it lets go of it."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.close(self.number)
+
+
+class WritableFile(ByteSource):
+    """A file that is read and written by position. Made by `DurableIO.open`.
+
+    One thread writes; any number may read meanwhile, and see of what is being written a part or
+    nothing. A read that another thread's `close` overtakes ends as if it had come before.
+
+    Once a sync has failed, every later one fails, too: the system forgets what it could not
+    write, and a second sync would report success for data that is lost.
+
+    Attributes
+    ----------
+    path
+        Names the file in errors; whoever renames the file sets it.
+    """
+
+    __slots__ = ("_descriptor", "_io", "_sync_failed", "path")
+
+    def __init__(self, io: DurableIO, path: str, descriptor: int) -> None:
+        self.path = path
+        self._io = io
+        self._descriptor: _Descriptor | None = _Descriptor(descriptor)
+        self._sync_failed = False
+
+    @property
+    def descriptor(self) -> int:
+        """The file descriptor, this object's own.
+
+        Raises
+        ------
+        ValueError
+            The file is closed.
+        """
+        return self._opened().number
+
+    def size(self) -> int:
+        """Return the file's length in bytes, now."""
+        return self._status().st_size
+
+    def file_id(self) -> int:
+        """Return the inode number."""
+        return self._status().st_ino
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return the bytes ``[position, position + length)``, fewer where the file ends before.
+
+        Raises
+        ------
+        KafkaStorageError
+            They cannot be read.
+        """
+        descriptor = self._opened()
+        try:
+            return os.pread(descriptor.number, length, position)
+        except OSError as error:
+            raise storage_error(f"read {length} bytes", error, self.path, position) from error
+
+    def read_into(self, position: int, buffer: memoryview) -> int:
+        """Fill ``buffer`` from ``position`` on; return how many bytes there were.
+
+        Raises
+        ------
+        KafkaStorageError
+            They cannot be read.
+        """
+        descriptor = self._opened()
+        filled = 0
+        try:
+            while filled < len(buffer):
+                count = os.preadv(descriptor.number, [buffer[filled:]], position + filled)
+                if count == 0:
+                    break
+                filled += count
+        except OSError as error:
+            doing = f"read {len(buffer)} bytes"
+            raise storage_error(doing, error, self.path, position) from error
+        return filled
+
+    def next_data(self, position: int) -> int | None:
+        """Return ``position``, or None at the end of the file: holes are not looked for."""
+        return position if position < self.size() else None
+
+    def write_at(self, position: int, data: BytesLike) -> None:
+        """Write all of ``data`` at ``position``; what lies between the old end and it is zeros.
+
+        The system may take a part, at a signal or where a disk is nearly full; the rest follows.
+
+        Raises
+        ------
+        KafkaStorageError
+            Not all of it could be written; any part of it may have been.
+        """
+        descriptor = self._opened()
+        view = memoryview(data)
+        remaining = view.cast("B") if view.nbytes else memoryview(b"")
+        while remaining:
+            written = self._write_some(descriptor, position, remaining)
+            position += written
+            remaining = remaining[written:]
+
+    def truncate(self, size_bytes: int) -> None:
+        """Make the file ``size_bytes`` long: cut it, or extend it by a hole that reads as zeros.
+
+        Raises
+        ------
+        KafkaStorageError
+            The length could not be changed.
+        """
+        descriptor = self._opened()
+        try:
+            self._io._truncate(self, descriptor.number, size_bytes)
+        except OSError as error:
+            doing = f"make the file {size_bytes} bytes long"
+            raise storage_error(doing, error, self.path) from error
+
+    def sync(self) -> None:
+        """Return when content and length are on the disk (``fsync``).
+
+        Raises
+        ------
+        KafkaStorageError
+            They are not, now or at an earlier call.
+        """
+        descriptor = self._opened()
+        if self._sync_failed:
+            reason = "I/O error, cannot sync the file: an earlier sync of it failed, data is lost"
+            raise KafkaStorageError(reason, self.path)
+        try:
+            self._io._sync(self, descriptor.number)
+        except OSError as error:
+            self._sync_failed = True
+            raise storage_error("sync the file", error, self.path) from error
+
+    def close(self) -> None:
+        """Release the file, once reads under way are done; a second call does nothing."""
+        self._descriptor = None
+
+    def _write_some(self, descriptor: _Descriptor, position: int, data: memoryview) -> int:
+        try:
+            written = self._io._write(self, descriptor.number, position, data)
+        except OSError as error:
+            raise storage_error(f"write {len(data)} bytes", error, self.path, position) from error
+        if written <= 0:
+            reason = f"I/O error, cannot write {len(data)} bytes: the system took none of them"
+            raise KafkaStorageError(reason, self.path, position)
+        return written
+
+    def _status(self) -> os.stat_result:
+        descriptor = self._opened()  # one that is not held while in use may become another file's
+        return os.fstat(descriptor.number)
+
+    def _opened(self) -> _Descriptor:
+        descriptor = self._descriptor
+        if descriptor is None:
+            msg = f"{self.path} is closed"
+            raise ValueError(msg)
+        return descriptor
+
+
+def storage_error(
+    doing: str, error: OSError, path: str, position: int | None = None
+) -> KafkaStorageError:
+    """Return the error to raise for ``error``: ``doing`` could not be done, and why."""
+    reason = f"I/O error, cannot {doing}: {error.strerror}"
+    return KafkaStorageError(reason, path, position, error.errno)

@@ -1,0 +1,496 @@
+"""Kernel: columns to whole v2 batches, cut and written in one pass.
+
+For each record its size is computed first, which decides whether it still belongs to the batch at
+hand; then it is written once, at its place. A batch's 61 header bytes are left free when it is
+begun and filled when it is closed, all but the CRC.
+
+A record: length, attributes (1 byte), timestamp delta, offset delta, key length, key, value
+length, value, header count, headers; numbers are zig-zag varints, length -1 is null. See
+`pylog.record.record`.
+
+The copies go through LLVM's memcpy: a slice assignment in compiled code is three times slower.
+Every read is checked against its column's bytes, every write against the output, before it is made.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from pylog.kernels import helper, kernel
+
+STATUS_OK = 0
+STATUS_NEEDS_ROOM = 1
+STATUS_RECORD_TOO_LARGE = 2
+STATUS_BAD_COLUMN = 3
+
+# Places in ``settings``.
+SET_BATCH_SIZE_BYTES = 0
+SET_MAX_RECORDS = 1
+SET_BASE_OFFSET = 2
+SET_PARTITION_LEADER_EPOCH = 3
+SET_ATTRIBUTES = 4
+SET_PRODUCER_ID = 5
+SET_PRODUCER_EPOCH = 6
+SET_BASE_SEQUENCE = 7
+SETTINGS = 8
+
+# One row of the per-batch output.
+BATCH_START = 0
+BATCH_END = 1
+BATCH_RECORD_COUNT = 2
+BATCH_BASE_TIMESTAMP = 3
+BATCH_MAX_TIMESTAMP = 4
+BATCH_FIELDS = 5
+
+SPARE_BYTES = 8
+"""Bytes that ``out`` has behind the end of any batch: short fields are written as one word."""
+
+NO_TIMESTAMP = -1
+NO_SEQUENCE = -1
+LOG_OVERHEAD = 12
+MAGIC_VALUE_V2 = 2
+RECORDS_OFFSET = 61
+MAX_BATCH_BYTES = 0x7FFFFFFF
+
+
+@intrinsic
+def _memcpy(typing_context: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, count: Any) -> Any:
+    """``dst[dst_at:dst_at + count] = src[src_at:src_at + count]``, unchecked, as one memcpy."""
+    signature = types.void(dst, types.int64, src, types.int64, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        dst_value, dst_offset, src_value, src_offset, length = arguments
+        to_array = context.make_array(signature.args[0])(context, builder, dst_value)
+        from_array = context.make_array(signature.args[2])(context, builder, src_value)
+        to = builder.gep(to_array.data, [dst_offset])
+        source = builder.gep(from_array.data, [src_offset])
+        cgutils.raw_memcpy(builder, to, source, length, 1)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def _store_word(typing_context: Any, buf: Any, at: Any, word: Any) -> Any:
+    """Write the int64 ``word`` to ``buf[at:at + 8]``, unchecked, its lowest byte first."""
+    signature = types.void(buf, types.int64, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        pointer = builder.gep(array.data, [arguments[1]])
+        to = builder.bitcast(pointer, ir.IntType(64).as_pointer())
+        builder.store(arguments[2], to, align=1)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@helper
+def _store_byte_by_byte(buf: npt.NDArray[np.uint8], at: int, word: int) -> None:
+    for i in range(8):
+        buf[at + i] = (word >> (8 * i)) & 0xFF
+
+
+@helper
+def _copy_byte_by_byte(
+    dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
+) -> None:
+    for i in range(count):
+        dst[dst_at + i] = src[src_at + i]
+
+
+# Intrinsics exist only in compiled code and know no bounds; the word is a little-endian machine's.
+_CHECKED = bool(numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK)
+_copy_bytes: Any = _copy_byte_by_byte if _CHECKED else _memcpy
+_store: Any = _store_byte_by_byte if _CHECKED or sys.byteorder == "big" else _store_word
+
+
+@helper
+def _is_valid(validity: npt.NDArray[np.uint8], row: int) -> bool:
+    """Return bit ``row`` of an Arrow bitmap; an empty bitmap has no nulls."""
+    return validity.size == 0 or ((np.int64(validity[row >> 3]) >> (row & 7)) & 1) != 0
+
+
+@helper
+def _size_of(raw: int) -> int:
+    """Return the bytes of an unsigned varint; a negative ``raw`` stands for one of 64 bits."""
+    if raw < 0:
+        return np.int64(10)
+    size = np.int64(1)
+    while raw > 0x7F:
+        raw >>= 7
+        size += 1
+    return size
+
+
+@helper
+def _put_varint(out: npt.NDArray[np.uint8], at: int, raw: int) -> int:
+    """Write an unsigned varint; return the position behind it."""
+    while (raw & ~0x7F) != 0:
+        out[at] = (raw & 0x7F) | 0x80
+        raw = (raw >> 7) & 0x01FFFFFFFFFFFFFF
+        at += 1
+    out[at] = raw
+    return at + 1
+
+
+@helper
+def _put_integer(out: npt.NDArray[np.uint8], at: int, value: int, width: int) -> None:
+    """Write a big-endian integer of ``width`` bytes."""
+    for i in range(width):
+        out[at + i] = (value >> (8 * (width - 1 - i))) & 0xFF
+
+
+@helper
+def _put_batch_header(
+    out: npt.NDArray[np.uint8],
+    start: int,
+    end: int,
+    settings: npt.NDArray[np.int64],
+    first_row: int,
+    count: int,
+    base_timestamp: int,
+    max_timestamp: int,
+) -> None:
+    sequence = settings[SET_BASE_SEQUENCE]
+    if sequence != NO_SEQUENCE:
+        sequence = (sequence + first_row) & 0x7FFFFFFF
+    _put_integer(out, start, settings[SET_BASE_OFFSET] + first_row, 8)
+    _put_integer(out, start + 8, end - start - LOG_OVERHEAD, 4)
+    _put_integer(out, start + 12, settings[SET_PARTITION_LEADER_EPOCH], 4)
+    out[start + 16] = MAGIC_VALUE_V2
+    _put_integer(out, start + 17, 0, 4)
+    _put_integer(out, start + 21, settings[SET_ATTRIBUTES], 2)
+    _put_integer(out, start + 23, count - 1, 4)
+    _put_integer(out, start + 27, base_timestamp, 8)
+    _put_integer(out, start + 35, max_timestamp, 8)
+    _put_integer(out, start + 43, settings[SET_PRODUCER_ID], 8)
+    _put_integer(out, start + 51, settings[SET_PRODUCER_EPOCH], 2)
+    _put_integer(out, start + 53, sequence, 4)
+    _put_integer(out, start + 57, count, 4)
+
+
+@helper
+def _size_of_headers(
+    first: int,
+    end: int,
+    key_ends: npt.NDArray[np.int64],
+    key_data: npt.NDArray[np.uint8],
+    value_ends: npt.NDArray[np.int64],
+    value_data: npt.NDArray[np.uint8],
+    value_validity: npt.NDArray[np.uint8],
+) -> int:
+    """Return the bytes of the headers without their count; -1 if one is out of bounds."""
+    size = np.int64(0)
+    for entry in range(first, end):
+        start = key_ends[entry]
+        length = key_ends[entry + 1] - start
+        if start < 0 or length < 0 or length > key_data.size - start:
+            return np.int64(-1)
+        size += _size_of(length << 1) + length
+        length = np.int64(0)
+        if _is_valid(value_validity, entry):
+            start = value_ends[entry]
+            length = value_ends[entry + 1] - start
+            if start < 0 or length < 0 or length > value_data.size - start:
+                return np.int64(-1)
+        size += _size_of(length << 1) + length
+    return size
+
+
+@helper
+def _put_headers(
+    out: npt.NDArray[np.uint8],
+    at: int,
+    first: int,
+    end: int,
+    key_ends: npt.NDArray[np.int64],
+    key_data: npt.NDArray[np.uint8],
+    value_ends: npt.NDArray[np.int64],
+    value_data: npt.NDArray[np.uint8],
+    value_validity: npt.NDArray[np.uint8],
+) -> int:
+    """Write the headers without their count; return the position behind them."""
+    for entry in range(first, end):
+        start = key_ends[entry]
+        length = key_ends[entry + 1] - start
+        at = _put_varint(out, at, length << 1)
+        _copy_bytes(out, at, key_data, start, length)
+        at += length
+        if _is_valid(value_validity, entry):
+            start = value_ends[entry]
+            length = value_ends[entry + 1] - start
+            at = _put_varint(out, at, length << 1)
+            _copy_bytes(out, at, value_data, start, length)
+            at += length
+        else:
+            out[at] = 1
+            at += 1
+    return at
+
+
+@kernel
+def encode_records(
+    first_row: int,
+    settings: npt.NDArray[np.int64],
+    timestamps: npt.NDArray[np.int64],
+    key_ends: npt.NDArray[np.int64],
+    key_data: npt.NDArray[np.uint8],
+    key_validity: npt.NDArray[np.uint8],
+    value_ends: npt.NDArray[np.int64],
+    value_data: npt.NDArray[np.uint8],
+    value_validity: npt.NDArray[np.uint8],
+    header_ends: npt.NDArray[np.int64],
+    header_validity: npt.NDArray[np.uint8],
+    header_key_ends: npt.NDArray[np.int64],
+    header_key_data: npt.NDArray[np.uint8],
+    header_value_ends: npt.NDArray[np.int64],
+    header_value_data: npt.NDArray[np.uint8],
+    header_value_validity: npt.NDArray[np.uint8],
+    out: npt.NDArray[np.uint8],
+    batches: npt.NDArray[np.int64],
+) -> tuple[int, int, int, int]:
+    """Write the batches of the rows from ``first_row`` on, as many as there is room for.
+
+    A batch is closed before the record that would make it larger than SET_BATCH_SIZE_BYTES, or
+    hold more than SET_MAX_RECORDS; its first record is always taken.
+
+    Parameters
+    ----------
+    first_row
+        Where to begin; rows are counted from 0, and the base offset and sequence of ``settings``
+        are those of row 0.
+    settings
+        SETTINGS numbers; SET_BASE_SEQUENCE counts on modulo 2^31 unless it is NO_SEQUENCE.
+    timestamps
+        Milliseconds, one a row: their number is the number of rows.
+    key_ends, value_ends
+        One more than rows: row ``i`` has the bytes from element ``i`` to element ``i + 1``. May be
+        empty where every row is null.
+    key_validity, value_validity
+        Arrow bitmaps whose bit 0 is row 0; empty where no row is null.
+    header_ends
+        One more than rows: the headers of row ``i`` are the entries from element ``i`` to element
+        ``i + 1`` of the header columns. Empty where no row has any.
+    header_validity
+        Bitmap of the rows that have headers; empty where all may.
+    out
+        Batches are written from its start; the last SPARE_BYTES of it hold nothing afterwards.
+    batches
+        Shape (at least 1, BATCH_FIELDS); filled with one row a batch.
+
+    Returns
+    -------
+    tuple of int
+        Batches written; the row behind them; a status; on STATUS_NEEDS_ROOM the bytes that the
+        first batch needs at least, else the row at fault. Batches of earlier rows are good
+        whatever the status.
+    """
+    rows = timestamps.size
+    batch_bytes = min(settings[SET_BATCH_SIZE_BYTES], np.int64(MAX_BATCH_BYTES))
+    max_records = settings[SET_MAX_RECORDS]
+    room = out.size - SPARE_BYTES
+    has_headers = header_ends.size > 0
+    headers_bytes = np.int64(0)
+    header_first = np.int64(0)
+    header_count = np.int64(0)
+    row = np.int64(first_row)
+    end = np.int64(0)
+    written = np.int64(0)
+    status = STATUS_OK
+    detail = np.int64(0)
+    while row < rows and written < batches.shape[0]:
+        start = end
+        at = start + RECORDS_OFFSET
+        first = row
+        base_timestamp = timestamps[row]
+        max_timestamp = np.int64(NO_TIMESTAMP)
+        while row < rows and row - first < max_records:
+            timestamp = timestamps[row]
+            delta = timestamp - base_timestamp
+            raw_timestamp = (delta << 1) ^ (delta >> 63)
+            raw_offset = (row - first) << 1
+            raw_key = np.int64(1)
+            key_length = np.int64(0)
+            key_from = np.int64(0)
+            if _is_valid(key_validity, row):
+                key_from = key_ends[row]
+                key_length = key_ends[row + 1] - key_from
+                raw_key = key_length << 1
+            raw_value = np.int64(1)
+            value_length = np.int64(0)
+            value_from = np.int64(0)
+            if _is_valid(value_validity, row):
+                value_from = value_ends[row]
+                value_length = value_ends[row + 1] - value_from
+                raw_value = value_length << 1
+            if (
+                key_from < 0
+                or key_length < 0
+                or key_length > key_data.size - key_from
+                or value_from < 0
+                or value_length < 0
+                or value_length > value_data.size - value_from
+            ):
+                status = STATUS_BAD_COLUMN
+                break
+            if has_headers:
+                header_count = np.int64(0)
+                headers_bytes = np.int64(0)
+                if _is_valid(header_validity, row):
+                    header_first = header_ends[row]
+                    header_count = header_ends[row + 1] - header_first
+                    most = header_key_ends.size - 1
+                    if header_first < 0 or header_count < 0 or header_count > most - header_first:
+                        status = STATUS_BAD_COLUMN
+                        break
+                    headers_bytes = _size_of_headers(
+                        header_first,
+                        header_first + header_count,
+                        header_key_ends,
+                        header_key_data,
+                        header_value_ends,
+                        header_value_data,
+                        header_value_validity,
+                    )
+                    if headers_bytes < 0:
+                        status = STATUS_BAD_COLUMN
+                        break
+            # The common form: deltas of at most 3 and 2 bytes, a key below 64 bytes, a value below
+            # 8 KB less its surroundings, no headers. All that comes before the key but for its
+            # length is put together in one word, without a loop.
+            is_common = (
+                header_count == 0
+                and raw_key < 0x80
+                and raw_value < 0x3E00
+                and raw_offset < 0x4000
+                and raw_timestamp >= 0
+                and raw_timestamp < 0x200000
+            )
+            if is_common:
+                word = np.int64(0)
+                size = np.int64(0)
+                if raw_offset < 0x80:
+                    word = raw_offset
+                    size = np.int64(1)
+                else:
+                    word = (raw_offset & 0x7F) | 0x80 | (raw_offset >> 7 << 8)
+                    size = np.int64(2)
+                if raw_timestamp < 0x80:
+                    word = raw_timestamp | (word << 8)
+                    size += 1
+                elif raw_timestamp < 0x4000:
+                    word = (raw_timestamp & 0x7F) | 0x80 | (raw_timestamp >> 7 << 8) | (word << 16)
+                    size += 2
+                else:
+                    word = (
+                        (raw_timestamp & 0x7F)
+                        | 0x8080
+                        | ((raw_timestamp & 0x3F80) << 1)
+                        | (raw_timestamp >> 14 << 16)
+                        | (word << 24)
+                    )
+                    size += 3
+                word <<= 8  # attributes
+                body = size + 4 + key_length + value_length + np.int64(raw_value > 0x7F)
+                raw_body = body << 1
+                if raw_body < 0x80:
+                    word = raw_body | (word << 8)
+                    size += 2
+                    record_end = at + 1 + body
+                else:
+                    word = (raw_body & 0x7F) | 0x80 | (raw_body >> 7 << 8) | (word << 16)
+                    size += 3
+                    record_end = at + 2 + body
+            else:
+                word = np.int64(0)
+                size = np.int64(0)
+                body = (
+                    1
+                    + _size_of(raw_timestamp)
+                    + _size_of(raw_offset)
+                    + _size_of(raw_key)
+                    + key_length
+                    + _size_of(raw_value)
+                    + value_length
+                    + _size_of(header_count << 1)
+                    + headers_bytes
+                )
+                raw_body = body << 1
+                record_end = at + _size_of(raw_body) + body
+            if record_end - start > batch_bytes:
+                if row > first:
+                    break
+                if record_end - start > MAX_BATCH_BYTES:
+                    status = STATUS_RECORD_TOO_LARGE
+                    break
+            if record_end > room:
+                status = STATUS_NEEDS_ROOM
+                break
+            if is_common:
+                _store(out, at, word)
+                at += size
+                out[at] = raw_key
+                at += 1
+                if key_length > 0:
+                    _copy_bytes(out, at, key_data, key_from, key_length)
+                    at += key_length
+                if raw_value < 0x80:
+                    out[at] = raw_value
+                    at += 1
+                else:
+                    out[at] = (raw_value & 0x7F) | 0x80
+                    out[at + 1] = raw_value >> 7
+                    at += 2
+                _copy_bytes(out, at, value_data, value_from, value_length)
+                out[record_end - 1] = 0
+            else:
+                at = _put_varint(out, at, raw_body)
+                out[at] = 0
+                at = _put_varint(out, at + 1, raw_timestamp)
+                at = _put_varint(out, at, raw_offset)
+                at = _put_varint(out, at, raw_key)
+                _copy_bytes(out, at, key_data, key_from, key_length)
+                at += key_length
+                at = _put_varint(out, at, raw_value)
+                _copy_bytes(out, at, value_data, value_from, value_length)
+                at += value_length
+                at = _put_varint(out, at, header_count << 1)
+                if header_count > 0:
+                    at = _put_headers(
+                        out,
+                        at,
+                        header_first,
+                        header_first + header_count,
+                        header_key_ends,
+                        header_key_data,
+                        header_value_ends,
+                        header_value_data,
+                        header_value_validity,
+                    )
+            at = record_end
+            max_timestamp = max(max_timestamp, timestamp)
+            row += 1
+        if status != STATUS_OK:
+            detail = record_end if status == STATUS_NEEDS_ROOM else row
+            row = first
+            break
+        end = at
+        _put_batch_header(
+            out, start, end, settings, first, row - first, base_timestamp, max_timestamp
+        )
+        batches[written, BATCH_START] = start
+        batches[written, BATCH_END] = end
+        batches[written, BATCH_RECORD_COUNT] = row - first
+        batches[written, BATCH_BASE_TIMESTAMP] = base_timestamp
+        batches[written, BATCH_MAX_TIMESTAMP] = max_timestamp
+        written += 1
+    return written, row, status, detail

@@ -1,0 +1,1 @@
+"""Owned logs: append, roll, recover, truncate, retain; one process holds the directory."""

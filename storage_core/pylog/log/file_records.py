@@ -1,0 +1,178 @@
+"""The ``.log`` file of a segment that we own: appended to at its end, cut, read by position.
+
+With ``preallocate`` the file is longer than its content: it is extended with zeros when it is made
+and cut to its content when the segment is rolled or closed. `size_bytes` is that of the content.
+
+Source: FileRecords (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pylog.errors import KafkaStorageError
+from pylog.files.byte_source import ByteSource
+from pylog.log_file.batch_walk import PositionedHeader, walk_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.files.durable_io import DurableIO, WritableFile
+
+MAX_FILE_BYTES = 2**31 - 1
+
+
+class FileRecords(ByteSource):
+    """The batches of one file.
+
+    Invariant: bytes below `size_bytes` were appended in whole and are never written again, so any
+    number of threads may read them while one appends.
+
+    Parameters
+    ----------
+    io
+        What the file is opened and changed through.
+    path
+        The file; created if ``is_new``.
+    is_new
+        Whether the file is to be made. Otherwise all of it is content.
+    preallocated_bytes
+        A new file is extended to this length.
+
+    Raises
+    ------
+    SegmentVanishedError
+        The file is not new and not there.
+    KafkaStorageError
+        It cannot be opened or extended.
+    """
+
+    __slots__ = ("_file", "_io", "_size_bytes", "path")
+
+    def __init__(
+        self, io: DurableIO, path: str, *, is_new: bool = False, preallocated_bytes: int = 0
+    ) -> None:
+        self._io = io
+        self.path = path
+        self._file: WritableFile = io.open(path, create=is_new)
+        self._size_bytes = 0 if is_new else self._file.size()
+        if is_new and preallocated_bytes:
+            self._file.truncate(preallocated_bytes)
+
+    @property
+    def size_bytes(self) -> int:
+        """Length of the content."""
+        return self._size_bytes
+
+    def size(self) -> int:
+        """Return the length of the content, which is what a reader may read."""
+        return self._size_bytes
+
+    def append(self, records: bytes | bytearray | memoryview) -> int:
+        """Write whole batches at the end; return the position where they begin.
+
+        Raises
+        ------
+        ValueError
+            The file would be longer than 2^31-1 bytes.
+        KafkaStorageError
+            The write failed. What it may have left behind the content is cut off again; where that
+            fails, too, whoever opens the file next finds a torn tail.
+        """
+        position = self._size_bytes
+        if position + len(records) > MAX_FILE_BYTES:
+            msg = (
+                f"appending {len(records)} bytes at {position} of {self.path} would pass "
+                f"{MAX_FILE_BYTES} bytes"
+            )
+            raise ValueError(msg)
+        try:
+            self._file.write_at(position, records)
+        except KafkaStorageError:
+            self.revert_to(position)
+            raise
+        self._size_bytes = position + len(records)
+        return position
+
+    def truncate_to(self, size_bytes: int) -> int:
+        """Cut the content (and what was preallocated) to ``size_bytes``; return how much went.
+
+        Raises
+        ------
+        ValueError
+            The content is shorter than that.
+        """
+        if not 0 <= size_bytes <= self._size_bytes:
+            msg = f"cannot truncate {self.path} of {self._size_bytes} bytes to {size_bytes}"
+            raise ValueError(msg)
+        removed = self._size_bytes - size_bytes
+        if size_bytes < self._file.size():
+            self._file.truncate(size_bytes)
+        self._size_bytes = size_bytes
+        return removed
+
+    def trim(self) -> None:
+        """Cut off what was preallocated behind the content."""
+        self.truncate_to(self._size_bytes)
+
+    def sync(self) -> None:
+        """Force the content to disk."""
+        self._file.sync()
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return content bytes ``[position, position + length)``, fewer at the end."""
+        return self._file.read_at(position, max(0, min(length, self._size_bytes - position)))
+
+    def read_into(self, position: int, buffer: memoryview) -> int:
+        """Fill ``buffer`` from ``position`` on; return how many bytes of content there were."""
+        length = max(0, min(len(buffer), self._size_bytes - position))
+        return self._file.read_into(position, buffer[:length])
+
+    def next_data(self, position: int) -> int | None:
+        """Return ``position``: content has no holes worth looking for."""
+        return position if position < self._size_bytes else None
+
+    def batches_from(self, position: int = 0) -> Iterator[PositionedHeader]:
+        """Yield the header and position of every whole batch from a batch boundary on."""
+        return walk_headers(self, position, self._size_bytes, lowest_offset=0)
+
+    def find_batch(self, target_offset: int, position: int = 0) -> PositionedHeader | None:
+        """Return the first batch whose last offset is at or above a target, None if none is.
+
+        Parameters
+        ----------
+        target_offset
+            The offset looked for.
+        position
+            A batch boundary at or before the batch.
+        """
+        for found in self.batches_from(position):
+            if found.header.last_offset >= target_offset:
+                return found
+        return None
+
+    def rename_to(self, path: str) -> None:
+        """Give the file another name; the handle stays."""
+        if path != self.path:
+            self._io.replace(self.path, path)
+            self.path = path
+
+    def delete_if_exists(self) -> None:
+        """Close and remove the file."""
+        self.close()
+        self._io.remove(self.path, missing_ok=True)
+
+    def close(self) -> None:
+        """Release the file; a second call does nothing."""
+        self._file.close()
+
+    def revert_to(self, position: int) -> None:
+        """Take back an append that failed, so that nobody sees a half of it.
+
+        Where the file cannot be cut either, what remains lies behind the content, and whoever
+        opens the file next finds a torn tail.
+        """
+        self._size_bytes = position
+        with suppress(KafkaStorageError):
+            self._file.truncate(position)

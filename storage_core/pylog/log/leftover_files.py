@@ -1,0 +1,147 @@
+"""What an interrupted roll, deletion, compaction or split leaves in a partition directory.
+
+==================== ============================================= ===========================
+left                 by a crash                                    start-up
+==================== ============================================= ===========================
+``….deleted``        between renaming and removing                 removes it
+``….cleaned``        while segments were rewritten                 removes it, and ``.swap``
+                                                                   files at or above its offset
+``….log.swap``       while the rewritten took the old ones' place  removes the old ones in its
+                                                                   range, drops the suffix
+other ``….swap``     the same, its ``.log`` renamed already        drops the suffix
+index without log    while a segment was removed                   removes it
+==================== ============================================= ===========================
+
+Source: LogLoader.removeTempFilesAndCollectSwapFiles, load (Kafka 4.3; KAFKA-10471).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from pylog.errors import KafkaStorageError
+from pylog.files.file_names import (
+    CLEANED_FILE_SUFFIX,
+    DELETED_FILE_SUFFIX,
+    LOG_FILE_SUFFIX,
+    SWAP_FILE_SUFFIX,
+)
+from pylog.log.file_records import FileRecords
+
+if TYPE_CHECKING:
+    from pylog.files.durable_io import DurableIO
+
+_LOGGER = logging.getLogger(__name__)
+_CHECKPOINT_DELETED = ".checkpoint" + DELETED_FILE_SUFFIX
+
+
+def file_names(directory: str) -> list[str]:
+    """Return the names of the plain files in a directory, sorted.
+
+    Raises
+    ------
+    KafkaStorageError
+        It cannot be listed.
+    """
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(entry.name for entry in entries if entry.is_file())
+    except OSError as error:
+        reason = f"cannot list directory: {error.strerror}"
+        raise KafkaStorageError(reason, directory) from error
+
+
+def find_offset_of(name: str) -> int | None:
+    """Return the offset that a file's name begins with, None if it begins with none."""
+    digits, dot, _ = name.partition(".")
+    return int(digits) if dot and digits.isascii() and digits.isdecimal() else None
+
+
+def tidy_directory(directory: str, io: DurableIO) -> None:
+    """Finish or take back whatever was interrupted; afterwards only whole segments remain.
+
+    Raises
+    ------
+    KafkaStorageError
+        The disk failed.
+    """
+    swaps = _without_temporary_files(directory, io)
+    _remove_replaced(directory, swaps, io)
+    for name in swaps:
+        path = os.path.join(directory, name)  # noqa: PTH118
+        _LOGGER.info("completing a swap: %s takes its place", path)
+        io.replace(path, path.removesuffix(SWAP_FILE_SUFFIX))
+    _remove_orphaned_indexes(directory, io)
+
+
+def _without_temporary_files(directory: str, io: DurableIO) -> list[str]:
+    """Remove ``.deleted`` and ``.cleaned`` files; return the ``.swap`` files that count."""
+    names = file_names(directory)
+    cleaned = [name for name in names if name.endswith(CLEANED_FILE_SUFFIX)]
+    lowest_cleaned = min((_offset(directory, name) for name in cleaned), default=None)
+    swaps = []
+    for name in names:
+        path = os.path.join(directory, name)  # noqa: PTH118
+        is_deleted = name.endswith(DELETED_FILE_SUFFIX) and not name.endswith(_CHECKPOINT_DELETED)
+        if is_deleted or name.endswith(CLEANED_FILE_SUFFIX):
+            io.remove(path)
+        elif name.endswith(SWAP_FILE_SUFFIX):
+            if lowest_cleaned is not None and _offset(directory, name) >= lowest_cleaned:
+                _LOGGER.info("removing %s: its replacement was not complete", path)
+                io.remove(path)
+            else:
+                swaps.append(name)
+    return swaps
+
+
+def _offset(directory: str, name: str) -> int:
+    offset = find_offset_of(name)
+    if offset is None:
+        reason = "file name does not begin with an offset; move the file out of the directory"
+        raise KafkaStorageError(reason, os.path.join(directory, name))  # noqa: PTH118
+    return offset
+
+
+def _remove_replaced(directory: str, swaps: list[str], io: DurableIO) -> None:
+    """Remove the segments that ``.log.swap`` files have been made of."""
+    ranges = []
+    for name in swaps:
+        if name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
+            base_offset = _offset(directory, name)
+            ranges.append((base_offset, _next_offset(directory, name, base_offset, io)))
+    if not ranges:
+        return
+    lowest = min(base for base, _ in ranges)
+    limit = max(end for _, end in ranges)
+    for name in file_names(directory):
+        offset = find_offset_of(name)
+        is_inside = offset is not None and lowest <= offset < limit
+        if is_inside and not name.endswith(SWAP_FILE_SUFFIX):
+            path = os.path.join(directory, name)  # noqa: PTH118
+            _LOGGER.info("removing %s: offsets %d to %d have been rewritten", path, lowest, limit)
+            io.remove(path)
+
+
+def _next_offset(directory: str, name: str, base_offset: int, io: DurableIO) -> int:
+    records = FileRecords(io, os.path.join(directory, name))  # noqa: PTH118
+    try:
+        next_offset = base_offset
+        for found in records.batches_from(0):
+            next_offset = found.header.next_offset
+        return next_offset
+    finally:
+        records.close()
+
+
+def _remove_orphaned_indexes(directory: str, io: DurableIO) -> None:
+    names = file_names(directory)
+    logs = {name.partition(".")[0] for name in names if name.endswith(LOG_FILE_SUFFIX)}
+    for name in names:
+        stem, _, suffix = name.partition(".")
+        is_index = suffix in {"index", "timeindex", "txnindex"} and find_offset_of(name) is not None
+        if is_index and stem not in logs:
+            path = os.path.join(directory, name)  # noqa: PTH118
+            _LOGGER.warning("removing %s: there is no .log of that name", path)
+            io.remove(path)

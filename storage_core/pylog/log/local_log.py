@@ -1,0 +1,348 @@
+"""The segments of one partition: append, roll, read, flush, cut; no validation, no producers.
+
+Rolling, step by step, and what a crash leaves:
+
+1. the old active segment gets its last time entry; index files and ``.log`` are trimmed. A crash
+   leaves an active segment like after a clean close;
+2. the new ``.log`` is made, empty. A crash leaves an empty last segment, which start-up takes as it
+   is, and makes its indexes;
+3. the index files are made at their first use.
+
+The directory entry of the new file is forced to disk by the next `flush` that covers it.
+
+Source: LocalLog (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
+from pylog.files.file_names import (
+    DELETED_FILE_SUFFIX,
+    INDEX_FILE_SUFFIX,
+    LOG_FILE_SUFFIX,
+    TIME_INDEX_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+)
+from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
+from pylog.log.log_segment import SegmentTarget
+from pylog.log.segment_deletion import delete_segment_files
+from pylog.model import AbortedTransaction, OffsetPosition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.config import LogConfig
+    from pylog.log.log_context import LogContext
+    from pylog.log.log_segment import LogSegment
+    from pylog.log.log_segments import LogSegments
+    from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.model import TopicPartition
+
+_LOGGER = logging.getLogger(__name__)
+_SUFFIXES = (LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
+
+
+class LocalLog:
+    """Segments with increasing base offsets, of which the last one is appended to.
+
+    The log end offset is published last of all, so a reader that takes it sees whole appends.
+    Everything that changes something needs the caller's lock; reads need none.
+
+    Parameters
+    ----------
+    directory
+        The partition directory.
+    topic_partition
+        Whose log it is.
+    config, context
+        Of the topic, and of the manager.
+    segments
+        At least one.
+    recovery_point
+        Everything below is known to be on disk.
+    log_end_offset
+        The offset of the next record.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a log is made of
+        self,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        context: LogContext,
+        segments: LogSegments,
+        *,
+        recovery_point: int,
+        log_end_offset: int,
+    ) -> None:
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.config = config
+        self.segments = segments
+        self.recovery_point = recovery_point
+        self._context = context
+        self._log_end = LogOffsetMetadata(0)
+        self.update_log_end_offset(log_end_offset)
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset of the next record."""
+        return self._log_end.message_offset
+
+    @property
+    def log_end_offset_metadata(self) -> LogOffsetMetadata:
+        """The same, with its place in the active segment."""
+        return self._log_end
+
+    def update_log_end_offset(self, offset: int) -> None:
+        """Publish a new end; the recovery point is never above it."""
+        active = self.segments.active_segment
+        self._log_end = LogOffsetMetadata(offset, active.base_offset, active.size_bytes)
+        self.recovery_point = min(self.recovery_point, offset)
+
+    # ---- appending and rolling
+
+    def append(
+        self,
+        last_offset: int,
+        records: bytes | bytearray | memoryview,
+        batches: Sequence[PositionedHeader],
+    ) -> None:
+        """Append to the active segment and publish the new end."""
+        self.segments.active_segment.append(records, batches)
+        self.update_log_end_offset(last_offset + 1)
+
+    def roll(self, expected_next_offset: int | None = None) -> LogSegment:
+        """Begin a new segment at the larger of the log's end and ``expected_next_offset``.
+
+        Raises
+        ------
+        KafkaStorageError
+            A segment of that base offset is there already and not empty.
+        """
+        new_offset = max(expected_next_offset or 0, self.log_end_offset)
+        active = self.segments.active_segment
+        if new_offset == active.base_offset and active.size_bytes == 0:
+            _LOGGER.warning("rolling %s at %d again: it is empty", self.directory, new_offset)
+            segment = self.replace_segment(new_offset, active)
+        elif new_offset <= active.base_offset:
+            reason = (
+                f"cannot roll {self.topic_partition} at offset {new_offset}: its active segment "
+                f"begins at {active.base_offset} and holds {active.size_bytes} bytes"
+            )
+            raise KafkaStorageError(reason, self.directory)
+        else:
+            for suffix in _SUFFIXES:
+                path = SegmentTarget(self.directory, new_offset).path(suffix)
+                self._context.io.remove(path, missing_ok=True)
+            active.on_become_inactive_segment()
+            segment = self._new_segment(new_offset)
+            self.segments.add(segment)
+        self.update_log_end_offset(self.log_end_offset)
+        return segment
+
+    def _new_segment(self, base_offset: int) -> LogSegment:
+        target = SegmentTarget(self.directory, base_offset)
+        return self._context.open_segment(target, self.config, is_new=True)
+
+    def replace_segment(self, new_offset: int, old: LogSegment) -> LogSegment:
+        """Put a new, empty segment in the place of ``old``, whose files are deleted later.
+
+        The old ``.log`` is renamed before a new one of that name is made.
+        """
+        if old.base_offset == new_offset:
+            old.change_file_suffixes("", DELETED_FILE_SUFFIX)
+        segment = self._new_segment(new_offset)
+        self.segments.replace((old,), (segment,))
+        if old.base_offset == new_offset:
+            self._context.scheduler.schedule_once(
+                "delete-file", old.delete_if_exists, self.config.file_delete_delay_ms
+            )
+        else:
+            delete_segment_files((old,), self.config, self._context)
+        return segment
+
+    # ---- reading
+
+    def read(
+        self,
+        start_offset: int,
+        max_length: int,
+        bound: LogOffsetMetadata,
+        *,
+        min_one_message: bool,
+        include_aborted: bool,
+    ) -> FetchDataInfo:
+        """Return bytes of one segment from the batch that holds ``start_offset`` on.
+
+        Parameters
+        ----------
+        start_offset
+            First offset wanted.
+        max_length
+            Most bytes.
+        bound
+            The first offset that must not be given: end, high watermark or last stable offset.
+        min_one_message
+            Give the first batch whole, however large.
+        include_aborted
+            Whether to add aborted transactions.
+
+        Raises
+        ------
+        OffsetOutOfRangeError
+            ``start_offset`` is above the log's end, or below its first segment.
+        """
+        end = self._log_end
+        segment = self.segments.floor_segment(start_offset)
+        if segment is None or start_offset > end.message_offset:
+            first = self.segments.first_segment.base_offset
+            raise OffsetOutOfRangeError(
+                str(self.topic_partition), start_offset, first, end.message_offset
+            )
+        aborted: list[AbortedTransaction] | None = [] if include_aborted else None
+        if start_offset >= bound.message_offset:
+            return FetchDataInfo(self._metadata_of(start_offset), b"", aborted_transactions=aborted)
+        while segment is not None:
+            found = segment.read(
+                start_offset,
+                max_length,
+                max_position=_max_position(segment, bound),
+                min_one_message=min_one_message,
+            )
+            if found is not None:
+                return self._with_aborted(found, segment) if include_aborted else found
+            segment = self.segments.higher_segment(segment.base_offset)
+        # All records from there on have been compacted away.
+        return FetchDataInfo(end, b"", aborted_transactions=aborted)
+
+    def _metadata_of(self, offset: int) -> LogOffsetMetadata:
+        return self.locate(offset) or LogOffsetMetadata(offset)
+
+    def locate(self, offset: int) -> LogOffsetMetadata | None:
+        """Return where the batch that holds ``offset`` begins, or the first one behind it.
+
+        The log's end for its end offset; None if there is no such batch.
+        """
+        end = self._log_end
+        if offset >= end.message_offset:
+            return end if offset == end.message_offset else None
+        segment = self.segments.floor_segment(offset)
+        while segment is not None:
+            found = segment.translate_offset(offset)
+            if found is not None:
+                return LogOffsetMetadata(offset, segment.base_offset, found.position)
+            segment = self.segments.higher_segment(segment.base_offset)
+        return end._replace(message_offset=offset)
+
+    def _with_aborted(self, found: FetchDataInfo, segment: LogSegment) -> FetchDataInfo:
+        start = found.fetch_offset_metadata
+        upper_bound = segment.fetch_upper_bound_offset(
+            OffsetPosition(start.message_offset, start.relative_position_in_segment),
+            len(found.records),
+        )
+        if upper_bound is None:
+            following = self.segments.higher_segment(segment.base_offset)
+            upper_bound = self.log_end_offset if following is None else following.base_offset
+        aborted = self.collect_aborted_transactions(start.message_offset, upper_bound, segment)
+        return FetchDataInfo(start, found.records, found.first_entry_incomplete, aborted)
+
+    def collect_aborted_transactions(
+        self, start_offset: int, end_offset: int, segment: LogSegment | None = None
+    ) -> list[AbortedTransaction]:
+        """Return the aborted transactions that touch ``[start_offset, end_offset)``.
+
+        Looked for in ``segment`` (that of the start if None) and the ones behind it, until an
+        entry shows that all earlier transactions are decided.
+        """
+        aborted: list[AbortedTransaction] = []
+        segment = self.segments.floor_segment(start_offset) if segment is None else segment
+        while segment is not None:
+            found = segment.transaction_index.collect_aborted_transactions(start_offset, end_offset)
+            aborted += found.aborted_transactions
+            if found.is_complete:
+                break
+            segment = self.segments.higher_segment(segment.base_offset)
+        return aborted
+
+    # ---- flushing
+
+    def flush(self, offset: int) -> None:
+        """Force every segment with offsets in ``[recovery point, offset)`` to disk.
+
+        And the directory, if one of them is new since the recovery point. The recovery point does
+        not move; see `mark_flushed`.
+        """
+        recovery_point = self.recovery_point
+        if offset < recovery_point:
+            return
+        segments = self.segments.values(recovery_point, offset)
+        for segment in segments:
+            segment.flush()
+        if any(segment.base_offset >= recovery_point for segment in segments):
+            self._context.io.sync_directory(self.directory)
+
+    def mark_flushed(self, offset: int) -> None:
+        """Raise the recovery point; it never goes back."""
+        self.recovery_point = max(self.recovery_point, offset)
+
+    # ---- cutting
+
+    def remove_segments(
+        self,
+        segments: Sequence[LogSegment],
+        *,
+        is_async: bool = True,
+        snapshots: Sequence[str] = (),
+    ) -> None:
+        """Remove segments from the map and delete their files, later if ``is_async``."""
+        self.segments.replace(segments, ())
+        delete_segment_files(
+            segments, self.config, self._context, is_async=is_async, snapshots=snapshots
+        )
+
+    def truncate_to(self, target_offset: int) -> list[LogSegment]:
+        """Remove everything from ``target_offset`` on; return the segments that went as a whole.
+
+        The batch that holds the offset goes as a whole, and the end is ``target_offset`` all the
+        same. At least the segment that holds it is kept.
+        """
+        gone = [each for each in self.segments if each.base_offset > target_offset]
+        self.remove_segments(gone)
+        self.segments.active_segment.truncate_to(target_offset)
+        self.update_log_end_offset(target_offset)
+        return gone
+
+    def truncate_fully_and_start_at(self, new_offset: int) -> list[LogSegment]:
+        """Delete all segments and begin at ``new_offset``; return those deleted.
+
+        The new segment is made before the last old one goes, so that a crash never leaves a
+        directory without segments.
+        """
+        old = list(self.segments)
+        self.remove_segments(old[:-1])
+        self.replace_segment(new_offset, old[-1])
+        self.update_log_end_offset(new_offset)
+        return old
+
+    def close(self) -> None:
+        """Close all segments as a broker does at a clean shutdown."""
+        for segment in self.segments:
+            segment.close()
+
+    def close_handlers(self) -> None:
+        """Release all files, changing nothing."""
+        for segment in self.segments:
+            segment.close_handlers()
+
+
+def _max_position(segment: LogSegment, bound: LogOffsetMetadata) -> int:
+    """Return the byte of a segment before which everything is below the bound."""
+    if segment.base_offset < bound.segment_base_offset:
+        return segment.size_bytes
+    if segment.base_offset == bound.segment_base_offset:
+        return bound.relative_position_in_segment
+    return 0

@@ -1,0 +1,182 @@
+"""One append to a log, from bytes to files.
+
+Order of work; a failure in any step leaves the log as it was, but for a new segment and a leader
+epoch:
+
+1. every batch is looked at: size, checksum, offsets (without the log's lock);
+2. a leader validates the records and gives them offsets; a follower's must go on where the log
+   ends, or above;
+3. leader epochs are noted;
+4. a new segment is begun if one is due;
+5. producers are checked; a batch that was appended before ends the append here;
+6. the records are written and the new end is published;
+7. producers, transactions and watermarks are brought up to date.
+
+Source: UnifiedLog.append (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from pylog.errors import RecordBatchTooLargeError, UnexpectedAppendOffsetError
+from pylog.log.append_validation import ProducerUpdates, validate_producers
+from pylog.log.log_append_info import LogAppendInfo, analyze_records, ensure_fits_message_size
+from pylog.log.log_validator import LogValidator
+from pylog.model import TimestampType
+from pylog.record.batch_layout import MAGIC_VALUE_V2
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.log.append_origin import AppendOrigin
+    from pylog.log.log_segment import LogSegment
+    from pylog.log.producer_state_entry import BatchMetadata
+    from pylog.log.unified_log import UnifiedLog
+    from pylog.log_file.batch_walk import PositionedHeader
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class LogAppend:
+    """The steps of one append; used once: `analyze`, then under the log's lock `write`.
+
+    Parameters
+    ----------
+    log
+        What is appended to.
+    origin
+        Who appends.
+    leader_epoch
+        Written into batches by a leader; a bound for a follower.
+    transaction_version
+        Of the transaction that a marker ends.
+    """
+
+    def __init__(
+        self,
+        log: UnifiedLog,
+        origin: AppendOrigin,
+        leader_epoch: int,
+        *,
+        transaction_version: int = 0,
+    ) -> None:
+        self._log = log
+        self._origin = origin
+        self._leader_epoch = leader_epoch
+        self._transaction_version = transaction_version
+        self._info = LogAppendInfo()
+        self._records = memoryview(b"")
+        self._batches: Sequence[PositionedHeader] = ()
+        self._name = str(log.topic_partition)
+
+    def analyze(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
+        """Look at every batch; return what will be filled in by `write`.
+
+        Nothing is to be written if its `valid_bytes` are 0.
+        """
+        view = memoryview(records)
+        self._info, self._batches = analyze_records(
+            view, self._log.config, self._name, self._origin, leader_epoch=self._leader_epoch
+        )
+        self._records = view[: self._info.valid_bytes]
+        return self._info
+
+    def write(self, now_ms: int, *, assigns_offsets: bool) -> None:
+        """Append what was analyzed; the caller holds the log's lock.
+
+        Parameters
+        ----------
+        now_ms
+            The time.
+        assigns_offsets
+            Whether the log gives the offsets, or they are those in the batches.
+        """
+        log, info = self._log, self._info
+        if assigns_offsets:
+            self._assign_offsets(now_ms)
+        else:
+            self._ensure_follows()
+        self._assign_leader_epochs()
+        if len(self._records) > log.config.segment_bytes:
+            reason = (
+                f"{len(self._records)} bytes in one append, segment.bytes is "
+                f"{log.config.segment_bytes}"
+            )
+            raise RecordBatchTooLargeError(reason, self._name)
+        segment = log.maybe_roll(len(self._records), info)
+        changes = validate_producers(
+            log.producer_state,
+            self._records,
+            self._batches,
+            self._origin,
+            transaction_version=self._transaction_version,
+        )
+        info.log_start_offset = log.log_start_offset
+        if changes.duplicate is not None:
+            self._answer_duplicate(changes.duplicate)
+            return
+        log.local_log.append(info.last_offset, self._records, self._batches)
+        self._update_producers(changes, segment)
+
+    def _assign_offsets(self, now_ms: int) -> None:
+        log, info = self._log, self._info
+        if self._records.readonly:
+            self._records = memoryview(bytearray(self._records))
+        first_offset = log.log_end_offset
+        validator = LogValidator(
+            self._name, log.config, self._origin, now_ms=now_ms, leader_epoch=self._leader_epoch
+        )
+        result = validator.validate_and_assign_offsets(self._records, self._batches, first_offset)
+        if result.message_size_maybe_changed:
+            for found in result.batches:
+                ensure_fits_message_size(found.header.size_bytes, log.config, self._name)
+        self._records, self._batches = result.records, result.batches
+        info.first_offset = first_offset
+        info.last_offset = result.next_offset - 1
+        info.last_offset_of_first_batch = result.batches[0].header.last_offset
+        info.last_leader_epoch = self._leader_epoch
+        info.max_timestamp = result.max_timestamp
+        info.offset_of_max_timestamp = info.last_offset
+        if log.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
+            info.log_append_time = now_ms
+
+    def _ensure_follows(self) -> None:
+        info, end = self._info, self._log.log_end_offset
+        first = info.first_offset if info.first_offset >= 0 else info.last_offset_of_first_batch
+        if first < end:
+            reason = f"records to append begin at offset {first}, expected {end} or above"
+            raise UnexpectedAppendOffsetError(reason, self._name, first, info.last_offset)
+
+    def _assign_leader_epochs(self) -> None:
+        epochs = self._log.leader_epochs
+        for found in self._batches:
+            if found.header.magic >= MAGIC_VALUE_V2:
+                epochs.assign(found.header.partition_leader_epoch, found.header.offset)
+            elif not epochs.is_empty:
+                # A format without epochs: those of before say nothing about what follows.
+                _LOGGER.warning("clearing leader epochs of %s: old format", self._log.directory)
+                epochs.clear_and_flush()
+
+    def _answer_duplicate(self, duplicate: BatchMetadata) -> None:
+        info = self._info
+        info.first_offset = duplicate.first_offset
+        info.last_offset = duplicate.last_offset
+        info.log_append_time = duplicate.timestamp
+        info.is_duplicate = True
+
+    def _update_producers(self, changes: ProducerUpdates, segment: LogSegment) -> None:
+        log = self._log
+        for update in changes.updates.values():
+            log.producer_state.update(update)
+        for completed in changes.completed:
+            # Before it counts as completed: the other open transactions decide.
+            last_stable_offset = log.producer_state.last_stable_offset(completed)
+            segment.update_transaction_index(completed, last_stable_offset)
+            log.producer_state.complete_transaction(completed)
+        log.producer_state.update_map_end_offset(self._info.last_offset + 1)
+        if log.follows_end:
+            log.offsets.update_high_watermark(log.log_end_offset, log.log_end_offset)
+        else:
+            log.offsets.update_first_unstable_offset()

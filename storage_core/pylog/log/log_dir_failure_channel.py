@@ -1,0 +1,69 @@
+"""Which log directories have failed. Source: LogDirFailureChannel (KIP-112; Kafka 4.3).
+
+After a failed write or fsync nobody knows what is on disk, and the system may have dropped pages
+that it could not write. So nothing is written into that directory any more; whoever opens it anew
+recovers it from what is really there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pylog.errors import KafkaStorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class LogDirFailureChannel:
+    """Remembers the first error of each log directory. Thread-safe.
+
+    Parameters
+    ----------
+    on_failure
+        Called once for each directory that fails, with its path.
+    """
+
+    def __init__(self, on_failure: Callable[[str], None] | None = None) -> None:
+        self._errors: dict[str, KafkaStorageError] = {}
+        self._lock = threading.Lock()
+        self._on_failure = on_failure
+
+    def is_offline(self, log_directory: str) -> bool:
+        """Whether the directory has failed."""
+        return log_directory in self._errors
+
+    def ensure_online(self, log_directory: str) -> None:
+        """Raise `KafkaStorageError` if the directory has failed."""
+        error = self._errors.get(log_directory)
+        if error is not None:
+            reason = (
+                f"log directory {log_directory} is offline since an I/O error ({error}); mend the "
+                "disk, then open the directory anew"
+            )
+            raise KafkaStorageError(reason, log_directory) from error
+
+    def add_offline_log_directory(self, log_directory: str, error: KafkaStorageError) -> None:
+        """Note that the directory has failed."""
+        with self._lock:
+            if log_directory in self._errors:
+                return
+            self._errors[log_directory] = error
+        _LOGGER.error("log directory %s goes offline: %s", log_directory, error)
+        if self._on_failure is not None:
+            self._on_failure(log_directory)
+
+    @contextmanager
+    def watching(self, log_directory: str) -> Iterator[None]:
+        """Take the directory offline if the block raises `KafkaStorageError`."""
+        self.ensure_online(log_directory)
+        try:
+            yield
+        except KafkaStorageError as error:
+            self.add_offline_log_directory(log_directory, error)
+            raise

@@ -1,0 +1,310 @@
+"""Opening a partition directory as its owner: what a broker's start-up does.
+
+1. Leftovers are tidied (`pylog.log.leftover_files`).
+2. Every ``.log`` becomes a segment. Without an offset index, or with a transaction index that
+   cannot be, the segment is recovered, also after a clean stop. A missing time index stays empty.
+   A segment with offsets beyond 32 bits is split and all begins anew.
+3. After a stop that was not clean the segments from the recovery point on are recovered
+   (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go.
+4. The end is behind the last batch. Below the checkpointed log start, all segments go and the log
+   begins there.
+5. Leader epochs beyond the end and below the start go, snapshots that belong to no segment go, and
+   producers are read from the newest snapshot and the batches behind it.
+
+Source: LogLoader (Kafka 4.3; 3.9 fails the log directory at an I/O error in step 3).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylog.errors import (
+    CorruptIndexError,
+    IndexOffsetOverflowError,
+    InvalidOffsetError,
+    KafkaStorageError,
+    LogSegmentOffsetOverflowError,
+    SegmentVanishedError,
+)
+from pylog.files.file_names import (
+    LEADER_EPOCH_CHECKPOINT,
+    LOG_FILE_SUFFIX,
+    find_segment_file_name,
+    parse_partition_directory_name,
+)
+from pylog.log.leader_epoch_file_cache import LeaderEpochFileCache
+from pylog.log.leftover_files import file_names, tidy_directory
+from pylog.log.local_log import LocalLog
+from pylog.log.log_segment import LogSegment, SegmentTarget
+from pylog.log.log_segments import LogSegments
+from pylog.log.producer_state_manager import ProducerStateManager
+from pylog.log.producer_state_rebuild import rebuild_producer_state
+from pylog.log.segment_deletion import delete_segment_files
+from pylog.log.segment_recovery import SegmentRecovery
+from pylog.log.segment_splitting import split_overflowed_segment
+from pylog.log.unified_log import UnifiedLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pylog.config import LogConfig, LogManagerConfig
+    from pylog.log.log_context import LogContext
+    from pylog.model import TopicPartition
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class LogLoading:
+    """One start of one log.
+
+    Attributes
+    ----------
+    directory
+        The partition directory, which exists.
+    config, manager_config, context
+        Of the topic and of the manager.
+    had_clean_shutdown
+        Whether the log directory was closed in order.
+    recovery_point_checkpoint, log_start_offset_checkpoint
+        What the checkpoints say; 0 if nothing.
+    recovered_segments
+        Filled in: paths of the segments that were scanned.
+    truncated_bytes
+        Filled in: how much was cut off.
+    """
+
+    directory: str
+    config: LogConfig
+    manager_config: LogManagerConfig
+    context: LogContext
+    had_clean_shutdown: bool
+    recovery_point_checkpoint: int = 0
+    log_start_offset_checkpoint: int = 0
+    recovery_point_lowered: Callable[[UnifiedLog], None] | None = None
+    recovered_segments: list[str] = field(default_factory=list)
+    truncated_bytes: int = 0
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Whose log it is."""
+        name = os.path.basename(self.directory.rstrip("/"))  # noqa: PTH119
+        return parse_partition_directory_name(name).topic_partition
+
+
+def load_log(loading: LogLoading) -> UnifiedLog:
+    """Open, and where necessary repair, the log in a directory; its end is where it is safe.
+
+    Raises
+    ------
+    KafkaStorageError
+        The disk failed.
+    """
+    return _LogLoader(loading).load()
+
+
+class _LogLoader:
+    def __init__(self, loading: LogLoading) -> None:
+        self._loading = loading
+        self._directory = loading.directory
+        self._config = loading.config
+        self._context = loading.context
+        self._segments = LogSegments()
+        self._producer_state = self._new_producer_state()
+        self._leader_epochs = LeaderEpochFileCache(
+            loading.topic_partition,
+            os.path.join(self._directory, LEADER_EPOCH_CHECKPOINT),  # noqa: PTH118
+            io=self._context.io,
+        )
+
+    def _new_producer_state(self) -> ProducerStateManager:
+        loading = self._loading
+        return ProducerStateManager(
+            loading.topic_partition,
+            loading.directory,
+            io=loading.context.io,
+            clock=loading.context.clock,
+            max_transaction_timeout_ms=loading.manager_config.transaction_max_timeout_ms,
+            producer_id_expiration_ms=loading.manager_config.producer_id_expiration_ms,
+        )
+
+    def load(self) -> UnifiedLog:
+        loading = self._loading
+        tidy_directory(self._directory, self._context.io)
+        self._load_segments()
+        recovery_point, end = self._recover_log()
+        first_base = self._segments.first_segment.base_offset
+        start = max(loading.log_start_offset_checkpoint, first_base)
+        self._segments.active_segment.create_indexes()
+        self._leader_epochs.truncate_from_end(end)
+        self._leader_epochs.truncate_from_start(start)
+        if not self._producer_state.is_empty:
+            reason = "producer state is not empty before it is loaded"
+            raise KafkaStorageError(reason, self._directory)
+        self._producer_state = self._new_producer_state()
+        self._producer_state.remove_stray_snapshots(self._segments.base_offsets)
+        rebuild_producer_state(
+            self._producer_state,
+            self._segments,
+            start,
+            end,
+            now_ms=self._context.clock.milliseconds(),
+            is_clean=loading.had_clean_shutdown,
+        )
+        local_log = LocalLog(
+            self._directory,
+            loading.topic_partition,
+            self._config,
+            self._context,
+            self._segments,
+            recovery_point=max(recovery_point, start),
+            log_end_offset=end,
+        )
+        return UnifiedLog(
+            local_log,
+            self._producer_state,
+            self._leader_epochs,
+            log_start_offset=start,
+            context=self._context,
+            log_directory=os.path.dirname(self._directory.rstrip("/")),  # noqa: PTH120
+            recovery_point_lowered=loading.recovery_point_lowered,
+        )
+
+    # ---- segments
+
+    def _load_segments(self) -> None:
+        while True:
+            overflowed = self._try_to_load_segments()
+            if overflowed is None:
+                return
+            split_overflowed_segment(overflowed, self._config, self._context)
+            for segment in self._segments:
+                segment.close_handlers()
+            self._segments = LogSegments()
+
+    def _try_to_load_segments(self) -> LogSegment | None:
+        """Fill the map; return a segment that has to be split first, if there is one."""
+        loaded = []
+        names = file_names(self._directory)
+        for name in names:
+            parts = find_segment_file_name(name)
+            if parts is None or parts.suffix != LOG_FILE_SUFFIX or parts.state:
+                continue
+            target = SegmentTarget(self._directory, parts.base_offset)
+            segment = self._context.open_segment(target, self._config)
+            loaded.append(segment)
+            has_time_index = name.replace(LOG_FILE_SUFFIX, ".timeindex") in names
+            try:
+                segment.sanity_check(is_time_index_new=not has_time_index)
+            except (SegmentVanishedError, CorruptIndexError) as error:
+                _LOGGER.warning("recovering segment %s: %s", segment.log.path, error)
+                self._segments = LogSegments(loaded)
+                try:
+                    self._recover_segment(segment)
+                except LogSegmentOffsetOverflowError:
+                    return segment
+        self._segments = LogSegments(loaded)
+        return None
+
+    def _recover_segment(self, segment: LogSegment) -> int:
+        """Recover one segment with producers of its own; return how many bytes were cut off."""
+        producer_state = self._new_producer_state()
+        rebuild_producer_state(
+            producer_state,
+            self._segments,
+            max(self._loading.log_start_offset_checkpoint, 0),
+            segment.base_offset,
+            now_ms=self._context.clock.milliseconds(),
+            is_clean=False,
+        )
+        recovery = SegmentRecovery(
+            segment, self._config.index_interval_bytes, producer_state, self._leader_epochs
+        )
+        cut = recovery.recover()
+        # Once the scan is complete, so that the next segment's does not begin at an old snapshot.
+        producer_state.take_snapshot()
+        self._loading.recovered_segments.append(segment.log.path)
+        self._loading.truncated_bytes += cut
+        return cut
+
+    # ---- recovery
+
+    def _recover_log(self) -> tuple[int, int]:
+        """Recover what may not be on disk; return the recovery point and the end."""
+        loading = self._loading
+        if not loading.had_clean_shutdown:
+            self._recover_unflushed()
+        end = self._end_or_drop_all()
+        if not len(self._segments):
+            base = loading.log_start_offset_checkpoint
+            target = SegmentTarget(self._directory, base)
+            self._segments.add(self._context.open_segment(target, self._config, is_new=True))
+            end = base
+        if loading.had_clean_shutdown:
+            return end, end
+        return min(loading.recovery_point_checkpoint, end), end
+
+    def _recover_unflushed(self) -> None:
+        unflushed = self._unflushed_segments()
+        for index, segment in enumerate(unflushed):
+            _LOGGER.info(
+                "recovering unflushed segment %s (%d of %d)",
+                segment.log.path,
+                index + 1,
+                len(unflushed),
+            )
+            try:
+                cut = self._recover_segment(segment)
+            except (InvalidOffsetError, IndexOffsetOverflowError) as error:
+                _LOGGER.warning("emptying segment %s: %s", segment.log.path, error)
+                cut = max(1, segment.truncate_to(segment.base_offset))
+            if cut:
+                later = unflushed[index + 1 :]
+                _LOGGER.warning(
+                    "%s was cut; deleting the %d segments behind it", segment.log.path, len(later)
+                )
+                self._remove(later)
+                return
+
+    def _unflushed_segments(self) -> tuple[LogSegment, ...]:
+        checkpoint = self._loading.recovery_point_checkpoint
+        if not len(self._segments):
+            return ()
+        floor = self._segments.floor_segment(checkpoint)
+        start = self._segments.first_segment.base_offset if floor is None else floor.base_offset
+        return self._segments.values_from(start)
+
+    def _end_or_drop_all(self) -> int:
+        """Return the log's end; without segments if it lies below the log's start."""
+        if not len(self._segments):
+            return 0
+        end = self._segments.active_segment.read_next_offset()
+        start = self._loading.log_start_offset_checkpoint
+        if end >= start:
+            return end
+        _LOGGER.warning(
+            "deleting all segments of %s: its end %d is below its start %d",
+            self._directory,
+            end,
+            start,
+        )
+        self._remove(tuple(self._segments))
+        self._leader_epochs.clear_and_flush()
+        self._producer_state.truncate_fully_and_start_at(start)
+        return 0
+
+    def _remove(self, segments: tuple[LogSegment, ...]) -> None:
+        self._segments.replace(segments, ())
+        snapshots = [
+            path
+            for segment in segments
+            if (
+                path := self._producer_state.remove_and_mark_snapshot_for_deletion(
+                    segment.base_offset
+                )
+            )
+        ]
+        delete_segment_files(segments, self._config, self._context, snapshots=snapshots)

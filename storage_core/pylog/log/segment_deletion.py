@@ -1,0 +1,90 @@
+"""Deleting segments in two steps.
+
+1. Every file of the segment is renamed to ``….deleted``. A crash leaves some renamed and some not;
+   start-up deletes the renamed ones, and index files without their ``.log``.
+2. After ``file.delete.delay.ms`` the files are removed, so that readers that have them open come to
+   an end in the meantime.
+
+Source: LocalLog.deleteSegmentFiles (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from pylog.errors import KafkaStorageError
+from pylog.files.file_names import DELETED_FILE_SUFFIX
+from pylog.log.leftover_files import file_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.config import LogConfig
+    from pylog.files.durable_io import DurableIO
+    from pylog.log.log_context import LogContext
+    from pylog.log.log_segment import LogSegment
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def delete_segment_files(
+    segments: Sequence[LogSegment],
+    config: LogConfig,
+    context: LogContext,
+    *,
+    is_async: bool = True,
+    snapshots: Sequence[str] = (),
+) -> None:
+    """Rename the files of segments that no map holds any more, and remove them later.
+
+    Parameters
+    ----------
+    segments
+        Removed from the log's map already.
+    config, context
+        Of the log.
+    is_async
+        False to remove the files at once.
+    snapshots
+        Paths of producer snapshots, already renamed, that go with them.
+
+    Raises
+    ------
+    KafkaStorageError
+        A file could not be renamed or removed.
+    """
+    for segment in segments:
+        segment.change_file_suffixes("", DELETED_FILE_SUFFIX)
+
+    def remove() -> None:
+        for segment in segments:
+            segment.delete_if_exists()
+        for path in snapshots:
+            context.io.remove(path, missing_ok=True)
+
+    if not is_async:
+        remove()
+        return
+
+    def remove_later() -> None:
+        try:
+            remove()
+        except KafkaStorageError as error:
+            _LOGGER.warning("files of deleted segments stay behind: %s", error)
+
+    context.scheduler.schedule_once("delete-file", remove_later, config.file_delete_delay_ms)
+
+
+def delete_directory(path: str, io: DurableIO) -> None:
+    """Remove a partition directory with all its files.
+
+    Raises
+    ------
+    KafkaStorageError
+        A file or the directory could not be removed.
+    """
+    for name in file_names(path):
+        io.remove(os.path.join(path, name), missing_ok=True)  # noqa: PTH118
+    io.remove_directory(path)

@@ -1,0 +1,178 @@
+"""Transaction index of a segment that we own: its aborted transactions.
+
+Layout and meaning stand in `pylog.files.transaction_index`. The file is made with the first entry
+and grows with each; most segments have none.
+
+Source: TransactionIndex (KIP-98; Kafka 4.3). Differs from Kafka: the first use of a file that is
+there checks all of it, also the order of its entries; a torn entry at its end is written over.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pylog.files.transaction_index import (
+    ENTRY,
+    TransactionIndexEntry,
+    TransactionIndexSearchResult,
+    collect_aborted_transactions,
+    read_transaction_index,
+)
+
+if TYPE_CHECKING:
+    import os
+
+    from pylog.files.durable_io import DurableIO, WritableFile
+
+
+class TransactionIndex:
+    """Aborted transactions whose markers lie in one segment, in memory and in a file.
+
+    Last offsets increase strictly. The file is read at the first use and opened for writing at
+    the first change. One writer at a time; any number of threads may read meanwhile and see the
+    entries of some moment.
+
+    Parameters
+    ----------
+    path
+        The file.
+    base_offset
+        Base offset of the segment.
+    io
+        What the file is changed through.
+    """
+
+    __slots__ = ("_entries", "_file", "_io", "_lock", "_path", "base_offset")
+
+    def __init__(self, path: str | os.PathLike[str], base_offset: int, io: DurableIO) -> None:
+        self.base_offset = base_offset
+        self._path = str(path)
+        self._io = io
+        self._file: WritableFile | None = None
+        # None: not loaded. Replaced when entries are removed, so that a reader keeps those it began
+        # with; only appending changes it in place.
+        self._entries: list[TransactionIndexEntry] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._path
+
+    @property
+    def exists_on_disk(self) -> bool:
+        """Whether there is a file; asks the disk."""
+        return Path(self._path).exists()
+
+    def entries(self) -> list[TransactionIndexEntry]:
+        """Return all entries, in file order.
+
+        Raises
+        ------
+        CorruptIndexError
+            The file cannot be an index of this segment.
+        """
+        return list(self._loaded())
+
+    def append(self, entry: TransactionIndexEntry) -> None:
+        """Append an entry.
+
+        Raises
+        ------
+        ValueError
+            Its last offset is not above the one before it.
+        """
+        entries = self._loaded()
+        if entries and entry.last_offset <= entries[-1].last_offset:
+            msg = (
+                f"aborted transaction with last offset {entry.last_offset} cannot follow one with "
+                f"{entries[-1].last_offset} in {self._path}"
+            )
+            raise ValueError(msg)
+        self._writable().write_at(len(entries) * ENTRY.size, ENTRY.pack(*entry))
+        entries.append(entry)
+
+    def collect_aborted_transactions(
+        self, fetch_offset: int, upper_bound_offset: int
+    ) -> TransactionIndexSearchResult:
+        """Return the aborted transactions of ``fetch_offset <= offset < upper_bound_offset``.
+
+        If the result is not complete, the search goes on in the next segment's index.
+        """
+        return collect_aborted_transactions(self._loaded(), fetch_offset, upper_bound_offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """Remove the first entry whose last offset is at or above ``offset`` and all behind it."""
+        entries = self._loaded()
+        kept = sum(entry.last_offset < offset for entry in entries)
+        if kept < len(entries):
+            self._writable().truncate(kept * ENTRY.size)
+            self._entries = entries[:kept]
+
+    def reset(self) -> None:
+        """Remove all entries, also of a damaged file; makes no file."""
+        if self.exists_on_disk:
+            self._writable().truncate(0)
+        self._entries = []
+
+    def sanity_check(self) -> None:
+        """Check the file as a whole.
+
+        Raises
+        ------
+        CorruptIndexError
+            An entry has an unknown version, a last offset not above the one before it, or a last
+            offset below the base offset.
+        """
+        self.close()
+        self._loaded()
+
+    def flush(self) -> None:
+        """Force the file to disk, if it was changed."""
+        if self._file is not None:
+            self._file.sync()
+
+    def close(self) -> None:
+        """Release file and memory; a second call does nothing. The next use reads anew."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+            self._entries = None
+
+    def rename_to(self, path: str | os.PathLike[str]) -> None:
+        """Rename the file, if there is one, over another one of that name."""
+        target = str(path)
+        if self.exists_on_disk:
+            self._io.replace(self._path, target)
+        self._path = target
+        if self._file is not None:
+            self._file.path = target
+
+    def delete_if_exists(self) -> bool:
+        """Release and remove the file; return whether there was one."""
+        self.close()
+        return self._io.remove(self._path, missing_ok=True)
+
+    def _loaded(self) -> list[TransactionIndexEntry]:
+        entries = self._entries
+        if entries is None:
+            with self._lock:
+                entries = self._entries
+                if entries is None:  # or another thread was faster
+                    entries = self._read()
+                    self._entries = entries
+        return entries
+
+    def _read(self) -> list[TransactionIndexEntry]:
+        if not self.exists_on_disk:
+            return []
+        return read_transaction_index(self._path, base_offset=self.base_offset)
+
+    def _writable(self) -> WritableFile:
+        with self._lock:
+            if self._file is None:
+                self._file = self._io.open(self._path, create=True)
+            return self._file

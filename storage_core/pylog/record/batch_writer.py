@@ -1,0 +1,277 @@
+"""Write the header of a v2 batch, and change fields of batches that are already written.
+
+Layouts are in `pylog.record.batch_layout`. What a broker changes in a batch that somebody else
+wrote, and what that does to the checksum::
+
+    field                    v2                     v1                  v0
+    base/last offset         outside the CRC        outside the CRC     outside the CRC
+    partition leader epoch   outside the CRC        -                   -
+    timestamp type and max   CRC computed anew      CRC computed anew   -
+
+``-``: the format has no such field, and `ValueError` is raised. A header that is written anew
+keeps none of the attribute bits that have no meaning (bit 7 and the high byte), as in Kafka.
+
+All functions take a writable, one-dimensional buffer of bytes that begins with the batch; what
+lies behind the batch is not touched. They do not verify the checksum they replace: a batch from
+elsewhere is to be verified before its timestamp is set, or the new CRC hides the damage.
+
+Source: DefaultRecordBatch.writeHeader, writeEmptyHeader, setLastOffset, setMaxTimestamp,
+setPartitionLeaderEpoch; AbstractLegacyRecordBatch.ByteBufferLegacyRecordBatch (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import replace
+
+from pylog.checksum import crc32c
+from pylog.model import NO_TIMESTAMP, CompressionType, TimestampType
+from pylog.record.append_rules import MAX_INT32
+from pylog.record.batch_header import BatchHeader, parse_batch_header
+from pylog.record.batch_layout import (
+    ATTRIBUTES_OFFSET,
+    COMPRESSION_CODEC_MASK,
+    CONTROL_FLAG_MASK,
+    CRC_OFFSET,
+    DELETE_HORIZON_FLAG_MASK,
+    LEGACY_ATTRIBUTES_OFFSET,
+    LEGACY_CRC_OFFSET,
+    LEGACY_TIMESTAMP_OFFSET,
+    LAST_OFFSET_DELTA_OFFSET,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MAGIC_VALUE_V0,
+    MAGIC_VALUE_V2,
+    MAX_TIMESTAMP_OFFSET,
+    OFFSET_OFFSET,
+    PARTITION_LEADER_EPOCH_OFFSET,
+    RECORD_BATCH_OVERHEAD,
+    TIMESTAMP_TYPE_MASK,
+    TRANSACTIONAL_FLAG_MASK,
+)
+
+_UNCOVERED = struct.Struct(">qiibI")
+_COVERED = struct.Struct(">hiqqqhii")
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_UINT32 = struct.Struct(">I")
+_INT64 = struct.Struct(">q")
+_MEANINGFUL_ATTRIBUTES = (
+    COMPRESSION_CODEC_MASK
+    | TIMESTAMP_TYPE_MASK
+    | TRANSACTIONAL_FLAG_MASK
+    | CONTROL_FLAG_MASK
+    | DELETE_HORIZON_FLAG_MASK
+)
+
+
+def batch_attributes(
+    compression: CompressionType,
+    timestamp_type: TimestampType,
+    *,
+    is_transactional: bool = False,
+    is_control_batch: bool = False,
+    has_delete_horizon: bool = False,
+) -> int:
+    """Return the attributes of a v2 batch.
+
+    Raises
+    ------
+    ValueError
+        The timestamp type is NO_TIMESTAMP_TYPE, which v2 cannot express.
+    """
+    if timestamp_type is TimestampType.NO_TIMESTAMP_TYPE:
+        msg = "a v2 batch has a timestamp type: CREATE_TIME or LOG_APPEND_TIME"
+        raise ValueError(msg)
+    attributes = int(compression)
+    attributes |= TIMESTAMP_TYPE_MASK if timestamp_type is TimestampType.LOG_APPEND_TIME else 0
+    attributes |= TRANSACTIONAL_FLAG_MASK if is_transactional else 0
+    attributes |= CONTROL_FLAG_MASK if is_control_batch else 0
+    attributes |= DELETE_HORIZON_FLAG_MASK if has_delete_horizon else 0
+    return attributes
+
+
+def write_batch_header(view: bytearray | memoryview, header: BatchHeader) -> None:
+    """Write the 61 header bytes of a v2 batch in front of its records, with their checksum.
+
+    Parameters
+    ----------
+    view
+        The first ``header.size_bytes`` bytes are the batch; those from byte 61 on must already
+        hold its records, compressed if the attributes say so.
+    header
+        What to write. ``header.crc`` is not looked at: it is computed.
+
+    Raises
+    ------
+    ValueError
+        ``header`` is not of format v2, its size is impossible or beyond ``view``, its base
+        timestamp is negative and not `NO_TIMESTAMP`, or a field does not fit its width.
+    """
+    size_bytes = header.size_bytes
+    _ensure_writable_header(header, len(view))
+    batch = memoryview(view)[:size_bytes]
+    try:
+        _COVERED.pack_into(
+            batch,
+            ATTRIBUTES_OFFSET,
+            header.attributes & _MEANINGFUL_ATTRIBUTES,
+            header.last_offset_delta,
+            header.base_timestamp,
+            header.max_timestamp,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            header.record_count,
+        )
+        _UNCOVERED.pack_into(
+            batch,
+            OFFSET_OFFSET,
+            header.offset,
+            size_bytes - LOG_OVERHEAD,
+            header.partition_leader_epoch,
+            header.magic,
+            crc32c(batch[ATTRIBUTES_OFFSET:]),
+        )
+    except struct.error as error:
+        msg = f"a field of {header} does not fit its width: {error}"
+        raise ValueError(msg) from error
+
+
+def _ensure_writable_header(header: BatchHeader, room: int) -> None:
+    if header.magic != MAGIC_VALUE_V2:
+        msg = f"batch header has format v{header.magic}, expected v{MAGIC_VALUE_V2}"
+        raise ValueError(msg)
+    if not RECORD_BATCH_OVERHEAD <= header.size_bytes <= LOG_OVERHEAD + MAX_INT32:
+        msg = (
+            f"batch size is {header.size_bytes} bytes, expected {RECORD_BATCH_OVERHEAD} "
+            f"to {LOG_OVERHEAD + MAX_INT32}"
+        )
+        raise ValueError(msg)
+    if header.size_bytes > room:
+        msg = f"batch of {header.size_bytes} bytes in a buffer of {room}"
+        raise ValueError(msg)
+    if header.base_timestamp < NO_TIMESTAMP:
+        msg = f"base timestamp is {header.base_timestamp}, expected {NO_TIMESTAMP} or more"
+        raise ValueError(msg)
+
+
+def empty_batch(header: BatchHeader) -> bytes:
+    """Return the 61 bytes that compaction keeps of a batch whose records are all gone.
+
+    Parameters
+    ----------
+    header
+        Of the v2 batch. Offsets, producer fields, leader epoch, timestamp type, max timestamp,
+        and the transactional and control flags are kept; codec, base timestamp and delete
+        horizon are not.
+
+    Raises
+    ------
+    ValueError
+        ``header`` is not of format v2.
+    """
+    kept = TIMESTAMP_TYPE_MASK | TRANSACTIONAL_FLAG_MASK | CONTROL_FLAG_MASK
+    data = bytearray(RECORD_BATCH_OVERHEAD)
+    emptied = replace(
+        header,
+        size_bytes=RECORD_BATCH_OVERHEAD,
+        attributes=header.attributes & kept,
+        base_timestamp=NO_TIMESTAMP,
+        record_count=0,
+    )
+    write_batch_header(data, emptied)
+    return bytes(data)
+
+
+def _magic(view: bytearray | memoryview) -> int:
+    return view[MAGIC_OFFSET]
+
+
+def set_base_offset(view: bytearray | memoryview, offset: int) -> None:
+    """Give the v2 batch at the head of ``view`` this base offset; its checksum stays right.
+
+    Raises
+    ------
+    ValueError
+        The batch is a v0 or v1 message, for which `set_last_offset` is meant.
+    """
+    if _magic(view) != MAGIC_VALUE_V2:
+        msg = f"a v{_magic(view)} message has no base offset to set, only a last offset"
+        raise ValueError(msg)
+    _INT64.pack_into(view, OFFSET_OFFSET, offset)
+
+
+def set_last_offset(view: bytearray | memoryview, offset: int) -> None:
+    """Move the batch so that ``offset`` is its last one; its checksum stays right.
+
+    In v2 the base offset becomes ``offset - last offset delta``; in v0 and v1 the stored offset
+    is the last one, also of a wrapper. The absolute inner offsets of a v0 wrapper do not move
+    along.
+    """
+    if _magic(view) == MAGIC_VALUE_V2:
+        offset -= _INT32.unpack_from(view, LAST_OFFSET_DELTA_OFFSET)[0]
+    _INT64.pack_into(view, OFFSET_OFFSET, offset)
+
+
+def set_partition_leader_epoch(view: bytearray | memoryview, epoch: int) -> None:
+    """Give the v2 batch at the head of ``view`` this leader epoch; its checksum stays right.
+
+    Raises
+    ------
+    ValueError
+        The batch is a v0 or v1 message, which has no leader epoch.
+    """
+    if _magic(view) != MAGIC_VALUE_V2:
+        msg = f"a v{_magic(view)} message has no partition leader epoch"
+        raise ValueError(msg)
+    _INT32.pack_into(view, PARTITION_LEADER_EPOCH_OFFSET, epoch)
+
+
+def set_max_timestamp(
+    view: bytearray | memoryview, timestamp_type: TimestampType, timestamp: int
+) -> None:
+    """Give the batch this timestamp type and max timestamp, and the checksum that follows.
+
+    With LOG_APPEND_TIME every record reports ``timestamp`` from then on. Nothing is written where
+    both are already so, not even a checksum in place of a wrong one.
+
+    Parameters
+    ----------
+    view
+        Begins with a whole v1 message or v2 batch.
+    timestamp_type
+        CREATE_TIME or LOG_APPEND_TIME.
+    timestamp
+        In ms.
+
+    Raises
+    ------
+    ValueError
+        The message is of format v0, which has no timestamp, or the type is NO_TIMESTAMP_TYPE.
+    CorruptRecordError
+        The header is impossible.
+    """
+    batch = memoryview(view)
+    header = parse_batch_header(batch)
+    if header.magic == MAGIC_VALUE_V0:
+        msg = "a v0 message has no timestamp to set"
+        raise ValueError(msg)
+    if timestamp_type is TimestampType.NO_TIMESTAMP_TYPE:
+        msg = "a timestamp to set is of type CREATE_TIME or LOG_APPEND_TIME"
+        raise ValueError(msg)
+    if header.timestamp_type is timestamp_type and header.max_timestamp == timestamp:
+        return
+    attributes = header.attributes & _MEANINGFUL_ATTRIBUTES & ~TIMESTAMP_TYPE_MASK
+    if timestamp_type is TimestampType.LOG_APPEND_TIME:
+        attributes |= TIMESTAMP_TYPE_MASK
+    entry = batch[: header.size_bytes]
+    if header.magic == MAGIC_VALUE_V2:
+        _INT16.pack_into(entry, ATTRIBUTES_OFFSET, attributes)
+        _INT64.pack_into(entry, MAX_TIMESTAMP_OFFSET, timestamp)
+        _UINT32.pack_into(entry, CRC_OFFSET, crc32c(entry[ATTRIBUTES_OFFSET:]))
+        return
+    entry[LEGACY_ATTRIBUTES_OFFSET] = attributes & (COMPRESSION_CODEC_MASK | TIMESTAMP_TYPE_MASK)
+    _INT64.pack_into(entry, LEGACY_TIMESTAMP_OFFSET, timestamp)
+    _UINT32.pack_into(entry, LEGACY_CRC_OFFSET, zlib.crc32(entry[MAGIC_OFFSET:]))

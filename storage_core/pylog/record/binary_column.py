@@ -1,0 +1,111 @@
+"""Arrow columns of bytes and text as kernels take them: offsets, bytes and a bitmap of nulls.
+
+Nothing but offsets and bitmaps is copied: the bytes of a column stay where Arrow has them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_INT32_OFFSETS = (pa.types.is_binary, pa.types.is_string)
+_INT64_OFFSETS = (pa.types.is_large_binary, pa.types.is_large_string)
+ACCEPTED = "binary, large_binary, string, large_string and fixed_size_binary"
+
+
+class BinaryColumn(NamedTuple):
+    """The bytes of each row of a column; all arrays read-only, views of the column where they can.
+
+    Attributes
+    ----------
+    ends
+        int64, one more than rows: row ``i`` has ``data[ends[i]:ends[i + 1]]``. Empty where every
+        row is null.
+    data
+        uint8.
+    validity
+        Arrow bitmap whose bit 0 is row 0; empty where no row is null.
+    """
+
+    ends: npt.NDArray[np.int64]
+    data: npt.NDArray[np.uint8]
+    validity: npt.NDArray[np.uint8]
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return ``array``, which nothing may write to any more: kernels are compiled for these."""
+    array.setflags(write=False)
+    return array
+
+
+NO_BYTES: npt.NDArray[np.uint8] = read_only(np.empty(0, dtype=np.uint8))
+NO_ENDS: npt.NDArray[np.int64] = read_only(np.empty(0, dtype=np.int64))
+
+
+def buffer_view(buffer: pa.Buffer | None, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return a read-only view of an Arrow buffer, of no elements if there is none."""
+    if buffer is None or buffer.size == 0:
+        return read_only(np.empty(0, dtype=dtype))
+    whole = buffer.size // np.dtype(dtype).itemsize
+    return np.frombuffer(memoryview(buffer).toreadonly(), dtype=dtype, count=whole)
+
+
+def validity_of(array: pa.Array) -> npt.NDArray[np.uint8]:
+    """Return the bitmap of the rows that are not null, from bit 0 on; empty if all are."""
+    if array.null_count == 0:
+        return NO_BYTES
+    bits = buffer_view(array.buffers()[0], np.uint8)
+    skip = array.offset & 7
+    bits = bits[array.offset >> 3 : (array.offset + len(array) + 7) >> 3]
+    if skip == 0:
+        return bits
+    return read_only(np.packbits(np.unpackbits(bits, bitorder="little")[skip:], bitorder="little"))
+
+
+def null_column(rows: int) -> BinaryColumn:
+    """Return a column whose rows are all null."""
+    return BinaryColumn(NO_ENDS, NO_BYTES, read_only(np.zeros(rows // 8 + 1, dtype=np.uint8)))
+
+
+def binary_column(array: pa.Array, name: str) -> BinaryColumn:
+    """Return the bytes of ``array``; text is its UTF-8.
+
+    Parameters
+    ----------
+    array
+        Of one of the types in `ACCEPTED`, or of type null; may be a slice.
+    name
+        What errors call it.
+
+    Raises
+    ------
+    ValueError
+        It is of another type.
+    """
+    kind = array.type
+    if pa.types.is_null(kind):
+        return null_column(len(array))
+    first, rows = array.offset, len(array)
+    if any(is_kind(kind) for is_kind in _INT32_OFFSETS):
+        ends = _ends(array, np.int32)
+    elif any(is_kind(kind) for is_kind in _INT64_OFFSETS):
+        ends = _ends(array, np.int64)
+    elif pa.types.is_fixed_size_binary(kind):
+        width = kind.byte_width
+        ends = read_only(np.arange(first, first + rows + 1, dtype=np.int64) * width)
+    else:
+        msg = f"column {name!r} is of type {kind}; those of bytes and text are {ACCEPTED}"
+        raise ValueError(msg)
+    return BinaryColumn(ends, buffer_view(array.buffers()[-1], np.uint8), validity_of(array))
+
+
+def _ends(array: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[np.int64]:
+    stored = buffer_view(array.buffers()[1], dtype)
+    # An array without rows may come without offsets.
+    stored = stored[array.offset : array.offset + len(array) + 1]
+    return read_only(stored.astype(np.int64, copy=False)) if len(array) else NO_ENDS

@@ -1,0 +1,209 @@
+"""What a crash leaves of a directory: recorded system calls, done again on a disk that forgets."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Kind(StrEnum):
+    """A system call that changes, or makes durable, what is on the disk."""
+
+    CREATE = "create"
+    OPEN = "open"
+    WRITE = "write"
+    TRUNCATE = "truncate"
+    SYNC = "sync"
+    REPLACE = "replace"
+    REMOVE = "remove"
+    MAKE_DIRECTORY = "make-directory"
+    REMOVE_DIRECTORY = "remove-directory"
+    SYNC_DIRECTORY = "sync-directory"
+
+
+class Operation(NamedTuple):
+    """One system call that succeeded; paths are relative to the root, which is ``.``.
+
+    ``position`` is that of a write, or the new length of a truncated file; ``target`` the new
+    name of what was replaced.
+    """
+
+    kind: Kind
+    path: str
+    position: int = 0
+    data: bytes = b""
+    target: str = ""
+
+    def __str__(self) -> str:
+        match self.kind:
+            case Kind.WRITE:
+                return f"write {self.path} {self.position}+{len(self.data)}"
+            case Kind.TRUNCATE:
+                return f"truncate {self.path} {self.position}"
+            case Kind.REPLACE:
+                return f"replace {self.path} {self.target}"
+            case _:
+                return f"{self.kind} {self.path}"
+
+    def torn(self, size_bytes: int) -> Operation:
+        """Return the write of which only the first ``size_bytes`` reached the disk."""
+        assert self.kind is Kind.WRITE
+        return self._replace(data=self.data[:size_bytes])
+
+
+class _Loss(NamedTuple):
+    """What of the arguments of `replay` says how to build."""
+
+    unsynced: bool
+    names: bool
+    keep_lengths: bool
+
+
+class _File:
+    """A file's content now, and what of it is on the disk; zeros at the end are not stored."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.data = bytearray(data)
+        self.size_bytes = len(data)
+        self.synced = (bytes(data), len(data))
+
+    def write(self, position: int, data: bytes) -> None:
+        self.data.extend(bytes(max(0, position - len(self.data))))
+        self.data[position : position + len(data)] = data
+        self.size_bytes = max(self.size_bytes, position + len(data))
+
+    def truncate(self, size_bytes: int) -> None:
+        del self.data[size_bytes:]
+        self.size_bytes = size_bytes
+
+    def sync(self) -> None:
+        self.synced = (bytes(self.data), self.size_bytes)
+
+    def build(self, path: Path, loss: _Loss) -> None:
+        data, size_bytes = self.synced if loss.unsynced else (self.data, self.size_bytes)
+        if loss.unsynced and loss.keep_lengths:
+            size_bytes = self.size_bytes
+        path.write_bytes(data)
+        os.truncate(path, size_bytes)
+
+
+class _Directory:
+    """A directory's names now, and those that are on the disk."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, _File | _Directory] = {}
+        self.synced: dict[str, _File | _Directory] = {}
+
+    def sync(self) -> None:
+        self.synced = dict(self.names)
+
+    def build(self, path: Path, loss: _Loss) -> None:
+        for name, node in (self.synced if loss.names else self.names).items():
+            if isinstance(node, _Directory):
+                (path / name).mkdir()
+            node.build(path / name, loss)
+
+
+class _Disk:
+    """The files below a root, as the operations so far have left them."""
+
+    def __init__(self, root: _Directory) -> None:
+        self.root = root
+
+    def apply(self, operation: Operation) -> None:
+        kind, path, position, data, target = operation
+        parent, name = self._parent(path)
+        match kind:
+            case Kind.CREATE:
+                parent.names[name] = _File()
+            case Kind.WRITE:
+                self._file(path).write(position, data)
+            case Kind.TRUNCATE:
+                self._file(path).truncate(position)
+            case Kind.SYNC:
+                self._file(path).sync()
+            case Kind.REPLACE:
+                new_parent, new_name = self._parent(target)
+                new_parent.names[new_name] = parent.names.pop(name)
+            case Kind.REMOVE | Kind.REMOVE_DIRECTORY:
+                del parent.names[name]
+            case Kind.MAKE_DIRECTORY:
+                parent.names[name] = _Directory()
+            case Kind.SYNC_DIRECTORY:
+                self._directory(path).sync()
+            case Kind.OPEN:
+                pass
+
+    def _parent(self, path: str) -> tuple[_Directory, str]:
+        parent, _, name = path.rpartition("/")
+        return self._directory(parent or "."), name
+
+    def _directory(self, path: str) -> _Directory:
+        node: _File | _Directory = self.root
+        for name in [] if path == "." else path.split("/"):
+            assert isinstance(node, _Directory)
+            node = node.names[name]
+        assert isinstance(node, _Directory)
+        return node
+
+    def _file(self, path: str) -> _File:
+        parent, name = self._parent(path)
+        node = parent.names[name]
+        assert isinstance(node, _File)
+        return node
+
+
+def replay(
+    operations: Iterable[Operation],
+    root: str | os.PathLike[str],
+    *,
+    lose_unsynced: bool,
+    lose_names: bool = False,
+    keep_lengths: bool = False,
+) -> None:
+    """Make ``root`` what a crash after ``operations`` leaves of the directory they were done in.
+
+    Parameters
+    ----------
+    operations
+        A recording, or the beginning of one; its last write may be torn.
+    root
+        An empty directory; or what the recorded one held before, all of it on the disk.
+    lose_unsynced
+        A file's content is that of its last sync, nothing where there was none. False: all that
+        was written, as after the death of the process.
+    lose_names
+        A directory holds what it held at its last sync: what was created, renamed or removed
+        since is as if it had not been. False: it holds what it held at the end.
+    keep_lengths
+        With ``lose_unsynced``: files keep the length they had at the end, and what was appended
+        since the last sync reads as zeros.
+    """
+    root = Path(root)
+    disk = _Disk(_load(root))
+    for operation in operations:
+        disk.apply(operation)
+    _clear(root)
+    disk.root.build(root, _Loss(lose_unsynced, lose_names, keep_lengths))
+
+
+def _load(path: Path) -> _Directory:
+    directory = _Directory()
+    for child in path.iterdir():
+        directory.names[child.name] = _load(child) if child.is_dir() else _File(child.read_bytes())
+    directory.sync()
+    return directory
+
+
+def _clear(path: Path) -> None:
+    for child in path.iterdir():
+        if child.is_dir():
+            _clear(child)
+            child.rmdir()
+        else:
+            child.unlink()

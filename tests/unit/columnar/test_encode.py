@@ -1,0 +1,573 @@
+"""Arrow to batches: kafka-python's bytes, kafka-python as a reader, and round trips."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylog.columnar.arrow_schema import HEADERS_TYPE
+from pylog.columnar.encode import CHUNK_BYTES, EncodedBatch, RecordEncoder
+from pylog.model import CompressionType
+from tests.support import strategies
+from tests.support.batches import Stored, batch_v2, plain_records
+from tests.support.codecs import CODECS
+from tests.support.decoding import kernel_batches, kernel_records, reference_records
+from tests.support.peers import PEERS, V2_BUILDERS, build_v2, peer_batches, peer_records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BYTES_TYPES = (pa.binary(), pa.large_binary())
+LARGE_HEADERS = pa.large_list(
+    pa.struct([("value", pa.large_binary()), ("key", pa.large_string())])  # the other way round
+)
+MAX_BATCH = 1 << 24
+LEADER_EPOCHS = {"aiokafka": -1, "kafka-python": 0}  # what their producers send
+
+
+def header_rows(records: Sequence[Stored]) -> list[list[dict[str, Any]] | None]:
+    return [
+        [{"key": name, "value": content} for name, content in record.headers] or None
+        for record in records
+    ]
+
+
+def arrow(
+    records: Sequence[Stored],
+    *,
+    kind: pa.DataType | None = None,
+    headers: pa.DataType = HEADERS_TYPE,
+    timestamp: pa.DataType | None = None,
+) -> pa.RecordBatch:
+    kind = pa.binary() if kind is None else kind
+    stamps = pa.array([record.timestamp for record in records], pa.int64())
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([record.key for record in records], kind),
+            pa.array([record.value for record in records], kind),
+            stamps if timestamp is None else stamps.cast(timestamp),
+            pa.array(header_rows(records), headers),
+        ],
+        ["key", "value", "timestamp", "headers"],
+    )
+
+
+def encoded(data: pa.RecordBatch | pa.Table, *, timestamp_ms: int = -1, **options: Any) -> bytes:  # noqa: ANN401
+    encoder = RecordEncoder(**{"partition_leader_epoch": 0} | options)
+    return b"".join(bytes(batch.data) for batch in encoder.encode(data, timestamp_ms=timestamp_ms))
+
+
+def batch_of(**columns: pa.Array) -> pa.RecordBatch:
+    """Return a record batch of values and what else is given."""
+    rows = len(next(iter(columns.values())))
+    columns.setdefault("value", pa.array([b"v"] * rows, pa.binary()))
+    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+VARIED = [
+    Stored(0, 1_700_000_000_000, b"k", b"v"),
+    Stored(1, 1_700_000_000_003, None, b"v" * 70, (("h", b"1"), ("h", None), ("ü", b""))),
+    Stored(2, 1_699_999_999_000, b"", None),
+    Stored(3, -1, b"k" * 64, b"v" * 9_000),
+    Stored(4, 1_700_000_100_000, b"k" * 63, b""),
+    Stored(5, 2**62, None, None, (("", b"x" * 200),)),
+]
+
+
+# A broker's bytes, found in kafka-python's own tests.
+def test_the_bytes_are_those_of_a_broker_for_one_record() -> None:
+    data = batch_of(value=pa.array([b"123"]), timestamp=pa.array([1503229838908]))
+    assert encoded(data, partition_leader_epoch=1).hex() == (
+        "00000000000000000000003b00000001020318a2700000000000000000015dff7b063c0000015dff7b063c"
+        "ffffffffffffffffffffffffffff0000000112000000010631323300"
+    )
+
+
+def test_the_bytes_are_those_of_a_broker_for_two_records() -> None:
+    data = batch_of(
+        value=pa.array([b"", b""]), timestamp=pa.array([0x15DFF7CDD6C, 0x15DFF7CDD6C + 168])
+    )
+    assert encoded(data, base_offset=1).hex() == (
+        "0000000000000001000000400000000002c85cbd230000000000010000015dff7cdd6c0000015dff7cde14"
+        "ffffffffffffffffffffffffffff000000020c0000000100000e00d00202010000"
+    )
+
+
+def test_the_bytes_are_those_of_a_broker_for_headers() -> None:
+    data = batch_of(
+        value=pa.array([b"hdr"]),
+        timestamp=pa.array([0x16585B6F3C1], pa.timestamp("ms", tz="UTC")),
+        headers=pa.array([[{"key": "hkey", "value": b"hval"}]], HEADERS_TYPE),
+    )
+    assert encoded(data).hex() == (
+        "00000000000000000000004500000000025cd8ef520000000000000000016585b6f3c10000016585b6f3c1"
+        "ffffffffffffffffffffffffffff000000012600000001066864720208686b6579086876616c"
+    )
+
+
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("kind", BYTES_TYPES)
+@pytest.mark.parametrize("headers", [HEADERS_TYPE, LARGE_HEADERS])
+def test_the_bytes_are_those_of_the_peers_builder(
+    peer: str, kind: pa.DataType, headers: pa.DataType
+) -> None:
+    data = arrow(VARIED, kind=kind, headers=headers)
+    epoch = LEADER_EPOCHS[peer]
+    ours = encoded(data, batch_size_bytes=MAX_BATCH, partition_leader_epoch=epoch)
+    assert ours == build_v2(peer, VARIED, "none")
+
+
+@pytest.mark.parametrize("size", [300, 1_000, 16_384])
+def test_batches_are_cut_where_kafka_pythons_producer_cuts_them(size: int) -> None:
+    records = [*plain_records(0, 400), *VARIED, *plain_records(406, 200, value_size=100)]
+    whole, base = b"", 0
+    builder: Any = None
+    for place, record in enumerate(records):
+        added = builder and append(builder, place - base, record)
+        if not added:
+            whole += moved(builder, base)
+            base = place
+            builder = V2_BUILDERS["kafka-python"](
+                magic=2,
+                compression_type=0,
+                is_transactional=0,
+                producer_id=-1,
+                producer_epoch=-1,
+                base_sequence=-1,
+                batch_size=size,
+            )
+            assert append(builder, 0, record)
+    whole += moved(builder, base)
+    assert encoded(arrow(records), batch_size_bytes=size) == whole
+
+
+def append(builder: Any, delta: int, record: Stored) -> object:  # noqa: ANN401 - a peer's class
+    return builder.append(
+        delta,
+        timestamp=record.timestamp,
+        key=record.key,
+        value=record.value,
+        headers=list(record.headers),
+    )
+
+
+def moved(builder: Any, base_offset: int) -> bytes:  # noqa: ANN401 - a peer's class
+    """Return the builder's batch at its place in the log, which no checksum covers."""
+    return b"" if builder is None else struct.pack(">q", base_offset) + bytes(builder.build())[8:]
+
+
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_peers_read_every_codec(peer: str, codec: str) -> None:
+    records = [*VARIED, *plain_records(6, 500, value_size=300)]
+    data = encoded(arrow(records), compression=CompressionType[codec.upper()])
+    assert peer_records(peer, data) == records
+    codecs = {batch.compression_type for batch in peer_batches(peer, data)}
+    assert codecs == {CompressionType[codec.upper()]}
+
+
+def test_a_level_of_the_codec_is_used() -> None:
+    records = plain_records(0, 2_000)
+    sizes = [
+        len(
+            encoded(
+                arrow(records),
+                compression=CompressionType.GZIP,
+                level=level,
+                batch_size_bytes=MAX_BATCH,
+            )
+        )
+        for level in (1, 9)
+    ]
+    assert sizes[1] < sizes[0]
+
+
+def test_a_level_that_the_codec_has_not_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="level"):
+        RecordEncoder(compression=CompressionType.GZIP, level=10)
+
+
+RECORDS = st.lists(strategies.bodies(strategies.MILLISECONDS | st.just(-1)), max_size=12).map(
+    lambda bodies: [
+        Stored(offset, body.timestamp, body.key, body.value, body.headers)
+        for offset, body in enumerate(bodies)
+    ]
+)
+
+
+@given(
+    RECORDS,
+    st.sampled_from(CODECS),
+    st.sampled_from(BYTES_TYPES),
+    st.sampled_from((HEADERS_TYPE, LARGE_HEADERS)),
+    st.integers(61, 30_000),
+    st.integers(1, 12),
+)
+def test_what_is_written_is_read(
+    records: list[Stored],
+    codec: str,
+    kind: pa.DataType,
+    headers: pa.DataType,
+    batch_size_bytes: int,
+    max_records: int,
+) -> None:
+    data = encoded(
+        arrow(records, kind=kind, headers=headers),
+        compression=CompressionType[codec.upper()],
+        batch_size_bytes=batch_size_bytes,
+        max_records=max_records,
+    )
+    assert kernel_records(data) == records
+    assert reference_records(data) == records
+
+
+@given(RECORDS, st.data())
+def test_a_slice_is_written_as_its_rows(records: list[Stored], data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(records)))
+    count = data.draw(st.integers(0, len(records)))
+    kind = data.draw(st.sampled_from(BYTES_TYPES))
+    taken = [
+        record._replace(offset=offset)
+        for offset, record in enumerate(records[first : first + count])
+    ]
+    whole = arrow(records, kind=kind)
+    assert kernel_records(encoded(whole.slice(first, count))) == taken
+    pieces = pa.Table.from_batches([whole.slice(0, first), whole.slice(first)])
+    assert kernel_records(encoded(pieces)) == records
+
+
+def test_records_that_were_read_are_written_again() -> None:
+    data = encoded(arrow(VARIED[:5]), batch_size_bytes=MAX_BATCH)
+    for unit in ("ms", "us"):
+        (read,) = kernel_batches(data)
+        place = read.schema.get_field_index("timestamp")
+        stamps = read.column("timestamp").cast(pa.timestamp(unit, tz="UTC"))
+        read = read.set_column(place, "timestamp", stamps)
+        assert encoded(read, batch_size_bytes=MAX_BATCH) == data
+
+
+def test_pieces_of_a_table_end_batches_and_offsets_go_on() -> None:
+    records = plain_records(0, 10)
+    table = pa.Table.from_batches([arrow(records[:4]), arrow(records[4:])])
+    assert encoded(table) == batch_bytes(records[:4]) + batch_bytes(records[4:])
+
+
+def batch_bytes(records: Sequence[Stored], **options: Any) -> bytes:  # noqa: ANN401
+    return batch_v2(records, **options).data
+
+
+def test_calls_go_on_where_the_last_one_ended() -> None:
+    encoder = RecordEncoder(
+        base_offset=5,
+        partition_leader_epoch=2,
+        producer_id=7,
+        producer_epoch=1,
+        base_sequence=2**31 - 3,
+        is_transactional=True,
+        max_records=2,
+    )
+    records = plain_records(5, 5)
+    found = [
+        bytes(batch.data)
+        for piece in (records[:3], records[3:])
+        for batch in encoder.encode(arrow(piece))
+    ]
+    cuts = [(0, 2, 2**31 - 3), (2, 3, 2**31 - 1), (3, 5, 0)]
+    assert found == [
+        batch_bytes(
+            records[start:end],
+            leader_epoch=2,
+            producer_id=7,
+            producer_epoch=1,
+            base_sequence=sequence,
+            is_transactional=True,
+        )
+        for start, end, sequence in cuts
+    ]
+    assert encoder.next_offset == 10
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_batch_says_what_is_in_it(codec: str) -> None:
+    stamps = (50, 40, 70, 60)
+    records = [Stored(10 + i, stamp, None, b"v" * 50) for i, stamp in enumerate(stamps)]
+    encoder = RecordEncoder(
+        base_offset=10, max_records=3, compression=CompressionType[codec.upper()]
+    )
+    found = list(encoder.encode(arrow(records)))
+    sizes = [batch.size_bytes for batch in found]
+    assert [batch[1:5] for batch in found] == [(3, 2, 50, 70), (1, 0, 60, 60)]
+    assert [batch.base_offset for batch in found] == [10, 13]
+    assert sizes == [len(batch.data) for batch in found]
+    assert isinstance(found[0], EncodedBatch)
+
+
+def test_columns_that_are_not_there_are_null_and_stamped_by_the_caller() -> None:
+    data = batch_of(value=pa.array([b"a", None], pa.binary()))
+    assert kernel_records(encoded(data, timestamp_ms=77)) == [
+        Stored(0, 77, None, b"a"),
+        Stored(1, 77, None, None),
+    ]
+    assert [record.timestamp for record in kernel_records(encoded(data))] == [-1, -1]
+
+
+def test_columns_of_type_null_are_null() -> None:
+    nothing = pa.nulls(2)
+    data = batch_of(key=nothing, value=nothing, timestamp=nothing, headers=nothing)
+    assert kernel_records(encoded(data, timestamp_ms=7)) == [
+        Stored(0, 7, None, None),
+        Stored(1, 7, None, None),
+    ]
+
+
+def test_other_columns_are_left_alone() -> None:
+    data = batch_of(value=pa.array([b"a"]), offset=pa.array([99]), topic=pa.array(["t"]))
+    assert kernel_records(encoded(data)) == [Stored(0, -1, None, b"a")]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_text_is_written_as_utf8(kind: pa.DataType) -> None:
+    data = batch_of(key=pa.array(["ä", None], kind), value=pa.array([None, "€"], kind))
+    found = [(record.key, record.value) for record in kernel_records(encoded(data))]
+    assert found == [("ä".encode(), None), (None, "€".encode())]
+
+
+def test_bytes_of_a_fixed_size_are_written() -> None:
+    key = pa.array([b"xyz", b"abc", None, b"def"], pa.binary(3)).slice(1)
+    found = [record.key for record in kernel_records(encoded(batch_of(key=key)))]
+    assert found == [b"abc", None, b"def"]
+
+
+def test_headers_may_have_values_of_type_null() -> None:
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.null())]))
+    headers = pa.array([[{"key": "a"}], None, [{"key": "b"}, {"key": "c"}]], kind)
+    found = [record.headers for record in kernel_records(encoded(batch_of(headers=headers)))]
+    assert found == [(("a", None),), (), (("b", None), ("c", None))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "expected"),
+    [
+        (pa.timestamp("s"), [2, 0], [2_000, 0]),
+        (pa.timestamp("s"), [(2**63 - 1) // 1_000], [(2**63 - 1) // 1_000 * 1_000]),
+        (pa.timestamp("ms", tz="Europe/Berlin"), [2, -1, 2**63 - 1], [2, -1, 2**63 - 1]),
+        (pa.timestamp("us"), [1_999, -1_000, 2**63 - 1], [1, -1, (2**63 - 1) // 1_000]),
+        (pa.timestamp("ns"), [1_999_999, -1_000_000], [1, -1]),
+        (pa.int64(), [5, -1], [5, -1]),
+        (pa.int64(), [None, 5, None], [88, 5, 88]),
+        (pa.timestamp("us"), [None, 5_000, None], [88, 5, 88]),
+    ],
+)
+def test_timestamps_of_every_unit_become_milliseconds(
+    kind: pa.DataType, stored: list[int | None], expected: list[int]
+) -> None:
+    timestamp = pa.array(stored, pa.int64()).cast(kind)
+    for column in (timestamp, pa.concat_arrays([timestamp, timestamp]).slice(len(stored))):
+        found = kernel_records(encoded(batch_of(timestamp=column), timestamp_ms=88))
+        assert [record.timestamp for record in found] == expected
+
+
+def test_what_lies_under_a_null_timestamp_does_not_matter() -> None:
+    stamps = np.array([5, -7], dtype=np.int64)
+    timestamp = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.py_buffer(stamps)])
+    found = kernel_records(encoded(batch_of(timestamp=timestamp), timestamp_ms=6))
+    assert [record.timestamp for record in found] == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "text"),
+    [
+        (pa.int64(), -2, "timestamp -2 ms is below 0 and not -1 ms (none)"),
+        (pa.timestamp("us"), -1, "timestamp -1 us is below 0 and not -1 ms (none)"),
+        (pa.timestamp("s"), -1, "timestamp -1 s is below 0 and not -1 ms (none)"),
+        (pa.timestamp("s"), 2**60, f"timestamp {2**60} s does not fit 64 bits of ms"),
+    ],
+)
+def test_a_timestamp_out_of_range_is_refused_with_its_row(
+    kind: pa.DataType, wrong: int, text: str
+) -> None:
+    timestamp = pa.array([0, 1, wrong, 1], pa.int64()).cast(kind)
+    encoder = RecordEncoder(max_records=1)
+    found = []
+    with pytest.raises(ValueError, match="row 2: ") as caught:
+        found += list(encoder.encode(batch_of(timestamp=timestamp)))
+    assert str(caught.value) == f"row 2: {text}"
+    assert found == []
+    assert encoder.next_offset == 0
+
+
+def test_rows_count_on_over_the_pieces_of_a_table() -> None:
+    good = batch_of(timestamp=pa.array([1, 2, 3]))
+    bad = batch_of(timestamp=pa.array([1, -5]))
+    with pytest.raises(ValueError, match="row 4: timestamp -5 ms"):
+        encoded(pa.Table.from_batches([good, bad]))
+
+
+def test_a_default_timestamp_below_0_is_refused() -> None:
+    with pytest.raises(ValueError, match="timestamp_ms -2 is below 0 and not -1"):
+        encoded(batch_of(value=pa.array([b"a"])), timestamp_ms=-2)
+
+
+ENTRY = HEADERS_TYPE.value_type
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pa.array([None, [], [{"key": "a"}, {"key": None, "value": b"1"}]], HEADERS_TYPE),
+        pa.array([[{"key": "a"}], [], [{"key": "a"}, None]], HEADERS_TYPE),
+        pa.array([[], [None], [], [], [None], []], HEADERS_TYPE).slice(2),
+    ],
+)
+def test_a_header_without_a_key_is_refused_with_its_row(headers: pa.Array) -> None:
+    with pytest.raises(ValueError, match=r"^row 2: a header, or the key of one, is null$"):
+        encoded(batch_of(headers=headers))
+
+
+def test_headers_that_no_row_has_may_be_null() -> None:
+    entries = pa.array([{"key": "a"}, None, {"key": "b"}, None], ENTRY)
+    ends = pa.py_buffer(np.array([0, 1, 2, 3], dtype=np.int32))
+    headers = pa.Array.from_buffers(
+        HEADERS_TYPE, 3, [pa.py_buffer(b"\x05"), ends], children=[entries]
+    )
+    found = [record.headers for record in kernel_records(encoded(batch_of(headers=headers)))]
+    assert found == [(("a", None),), (), (("b", None),)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({"key": pa.array([b"a"])}, "no column 'value'; the columns are: key"),
+        ({"value": pa.array([1])}, "column 'value' is of type int64; those of bytes and text are"),
+        ({"value": pa.array([b"a"]), "key": pa.array([1.5])}, "column 'key' is of type double"),
+        (
+            {"value": pa.array([b"a"]), "timestamp": pa.array([1], pa.int32())},
+            "column 'timestamp' is of type int32, neither a timestamp nor int64 milliseconds",
+        ),
+        (
+            {"value": pa.array([b"a"]), "headers": pa.array([["a"]])},
+            "column 'headers' is of type list<item: string>, not list<struct<key, value>>",
+        ),
+        (
+            {"value": pa.array([b"a"]), "headers": pa.array([[{"key": "a"}]])},
+            "column 'headers' is of type list<item: struct<key: string>>, not list<struct<key,",
+        ),
+        ({"value": pa.array([b"a"]), "headers": pa.array([b"x"])}, "column 'headers' is of type"),
+    ],
+)
+def test_columns_of_other_types_are_refused(columns: dict[str, pa.Array], text: str) -> None:
+    with pytest.raises(ValueError, match="column") as caught:
+        encoded(pa.RecordBatch.from_pydict(columns))
+    assert text in str(caught.value)
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    value = pa.array([b"a"])
+    with pytest.raises(ValueError, match="there is more than one column 'value'"):
+        encoded(pa.RecordBatch.from_arrays([value, value], ["value", "value"]))
+
+
+def test_offsets_outside_of_a_columns_bytes_are_refused_with_their_row() -> None:
+    ends = pa.py_buffer(np.array([0, 1, 9, 3], dtype=np.int32))
+    value = pa.Array.from_buffers(pa.binary(), 3, [None, ends, pa.py_buffer(b"abc")])
+    encoder = RecordEncoder(max_records=1)
+    found = []
+    with pytest.raises(ValueError, match=r"^row 1: the offsets of a column do not lie within its"):
+        found += [batch.record_count for batch in encoder.encode(batch_of(value=value))]
+    assert encoder.next_offset == 1
+
+
+def test_a_record_that_fits_no_batch_is_refused_with_its_row() -> None:
+    data = pa.py_buffer(np.zeros(2**31, dtype=np.uint8))  # memory that nobody touches
+    ends = pa.py_buffer(np.array([0, 1, 2**31], dtype=np.int64))
+    value = pa.Array.from_buffers(pa.large_binary(), 2, [None, ends, data])
+    with pytest.raises(ValueError, match=r"^row 1: the record does not fit a batch of 2147483647"):
+        encoded(batch_of(value=value))
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_more_than_a_chunk_is_written(codec: str) -> None:
+    records = plain_records(0, 3_000, value_size=1_000)
+    data = encoded(arrow(records), compression=CompressionType[codec.upper()])
+    assert kernel_records(data) == records
+
+
+def test_more_batches_than_one_call_writes_are_written() -> None:
+    records = plain_records(0, 10_000, value_size=1)
+    data = encoded(arrow(records), max_records=1)
+    assert kernel_records(data) == records
+
+
+@pytest.mark.parametrize(
+    ("batch_size_bytes", "counts"),
+    [
+        (1, [1] * 907),
+        (3 * CHUNK_BYTES, [6, 1 + 130, 391, 379]),
+        (100 * CHUNK_BYTES, [907]),
+    ],
+)
+def test_batches_larger_than_a_chunk_are_written(batch_size_bytes: int, counts: list[int]) -> None:
+    small = plain_records(0, 5)
+    large = plain_records(5, 2, value_size=2 * CHUNK_BYTES)
+    many = plain_records(7, 900, value_size=4_000)
+    records = [*small, *large, *many]
+    encoder = RecordEncoder(batch_size_bytes=batch_size_bytes)
+    found = [(bytes(b.data), b.record_count) for b in encoder.encode(arrow(records))]
+    assert [count for _, count in found] == counts
+    assert kernel_records(b"".join(data for data, _ in found)) == records
+
+
+def test_an_encoder_that_was_left_half_way_goes_on_behind_what_it_gave() -> None:
+    records = plain_records(0, 6)
+    encoder = RecordEncoder(max_records=2, partition_leader_epoch=0)
+    next(encoder.encode(arrow(records)))
+    assert encoder.next_offset == 2
+    rest = b"".join(bytes(batch.data) for batch in encoder.encode(arrow(records[2:])))
+    assert kernel_records(rest) == records[2:]
+
+
+def test_no_rows_make_no_batches() -> None:
+    assert encoded(arrow([])) == b""
+    assert encoded(arrow(VARIED).slice(3, 0)) == b""
+    assert encoded(pa.Table.from_batches([], arrow([]).schema)) == b""
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"batch_size_bytes": 0}, "batch_size_bytes is 0, not from 1 to 2147483647"),
+        ({"batch_size_bytes": 2**31}, "batch_size_bytes is 2147483648, not from 1 to 2147483647"),
+        ({"max_records": 0}, "max_records is 0, not from 1 to 2147483647"),
+        ({"base_offset": -1}, f"base_offset is -1, not from 0 to {2**63 - 1}"),
+        ({"partition_leader_epoch": -2}, "partition_leader_epoch is -2, not from -1 to 2147483647"),
+        ({"producer_id": -2}, f"producer_id is -2, not from -1 to {2**63 - 1}"),
+        ({"producer_epoch": 2**15}, "producer_epoch is 32768, not from -1 to 32767"),
+        ({"base_sequence": 2**31}, "base_sequence is 2147483648, not from -1 to 2147483647"),
+        ({"is_transactional": True}, "a transactional batch needs a producer id"),
+        (
+            {"producer_id": 1, "base_sequence": 0},
+            "producer id 1 needs an epoch and a base sequence, not -1 and 0",
+        ),
+        (
+            {"producer_id": 1, "producer_epoch": 0},
+            "producer id 1 needs an epoch and a base sequence, not 0 and -1",
+        ),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, int], text: str) -> None:
+    with pytest.raises(ValueError, match=text[:20]) as caught:
+        RecordEncoder(**options)  # type: ignore[arg-type]
+    assert str(caught.value) == text
+
+
+def test_offsets_end_at_2_to_the_63() -> None:
+    encoder = RecordEncoder(base_offset=2**63 - 2)
+    with pytest.raises(ValueError, match="no offsets are left for 3 records"):
+        list(encoder.encode(arrow(plain_records(0, 3))))
+    assert encoder.next_offset == 2**63 - 2
