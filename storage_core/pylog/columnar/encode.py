@@ -58,7 +58,7 @@ CHUNK_BYTES = 1 << 19
 
 _MOST_BATCHES = 4_096  # that one kernel call writes
 _INT32_MAX = 2**31 - 1
-_CRC = struct.Struct(">I")
+_put_crc = struct.Struct(">I").pack_into
 _SIZE = struct.Struct(">i")
 
 
@@ -128,6 +128,7 @@ class RecordEncoder:
         self._compression = CompressionType(compression)
         ensure_level(self._compression, level)
         self._level = level
+        self._is_compressed = self._compression is not CompressionType.NONE
         self._compressor = Compressor()
         settings = np.zeros(kernel.SETTINGS, dtype=np.int64)
         settings[kernel.SET_BATCH_SIZE_BYTES] = _in_range("batch_size_bytes", batch_size_bytes, 1)
@@ -150,7 +151,8 @@ class RecordEncoder:
             producer_id, producer_epoch, base_sequence, is_transactional=is_transactional
         )
         self.next_offset = _in_range("base_offset", base_offset, 0, 2**63 - 1)
-        self._next_sequence = _in_range("base_sequence", base_sequence, NO_SEQUENCE)
+        self._base_offset = base_offset
+        self._base_sequence = _in_range("base_sequence", base_sequence, NO_SEQUENCE)
         self._settings = settings
         self._batches = np.zeros((_MOST_BATCHES, kernel.BATCH_FIELDS), dtype=np.int64)
         self._out = np.empty(CHUNK_BYTES, dtype=np.uint8)
@@ -194,13 +196,14 @@ class RecordEncoder:
             raise ValueError(msg)
         # Rows count from 0 in every record batch; offsets and sequences go on.
         self._settings[kernel.SET_BASE_OFFSET] = self.next_offset
-        self._settings[kernel.SET_BASE_SEQUENCE] = self._next_sequence
+        self._settings[kernel.SET_BASE_SEQUENCE] = self._next_sequence()
         while row < rows:
             written, row, status, detail = kernel.encode_records(
                 row, self._settings, *columns, self._out, self._batches
             )
+            chunk = self._out.data
             for described in self._batches[:written].tolist():
-                yield self._finished(described)
+                yield self._finished(chunk, described)
             if written or status == kernel.STATUS_OK:
                 continue
             if status != kernel.STATUS_NEEDS_ROOM:
@@ -208,19 +211,20 @@ class RecordEncoder:
             size = max(2 * self._out.size, detail + kernel.SPARE_BYTES)
             self._out = np.empty(size, dtype=np.uint8)
 
-    def _finished(self, described: list[int]) -> EncodedBatch:
+    def _next_sequence(self) -> int:
+        if self._base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return (self._base_sequence + self.next_offset - self._base_offset) & _INT32_MAX
+
+    def _finished(self, chunk: memoryview, described: list[int]) -> EncodedBatch:
         """Return the batch with its checksum, compressed if there is a codec; offsets go on."""
         start, end, count, base_timestamp, max_timestamp = described
-        view = self._out.data
-        if self._compression is CompressionType.NONE:
-            data = view[start:end]
-        else:
-            data = self._compressed_batch(view[start:end])
-        _CRC.pack_into(data, CRC_OFFSET, crc32c(data[ATTRIBUTES_OFFSET:]))
+        data = chunk[start:end]
+        if self._is_compressed:
+            data = self._compressed_batch(data)
+        _put_crc(data, CRC_OFFSET, crc32c(data[ATTRIBUTES_OFFSET:]))
         base_offset = self.next_offset
         self.next_offset = base_offset + count
-        if self._next_sequence != NO_SEQUENCE:
-            self._next_sequence = (self._next_sequence + count) & _INT32_MAX
         return EncodedBatch(
             data, count, count - 1, base_timestamp, max_timestamp, len(data), base_offset
         )

@@ -64,8 +64,16 @@ class AbstractIndex(ABC):
         What the file is changed through.
     """
 
-    __slots__ = ("_entries", "_file", "_io", "_length", "_lock", "_path", "base_offset",
-                 "max_index_size")  # fmt: skip
+    __slots__ = (
+        "_entries",
+        "_file",
+        "_io",
+        "_length",
+        "_lock",
+        "_path",
+        "base_offset",
+        "max_index_size",
+    )
 
     entry_struct: ClassVar[struct.Struct]
     """Layout of one entry: two integers, each sorted over the file."""

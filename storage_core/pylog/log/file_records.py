@@ -8,10 +8,12 @@ Source: FileRecords (Kafka 4.3).
 
 from __future__ import annotations
 
+import os
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pylog.errors import KafkaStorageError
+from pylog.errors import KafkaStorageError, SegmentVanishedError
 from pylog.files.byte_source import ByteSource
 from pylog.log_file.batch_walk import PositionedHeader, walk_headers
 
@@ -48,17 +50,33 @@ class FileRecords(ByteSource):
         It cannot be opened or extended.
     """
 
-    __slots__ = ("_file", "_io", "_size_bytes", "path")
+    __slots__ = ("_io", "_lock", "_opened", "_size_bytes", "path")
 
     def __init__(
         self, io: DurableIO, path: str, *, is_new: bool = False, preallocated_bytes: int = 0
     ) -> None:
         self._io = io
         self.path = path
-        self._file: WritableFile = io.open(path, create=is_new)
-        self._size_bytes = 0 if is_new else self._file.size()
-        if is_new and preallocated_bytes:
-            self._file.truncate(preallocated_bytes)
+        self._lock = threading.Lock()
+        self._opened: WritableFile | None = None
+        if is_new:
+            self._opened = io.open(path, create=True)
+            self._size_bytes = 0
+            if preallocated_bytes:
+                self._opened.truncate(preallocated_bytes)
+        else:
+            self._size_bytes = _size_of(path)
+
+    @property
+    def _file(self) -> WritableFile:
+        """The file, opened at first use: a manager has more segments than descriptors."""
+        opened = self._opened
+        if opened is None:
+            with self._lock:
+                if self._opened is None:
+                    self._opened = self._io.open(self.path)
+                opened = self._opened
+        return opened
 
     @property
     def size_bytes(self) -> int:
@@ -114,11 +132,12 @@ class FileRecords(ByteSource):
 
     def trim(self) -> None:
         """Cut off what was preallocated behind the content."""
-        self.truncate_to(self._size_bytes)
+        if self._opened is not None:
+            self.truncate_to(self._size_bytes)
 
     def sync(self) -> None:
         """Force the content to disk."""
-        self._file.sync()
+        self._file.sync()  # also of a file not written here: its last writer may have crashed
 
     def read_at(self, position: int, length: int) -> bytes:
         """Return content bytes ``[position, position + length)``, fewer at the end."""
@@ -155,8 +174,11 @@ class FileRecords(ByteSource):
     def rename_to(self, path: str) -> None:
         """Give the file another name; the handle stays."""
         if path != self.path:
-            self._io.replace(self.path, path)
-            self.path = path
+            with self._lock:
+                self._io.replace(self.path, path)
+                self.path = path
+                if self._opened is not None:
+                    self._opened.path = path
 
     def delete_if_exists(self) -> None:
         """Close and remove the file."""
@@ -165,7 +187,9 @@ class FileRecords(ByteSource):
 
     def close(self) -> None:
         """Release the file; a second call does nothing."""
-        self._file.close()
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
 
     def revert_to(self, position: int) -> None:
         """Take back an append that failed, so that nobody sees a half of it.
@@ -176,3 +200,14 @@ class FileRecords(ByteSource):
         self._size_bytes = position
         with suppress(KafkaStorageError):
             self._file.truncate(position)
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 - called for every segment
+    except FileNotFoundError as error:
+        reason = "file is gone since the directory was listed"
+        raise SegmentVanishedError(reason, path) from error
+    except OSError as error:
+        reason = f"cannot stat file: {error.strerror}"
+        raise KafkaStorageError(reason, path, errno=error.errno) from error

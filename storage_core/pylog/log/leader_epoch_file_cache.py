@@ -169,7 +169,7 @@ class LeaderEpochFileCache:
         ):
             removed.append(kept.pop())
         # An epoch that wrote nothing is replaced where it stands: that is how elections go.
-        if len(removed) > 1 or any(each.start_offset != entry.start_offset for each in removed):
+        if any(each.start_offset != entry.start_offset for each in removed):
             _LOGGER.warning(
                 "%s of partition %s contradicts %s, which are removed",
                 entry,

@@ -6,8 +6,9 @@
    A segment with offsets beyond 32 bits is split and all begins anew.
 3. After a stop that was not clean the segments from the recovery point on are recovered
    (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go.
-4. The end is behind the last batch. Below the checkpointed log start, all segments go and the log
-   begins there.
+4. The end is behind the last batch; after a clean stop it is where checkpoint and producer
+   snapshot agree that it is, and no ``.log`` is read. Where it lies below the checkpointed log
+   start, all segments go and the log begins there.
 5. Leader epochs beyond the end and below the start go, snapshots that belong to no segment go, and
    producers are read from the newest snapshot and the batches behind it.
 
@@ -281,7 +282,9 @@ class _LogLoader:
         """Return the log's end; without segments if it lies below the log's start."""
         if not len(self._segments):
             return 0
-        end = self._segments.active_segment.read_next_offset()
+        end = self._find_recorded_end()
+        if end is None:
+            end = self._segments.active_segment.read_next_offset()
         start = self._loading.log_start_offset_checkpoint
         if end >= start:
             return end
@@ -295,6 +298,24 @@ class _LogLoader:
         self._leader_epochs.clear_and_flush()
         self._producer_state.truncate_fully_and_start_at(start)
         return 0
+
+    def _find_recorded_end(self) -> int | None:
+        """Return the end that a clean shutdown recorded, None where it is to be read from the log.
+
+        The recovery point and the name of the newest producer snapshot, both written at the end of
+        a clean shutdown, have to agree.
+        """
+        # Differs from Kafka, which reads the last segment from its last index entry on. So an end
+        # that lies behind a gap, as after a truncation inside a batch, outlives a clean restart.
+        loading, active = self._loading, self._segments.active_segment
+        end = loading.recovery_point_checkpoint
+        is_agreed = (
+            loading.had_clean_shutdown and self._producer_state.latest_snapshot_offset == end
+        )
+        has_records = end > active.base_offset
+        if not is_agreed or end < active.base_offset or has_records != bool(active.size_bytes):
+            return None
+        return end
 
     def _remove(self, segments: tuple[LogSegment, ...]) -> None:
         self._segments.replace(segments, ())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.errors import (
+    CorruptCheckpointError,
     KafkaStorageError,
     LogStorageError,
     UnexpectedFileError,
@@ -25,6 +26,7 @@ from pylog.files.file_names import (
     STRAY_DIR_SUFFIX,
 )
 from pylog.files.partition_metadata import new_topic_id, write_partition_metadata
+from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.files.topic_name import ensure_valid_topic, log_delete_directory_name
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
@@ -54,7 +56,7 @@ class LogManager:
     config
         Of topics that have none of their own.
     topic_configs
-        Of single topics.
+        Of single topics; they win over what is stored in the directories (`store_topic_config`).
     manager_config
         Schedules and limits.
     context
@@ -82,6 +84,7 @@ class LogManager:
         self.manager_config = LogManagerConfig() if manager_config is None else manager_config
         self.loadings: list[LogLoading] = []
         self._topic_configs = dict(topic_configs or {})
+        self._stored_topic_configs: dict[str, LogConfig] = {}
         self._context = LogContext() if context is None else context
         self._broker_epoch = broker_epoch
         self._directories = [
@@ -106,6 +109,8 @@ class LogManager:
             Another process holds a directory; nothing has been changed.
         UnexpectedFileError
             A directory holds something that is not Kafka's, or a partition twice.
+        CorruptCheckpointError
+            The stored configurations of topics cannot be read.
         KafkaStorageError
             The disk failed.
         """
@@ -114,6 +119,7 @@ class LogManager:
             for directory in self._directories:
                 directory.open()
                 opened.append(directory)
+            self._load_topic_configs()
             for directory in self._directories:
                 self._load_logs(directory)
         except BaseException:
@@ -127,6 +133,20 @@ class LogManager:
         self._context.scheduler.startup()
         self._schedule()
         return self
+
+    def _load_topic_configs(self) -> None:
+        for directory in self._directories:
+            path = directory.file(TOPIC_CONFIGS)
+            for topic, properties in read_topic_configs(path).items():
+                try:
+                    config = self._config_with(properties)
+                except ValueError as error:
+                    reason = f"configuration of topic {topic!r}: {error}"
+                    raise CorruptCheckpointError(reason, path) from error
+                self._stored_topic_configs.setdefault(topic, config)
+
+    def _config_with(self, properties: Mapping[str, str]) -> LogConfig:
+        return LogConfig.from_properties({**self.config.properties(), **properties})
 
     def _load_logs(self, directory: OwnedLogDirectory) -> None:
         loadings = []
@@ -258,13 +278,51 @@ class LogManager:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.shutdown()
+        try:
+            self.shutdown()
+        except LogStorageError as failure:
+            if error is None:
+                raise
+            # What went wrong first is what its finder has to be told.
+            error.add_note(f"Closing the log directories failed, too: {failure}")
 
     # ---- logs
 
     def config_of(self, topic: str) -> LogConfig:
-        """Return a topic's configuration."""
-        return self._topic_configs.get(topic, self.config)
+        """Return a topic's configuration: the one given, else the one stored, else that of all."""
+        given = self._topic_configs.get(topic)
+        return given or self._stored_topic_configs.get(topic, self.config)
+
+    def store_topic_config(self, topic: str, properties: Mapping[str, str]) -> LogConfig:
+        """Keep a topic's own properties in every online directory; return its configuration.
+
+        It holds for logs that are opened or made from now on, by any manager. The properties
+        replace those that were stored for the topic; none at all removes them.
+
+        Raises
+        ------
+        ValueError
+            A property is unknown or has no such value, or Kafka allows no topic of that name.
+        CorruptCheckpointError
+            What is stored cannot be read.
+        KafkaStorageError
+            The disk failed.
+        """
+        ensure_valid_topic(topic)
+        config = self._config_with(properties)
+        with self._lock:
+            for directory in self._online():
+                path = directory.file(TOPIC_CONFIGS)
+                stored: dict[str, Mapping[str, str]] = {**read_topic_configs(path)}
+                had = stored.pop(topic, {})
+                if dict(properties) == had:
+                    continue
+                if properties:
+                    stored[topic] = properties
+                with self._context.failures.watching(directory.path):
+                    write_topic_configs(self._context.io, path, stored)
+            self._stored_topic_configs[topic] = config
+        return config
 
     @property
     def logs(self) -> dict[TopicPartition, UnifiedLog]:

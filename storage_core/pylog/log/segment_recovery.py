@@ -16,19 +16,23 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.log.producer_state_rebuild import replay_batch
 from pylog.log_file.batch_walk import PositionedHeader
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.record.batch_header import parse_batch_header
-from pylog.record.batch_layout import MAGIC_VALUE_V2
 from pylog.record.batch_scan import find_bad_checksum
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from pylog.log.leader_epoch_file_cache import LeaderEpochFileCache
     from pylog.log.log_segment import LogSegment
     from pylog.log.producer_state_manager import ProducerStateManager
     from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.record.batch_scan import BatchHeaders
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -109,33 +113,90 @@ class SegmentRecovery:
         return windows.tail.defect or "a batch is cut short by the end of the file"
 
     def _add(self, window: SegmentWindow, count: int) -> None:
-        buffer = window.scan.buffer.data
-        for start in window.scan.headers.positions[:count].tolist():
-            header = parse_batch_header(buffer, start)
-            self._add_batch(PositionedHeader(window.file_position + start, header))
+        """Take the first ``count`` batches of a window into account.
 
-    def _add_batch(self, found: PositionedHeader) -> None:
-        segment, header = self._segment, found.header
-        segment.ensure_offset_in_range(header.last_offset)
-        # The wrong marker of a control batch is damage like any other: before anything is noted.
-        completed = replay_batch(self._producer_state, segment, found)
-        segment.note_timestamp(header.max_timestamp, header.last_offset)
-        if found.position - self._last_index_position > self._interval:
-            segment.offset_index.append(header.last_offset, found.position)
-            segment.time_index.maybe_append(*segment.max_timestamp_so_far)
-            self._last_index_position = found.position
-        self._valid_bytes = found.end_position
-        for transaction in completed:
-            last_stable_offset = self._producer_state.last_stable_offset(transaction)
-            segment.update_transaction_index(transaction, last_stable_offset)
-            self._producer_state.complete_transaction(transaction)
-        self._producer_state.update_map_end_offset(header.next_offset)
-        self._add_leader_epoch(found)
-
-    def _add_leader_epoch(self, found: PositionedHeader) -> None:
-        cache, header = self._leader_epochs, found.header
-        if cache is None or header.magic < MAGIC_VALUE_V2 or header.partition_leader_epoch < 0:
+        Raises
+        ------
+        InvalidRecordError
+            A transaction marker is damaged; the batches before it have been taken into account.
+        """
+        headers = window.scan.headers.select(slice(0, count))
+        if not count:
             return
+        for offset in (int(headers.last_offsets.min()), int(headers.last_offsets.max())):
+            self._segment.ensure_offset_in_range(offset)
+        producing = np.flatnonzero(headers.is_v2 & (headers.producer_ids >= 0))
+        for place in producing.tolist():
+            try:
+                self._replay(window, int(headers.positions[place]))
+            except (CorruptRecordError, InvalidRecordError):
+                self._add_headers(window, headers.select(slice(0, place)))
+                raise
+        self._add_headers(window, headers)
+
+    def _replay(self, window: SegmentWindow, start: int) -> None:
+        header = parse_batch_header(window.scan.buffer.data, start)
+        found = PositionedHeader(window.file_position + start, header)
+        for transaction in replay_batch(self._producer_state, self._segment, found):
+            # Before it counts as completed: the other open transactions decide.
+            last_stable_offset = self._producer_state.last_stable_offset(transaction)
+            self._segment.update_transaction_index(transaction, last_stable_offset)
+            self._producer_state.complete_transaction(transaction)
+
+    def _add_headers(self, window: SegmentWindow, headers: BatchHeaders) -> None:
+        if not len(headers):
+            return
+        self._add_index_entries(window, headers)
+        self._valid_bytes = window.file_position + int(
+            headers.positions[-1] + headers.sizes_bytes[-1]
+        )
+        self._producer_state.update_map_end_offset(int(headers.last_offsets[-1]) + 1)
+        self._add_leader_epochs(headers)
+
+    def _add_index_entries(self, window: SegmentWindow, headers: BatchHeaders) -> None:
+        segment = self._segment
+        so_far = segment.max_timestamp_so_far
+        highest = np.maximum.accumulate(headers.max_timestamps)
+        carriers = _first_carriers(headers.max_timestamps, highest)
+        offset_entries, time_entries = [], []
+        positions = (headers.positions + window.file_position).tolist()
+        for place, position in enumerate(positions):
+            if position - self._last_index_position > self._interval:
+                offset_entries.append((int(headers.last_offsets[place]), position))
+                is_new = highest[place] > so_far.timestamp
+                time_entries.append(
+                    (int(highest[place]), int(headers.last_offsets[carriers[place]]))
+                    if is_new
+                    else so_far
+                )
+                self._last_index_position = position
+        # An index that is full by its configuration just says nothing about what follows.
+        room = segment.offset_index.max_entries - segment.offset_index.entries
+        segment.offset_index.append_all(offset_entries[:room])
+        room = segment.time_index.max_entries - segment.time_index.entries - 1
+        segment.time_index.maybe_append_all(time_entries[: max(0, room)])
+        if highest[-1] > so_far.timestamp:
+            segment.note_timestamp(int(highest[-1]), int(headers.last_offsets[carriers[-1]]))
+
+    def _add_leader_epochs(self, headers: BatchHeaders) -> None:
+        cache = self._leader_epochs
+        if cache is None:
+            return
+        epochs = np.where(headers.is_v2, headers.partition_leader_epochs, -1)
         latest = cache.latest_epoch
-        if latest is None or header.partition_leader_epoch > latest:
-            cache.assign(header.partition_leader_epoch, header.offset)
+        before = np.concatenate(([-1 if latest is None else latest], epochs[:-1]))
+        rises = np.flatnonzero(epochs > np.maximum.accumulate(before))
+        for place in rises.tolist():
+            cache.assign(int(epochs[place]), int(headers.offsets[place]))
+
+
+def _first_carriers(
+    timestamps: npt.NDArray[np.int64], highest: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return for each batch the index of the first one that carries the highest timestamp yet."""
+    is_new = np.ones(timestamps.size, dtype=np.bool_)
+    is_new[1:] = timestamps[1:] > highest[:-1]
+    carriers: npt.NDArray[np.int64] = np.maximum.accumulate(
+        np.where(is_new, np.arange(timestamps.size), 0)
+    )
+    return carriers

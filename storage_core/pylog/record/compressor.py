@@ -16,8 +16,9 @@ LZ4's default level takes the fast compressor, every other level the high-compre
 levels end at 12: higher ones mean 12. Format v0 has the frame's header checksum wrong for ever
 (KAFKA-3160): its readers of old demand it.
 
-gzip's level 1 asks for speed and gets isal: at least three times as fast as zlib's, and no larger.
-What the other levels promise in size only zlib gives; isal's best is about zlib's level 3.
+gzip's level 1 asks for speed and gets isal: about three times as fast as zlib's, at the same size
+within a percent. What the other levels promise in size only zlib gives; isal's best is about
+zlib's level 3.
 
 Source: CompressionType, Lz4BlockOutputStream, SnappyCompression and the other classes of
 org.apache.kafka.common.compress (Kafka 4.3).

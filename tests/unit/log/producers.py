@@ -129,6 +129,14 @@ class Partition:
             self.manager.complete_transaction(completed)
         self.manager.update_map_end_offset(header.next_offset)
 
+    def unstable_offsets(self) -> tuple[int | None, int | None, int | None]:
+        """Return the first undecided, unreplicated and unstable offsets."""
+        return (
+            self.manager.first_undecided_offset,
+            self.manager.unreplicated_first_offset,
+            self.manager.first_unstable_offset,
+        )
+
     def entry(self, producer_id: int = PRODUCER) -> ProducerStateEntry:
         """Return the state of a producer, which must be known."""
         entry = self.manager.last_entry(producer_id)

@@ -12,6 +12,7 @@ from pylog.log.leader_epoch_file_cache import LeaderEpochFileCache
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 PARTITION = TopicPartition("ledger", 3)
@@ -127,12 +128,13 @@ def test_nothing_changes_where_the_file_cannot_be_written(path: Path) -> None:
     cache.assign(0, 0)
     cache.assign(1, 5)
     io.is_broken = True
-    for change in (
+    changes: list[Callable[[], None]] = [
         lambda: cache.assign(2, 9),
         lambda: cache.truncate_from_end(5),
         lambda: cache.truncate_from_start(5),
         cache.clear_and_flush,
-    ):
+    ]
+    for change in changes:
         with pytest.raises(KafkaStorageError):
             change()
         assert list(cache.entries) == [(0, 0), (1, 5)]

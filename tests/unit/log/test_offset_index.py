@@ -423,6 +423,7 @@ def test_renamed_index_is_written_under_its_new_name(path: Path) -> None:
     assert target.read_bytes() == struct.pack(">iiii", 1, 1, 2, 2)
     with pytest.raises(ValueError, match=r"\.index\.swap"):
         index.append_all([(50 + n, n) for n in range(31)])
+    index.resize(MAX_ENTRIES * 8)
     io.is_full = True
     with pytest.raises(KafkaStorageError, match=r"No space left on device in .*\.index\.swap"):
         index.append(48, 3)

@@ -160,7 +160,7 @@ def test_transaction_begins_with_its_first_data_and_ends_with_its_marker() -> No
     state = info.to_entry()
     assert (state.first_sequence, state.last_sequence) == (1, 5)
     assert (state.first_data_offset, state.last_data_offset) == (16, 20)
-    assert state.current_txn_first_offset == 16
+    assert (state.current_txn_first_offset, state.coordinator_epoch) == (16, -1)
     assert info.started_transactions == ((PRODUCER, 16, None),)
 
     info.append_batch(data(26, 6, count=5, transactional=True), None)
@@ -247,3 +247,12 @@ def test_replica_takes_what_its_leader_took_and_says_so(caplog: pytest.LogCaptur
     assert (info.to_entry().producer_epoch, info.to_entry().coordinator_epoch) == (3, 1)
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert all("in partition test-0; taken" in each for each in caplog.messages)
+
+
+def test_sequence_begins_with_zero_after_a_marker_of_the_same_append_raised_the_epoch() -> None:
+    info = info_of(known_producer(), CLIENT)
+    info.append_batch(control(51, epoch=6), EndTransactionMarker(ABORT, 2))
+    with pytest.raises(OutOfOrderSequenceError, match="is 10, expected the one after -1"):
+        info.append_batch(data(52, 10, epoch=6), None)
+    info.append_batch(data(52, 0, epoch=6), None)
+    assert info.to_entry().last_sequence == 0

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.clock import ManualClock
 from pylog.errors import KafkaStorageError, TransactionCoordinatorFencedError
 from pylog.files.durable_io import DurableIO
 from pylog.log.producer_snapshots import ProducerSnapshots
+from pylog.log.producer_state_manager import ProducerStateManager
 from tests.unit.log.producers import (
     ABORT,
     COMMIT,
     NOW_MS,
+    PARTITION,
     PRODUCER,
     REPLICATION,
     Partition,
@@ -93,8 +96,11 @@ def test_snapshot_is_synced_only_when_asked_for(tmp_path: Path, *, sync: bool) -
             assert data
             asked.append((Path(str(path)).name, sync))
 
-    snapshots = ProducerSnapshots(str(tmp_path), RecordingIO())
-    snapshots.write(7, [], sync=sync)
+    manager = ProducerStateManager(
+        PARTITION, str(tmp_path), io=RecordingIO(), clock=ManualClock(NOW_MS)
+    )
+    manager.update_map_end_offset(7)
+    assert manager.take_snapshot(sync=sync) is not None
     assert asked == [("00000000000000000007.snapshot", sync)]
 
 
@@ -231,17 +237,17 @@ def test_replaced_coordinator_is_refused_after_a_restart(partition: Partition) -
 def test_unstable_offset_goes_back_with_the_log(partition: Partition) -> None:
     manager = partition.manager
     partition.append(data(99, 0, transactional=True))
-    assert manager.first_unstable_offset == 99
+    assert partition.unstable_offsets() == (99, None, 99)
     manager.take_snapshot()
     partition.append_marker(control(105), COMMIT)
     manager.on_high_watermark_updated(106)
-    assert manager.first_unstable_offset is None
+    assert partition.unstable_offsets() == (None, None, None)
     manager.take_snapshot()
     partition.append(data(106, 1))
     manager.truncate_and_reload(0, 106, NOW_MS)
-    assert manager.first_unstable_offset is None
+    assert partition.unstable_offsets() == (None, None, None)
     manager.truncate_and_reload(0, 100, NOW_MS)
-    assert manager.first_unstable_offset == 99
+    assert partition.unstable_offsets() == (99, None, 99)
 
 
 def test_late_transaction_is_late_after_a_restart(partition: Partition) -> None:
@@ -302,7 +308,7 @@ def test_snapshots_without_segment_are_strays_but_that_of_a_clean_shutdown(
 def test_snapshot_to_be_deleted_is_renamed_and_no_longer_known(tmp_path: Path) -> None:
     snapshot_path(tmp_path, 5).touch()
     manager = Partition(str(tmp_path)).manager
-    assert manager.latest_snapshot_offset == 5
+    assert manager.fetch_snapshot(5) == str(snapshot_path(tmp_path, 5))
     path = manager.remove_and_mark_snapshot_for_deletion(5)
     assert path == f"{snapshot_path(tmp_path, 5)}.deleted"
     assert [each.name for each in tmp_path.iterdir()] == [Path(path).name]

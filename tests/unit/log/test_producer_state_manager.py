@@ -159,11 +159,11 @@ def test_nothing_changes_before_an_append_is_taken_over(partition: Partition) ->
     second.append_batch(data(26, 6, count=5, transactional=True), None)
     entry = partition.entry()
     assert (entry.first_sequence, entry.last_sequence, entry.last_data_offset) == (0, 5, 20)
-    assert manager.first_undecided_offset is None
+    assert partition.unstable_offsets() == (None, None, None)
     manager.update(second)
     assert (entry.first_sequence, entry.last_sequence, entry.last_data_offset) == (0, 10, 30)
-    assert manager.first_undecided_offset == 26
-    assert not manager.is_empty
+    assert partition.unstable_offsets() == (26, None, 26)
+    assert manager.active_producers
 
 
 def test_records_without_producer_have_no_state(partition: Partition) -> None:
@@ -207,31 +207,23 @@ def test_unstable_offset_is_that_of_open_and_of_unreplicated_transactions(
     partition: Partition,
 ) -> None:
     manager = partition.manager
-
-    def offsets() -> tuple[int | None, int | None, int | None]:
-        return (
-            manager.first_undecided_offset,
-            manager.unreplicated_first_offset,
-            manager.first_unstable_offset,
-        )
-
-    assert offsets() == (None, None, None)
+    assert partition.unstable_offsets() == (None, None, None)
     partition.append(data(99, 0, epoch=5, transactional=True))
-    assert offsets() == (99, None, 99)
+    assert partition.unstable_offsets() == (99, None, 99)
     partition.append(data(105, 0, producer_id=2, epoch=5, transactional=True))
-    assert offsets() == (99, None, 99)
+    assert partition.unstable_offsets() == (99, None, 99)
     partition.append_marker(control(109, epoch=5), COMMIT)
-    assert offsets() == (105, 99, 99)
+    assert partition.unstable_offsets() == (105, 99, 99)
     manager.on_high_watermark_updated(100)
-    assert offsets() == (105, 99, 99)
+    assert partition.unstable_offsets() == (105, 99, 99)
     manager.on_high_watermark_updated(109)
-    assert offsets() == (105, 99, 99)
+    assert partition.unstable_offsets() == (105, 99, 99)
     manager.on_high_watermark_updated(110)
-    assert offsets() == (105, None, 105)
+    assert partition.unstable_offsets() == (105, None, 105)
     partition.append_marker(control(112, producer_id=2, epoch=5), ABORT)
-    assert offsets() == (None, 105, 105)
+    assert partition.unstable_offsets() == (None, 105, 105)
     manager.on_high_watermark_updated(113)
-    assert offsets() == (None, None, None)
+    assert partition.unstable_offsets() == (None, None, None)
 
 
 def test_last_stable_offset_of_the_index_is_that_of_the_other_open_transactions(
@@ -375,9 +367,39 @@ def test_log_start_takes_unreplicated_transactions_and_leaves_producers(
     partition.append(data(12, 1, transactional=True))
     partition.append_marker(control(13), COMMIT)
     partition.manager.on_log_start_offset_incremented(13)
-    assert partition.manager.unreplicated_first_offset == 12
+    assert partition.unstable_offsets() == (None, 12, 12)
     assert partition.manager.map_end_offset == 14
     partition.manager.on_log_start_offset_incremented(20)
-    assert partition.manager.unreplicated_first_offset is None
+    assert partition.unstable_offsets() == (None, None, None)
     assert partition.manager.map_end_offset == 20
     assert partition.entry().last_data_offset == 12
+
+
+def test_truncation_lets_go_of_unreplicated_transactions(partition: Partition) -> None:
+    manager = partition.manager
+    partition.append(data(10, 0, transactional=True))
+    partition.append_marker(control(11), COMMIT)
+    manager.truncate_and_reload(11, 12, NOW_MS)
+    assert partition.unstable_offsets() == (None, 10, 10)
+    manager.truncate_and_reload(12, 12, NOW_MS)
+    assert partition.unstable_offsets() == (None, None, None)
+
+    partition.append(data(12, 1, transactional=True))
+    partition.append_marker(control(13), COMMIT)
+    manager.truncate_and_reload(0, 5, NOW_MS)
+    assert partition.unstable_offsets() == (None, None, None)
+    assert manager.is_empty
+
+
+def test_transaction_without_timestamp_is_never_late(partition: Partition) -> None:
+    partition.append(data(0, 0, transactional=True, timestamp=-1))
+    assert not partition.manager.has_late_transaction(NOW_MS)
+
+
+def test_snapshot_may_be_taken_where_the_log_starts_above_the_newest(partition: Partition) -> None:
+    partition.append(data(0, 0))
+    assert partition.manager.take_snapshot() is not None
+    partition.manager.on_log_start_offset_incremented(5)
+    path = partition.manager.take_snapshot()
+    assert path is not None
+    assert path.endswith("/00000000000000000005.snapshot")
