@@ -82,6 +82,8 @@ def validate_producers(
             duplicate = None if entry is None else entry.find_duplicate_batch(header)
             if duplicate is not None:
                 return ProducerUpdates({}, [], duplicate)
+        if origin in (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR):
+            manager.transaction_verification.ensure_verified(header, None)
         info = updates.get(header.producer_id)
         if info is None:
             info = updates[header.producer_id] = manager.prepare_update(header.producer_id, origin)

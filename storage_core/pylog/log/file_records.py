@@ -185,6 +185,14 @@ class FileRecords(ByteSource):
         self.close()
         self._io.remove(self.path, missing_ok=True)
 
+    def release(self) -> None:
+        """Give the descriptor back; the next use opens the file again.
+
+        A read that another thread has begun comes to its end.
+        """
+        with self._lock:
+            self._opened = None
+
     def close(self) -> None:
         """Release the file; a second call does nothing."""
         with self._lock:

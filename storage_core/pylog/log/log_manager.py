@@ -135,6 +135,7 @@ class LogManager:
         return self
 
     def _load_topic_configs(self) -> None:
+        self._stored_topic_configs.clear()
         for directory in self._directories:
             path = directory.file(TOPIC_CONFIGS)
             for topic, properties in read_topic_configs(path).items():

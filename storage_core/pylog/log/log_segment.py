@@ -449,6 +449,13 @@ class LogSegment:
         self.log.trim()
         self.close_handlers()
 
+    def release(self) -> None:
+        """Give descriptors and the indexes' memory back; the next use takes them again."""
+        self.offset_index.close()
+        self.time_index.close()
+        self.transaction_index.close()
+        self.log.release()
+
     def close_handlers(self) -> None:
         """Release all files, changing nothing."""
         self.offset_index.close()

@@ -312,7 +312,10 @@ class UnifiedLog:
             if snapshot is not None:
                 with self._context.failures.watching(self.log_directory):
                     self._sync_snapshot(snapshot)
+            flushed_from = min(self.recovery_point, base_offset)
             self.flush(base_offset)
+            for rolled in self.local_log.segments.values(flushed_from, base_offset):
+                rolled.release()
 
         self._context.scheduler.schedule_once("flush-log", flush_rolled)
         return segment

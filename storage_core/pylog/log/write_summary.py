@@ -1,0 +1,62 @@
+"""What a write did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import uuid
+
+    from pylog.model import TopicPartition
+
+
+@dataclass(slots=True)
+class PartitionSummary:
+    """What was appended to one partition.
+
+    Attributes
+    ----------
+    topic_partition
+        Which one.
+    end_offset
+        Of its log now (exclusive).
+    records
+        How many were appended.
+    size_bytes
+        Of the batches that were appended.
+    """
+
+    topic_partition: TopicPartition
+    end_offset: int
+    records: int = 0
+    size_bytes: int = 0
+
+    def add(self, records: int, size_bytes: int, end_offset: int) -> None:
+        """Count one batch."""
+        self.records += records
+        self.size_bytes += size_bytes
+        self.end_offset = end_offset
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSummary:
+    """What `pylog.write_topic` did.
+
+    Attributes
+    ----------
+    topic
+        Its name.
+    topic_id
+        Its id; None for a topic from before there were any.
+    records, size_bytes
+        Records and bytes of batches that were appended, over all partitions.
+    end_offsets
+        End offset (exclusive) of the log of every partition of the topic.
+    """
+
+    topic: str
+    topic_id: uuid.UUID | None
+    records: int
+    size_bytes: int
+    end_offsets: dict[int, int] = field(default_factory=dict)
