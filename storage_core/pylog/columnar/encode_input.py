@@ -18,8 +18,10 @@ from pylog.record.binary_column import (
     binary_column,
     buffer_view,
     null_column,
+    pool_array,
     read_only,
     validity_of,
+    widened,
 )
 
 if TYPE_CHECKING:
@@ -135,8 +137,10 @@ def _timestamps_of(array: pa.Array, timestamp_ms: int, first_row: int) -> npt.ND
     _ensure_in_range(stored, unit, first_row)
     if unit == "s":
         milliseconds = stored * 1_000
+    elif unit == "ms":
+        milliseconds = stored
     else:
-        milliseconds = stored if unit == "ms" else stored // _PER_MILLISECOND[unit]
+        milliseconds = np.floor_divide(stored, _PER_MILLISECOND[unit], out=pool_array(rows))
     if validity.size:
         milliseconds = np.where(is_there, milliseconds, timestamp_ms)
     return read_only(milliseconds)
@@ -173,7 +177,7 @@ def _headers_of(array: pa.Array, first_row: int) -> _Headers:
         raise ValueError(msg)
     dtype = np.int32 if pa.types.is_list(kind) else np.int64
     stored = buffer_view(array.buffers()[1], dtype)[array.offset : array.offset + rows + 1]
-    ends = read_only(stored.astype(np.int64, copy=False))
+    ends = widened(stored)
     validity = validity_of(array)
     # Of a struct that is null the fields are null too, once it is taken apart.
     parts = array.values.flatten()

@@ -126,7 +126,12 @@ class LogAppend:
             self._records = memoryview(bytearray(self._records))
         first_offset = log.log_end_offset
         validator = LogValidator(
-            self._name, log.config, self._origin, now_ms=now_ms, leader_epoch=self._leader_epoch
+            self._name,
+            log.config,
+            self._origin,
+            now_ms=now_ms,
+            leader_epoch=self._leader_epoch,
+            decompressor=log.decompressor,
         )
         result = validator.validate_and_assign_offsets(self._records, self._batches, first_offset)
         if result.message_size_maybe_changed:

@@ -81,6 +81,8 @@ class LogValidator:
         The time, for timestamps.
     leader_epoch
         Written into every batch.
+    decompressor
+        Kept between appends of one log, whose lock guards it.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class LogValidator:
         *,
         now_ms: int,
         leader_epoch: int,
+        decompressor: Decompressor | None = None,
     ) -> None:
         self._topic_partition = topic_partition
         self._config = config
@@ -98,7 +101,7 @@ class LogValidator:
         self._now_ms = now_ms
         self._leader_epoch = leader_epoch
         self._is_append_time = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
-        self._decompressor = Decompressor()
+        self._decompressor = decompressor or Decompressor()
 
     def validate_and_assign_offsets(
         self, records: memoryview, batches: Sequence[PositionedHeader], first_offset: int

@@ -1,7 +1,7 @@
 """What a leader has to know of the records of one batch, before it gives them offsets.
 
-Large batches go through the decoding kernel, small ones through the plain decoder, which starts
-faster.
+v2 batches go through a kernel; what that refuses goes through the readable decoder, which says what
+is wrong. v0 and v1 go through the readable decoder alone.
 """
 
 from __future__ import annotations
@@ -9,24 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from pylog.columnar import decode_v2
-from pylog.columnar.window import GroupRequest
-from pylog.errors import InvalidRecordError
-from pylog.kernels.decode_headers import FIELD_COUNT, decode_headers
-from pylog.kernels.decode_records import BATCH_END, BATCH_START, WANT_KEY, WANT_TIMESTAMP
-from pylog.model import NO_TIMESTAMP
+from pylog.kernels import summarize_records as kernel
+from pylog.model import NO_TIMESTAMP, TimestampType
 from pylog.record.batch_layout import MAGIC_VALUE_V2, RECORDS_OFFSET
-from pylog.record.batch_scan import BatchHeaders
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from pylog.record.batch_header import BatchHeader
     from pylog.record.compression import Decompressor
 
-_FEW_RECORDS = 24
-_ALL_OFFSETS = (0, 1 << 62)
+_FEW_RECORDS = 4
 
 
 class RecordSummary(NamedTuple):
@@ -59,24 +52,34 @@ class RecordSummary(NamedTuple):
 def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor) -> RecordSummary:
     """Return the facts about a batch whose checksum is right; every record is looked at.
 
+    Parameters
+    ----------
+    batch
+        Exactly its bytes.
+    header
+        Its header.
+    decompressor
+        Its buffer is cleared and used.
+
     Raises
     ------
     InvalidRecordError, CorruptRecordError
         The records break their format, or are not as many as the header counts.
     """
     if header.magic == MAGIC_VALUE_V2 and header.record_count > _FEW_RECORDS:
-        return _summarize_by_kernel(batch, header, decompressor)
+        found = _summarize_by_kernel(batch, header, decompressor)
+        if found is not None:
+            return found
     offsets, timestamps, null_keys = [], [], 0
     for record in RecordBatch(batch, decompressor).records():
         offsets.append(record.offset)
         timestamps.append(record.timestamp)
         null_keys += record.key is None
     first = header.offset if header.magic == MAGIC_VALUE_V2 else (offsets or [0])[0]
-    is_consecutive = offsets == list(range(first, first + len(offsets)))
     stamped = [stamp for stamp in timestamps if stamp != NO_TIMESTAMP]
     return RecordSummary(
         len(offsets),
-        is_consecutive,
+        offsets == list(range(first, first + len(offsets))),
         null_keys,
         min(stamped, default=None),
         max(timestamps, default=NO_TIMESTAMP),
@@ -86,41 +89,30 @@ def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor
 
 def _summarize_by_kernel(
     batch: memoryview, header: BatchHeader, decompressor: Decompressor
-) -> RecordSummary:
-    buffer = np.frombuffer(batch.toreadonly(), dtype=np.uint8)
-    columns = np.empty((FIELD_COUNT, 1), dtype=np.int64)
-    decode_headers(buffer, np.zeros(1, dtype=np.int64), 1, columns)
-    run = BatchHeaders(columns)
-    table = decode_v2.describe_batches(run)
+) -> RecordSummary | None:
+    """Return the facts, None where a record breaks the format."""
+    payload = batch.toreadonly()[RECORDS_OFFSET:]
     if header.is_compressed:
         decompressor.buffer.clear()
-        stream, codec = decode_v2.stream_of(run, 0, batch[RECORDS_OFFSET:])
-        start, end = decompressor.append(codec, stream, header.magic)
-        table[0, BATCH_START], table[0, BATCH_END] = start, end
-        view = decompressor.buffer.view(0, max(1, end))
-        buffer = np.frombuffer(view, dtype=np.uint8)
-    request = GroupRequest(
-        buffer,
-        header.offset,
-        _ALL_OFFSETS[1],
-        WANT_KEY | WANT_TIMESTAMP,
-        pa.timestamp("ms"),
-        "",
-        0,
+        start, end = decompressor.append(header.compression, payload, header.magic)
+        payload = decompressor.buffer.view(start, end)
+    records = np.frombuffer(payload, dtype=np.uint8)
+    facts = np.empty(kernel.FACTS, dtype=np.int64)
+    status = kernel.summarize_records(
+        records, 0, records.size, header.record_count, header.base_timestamp, facts
     )
-    found = decode_v2.decode_group(request, run, table)
-    if found.rows != header.record_count:
-        reason = f"{header.record_count - found.rows} records lie before the batch's base offset"
-        raise InvalidRecordError(reason)
-    stamps = found.timestamps[: found.rows]
-    without = int((stamps == NO_TIMESTAMP).sum())
-    stamped = stamps[stamps != NO_TIMESTAMP] if without else stamps
-    offsets = found.offsets[: found.rows]
+    if status != kernel.STATUS_OK:
+        return None
+    null_keys, lowest, highest, without, is_consecutive = facts.tolist()
+    count = header.record_count
+    if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        lowest = highest = header.max_timestamp
+        without = count if highest == NO_TIMESTAMP else 0
     return RecordSummary(
-        found.rows,
-        bool((np.diff(offsets) == 1).all()) and int(offsets[0]) == header.offset,
-        found.arrays["key"].null_count,
-        int(stamped.min()) if stamped.size else None,
-        int(stamps.max()),
+        count,
+        bool(is_consecutive),
+        null_keys,
+        None if without == count else lowest,
+        highest,
         without,
     )

@@ -38,6 +38,7 @@ from pylog.log.offsets_for_times import find_offset_by_timestamp
 from pylog.log.producer_state_rebuild import rebuild_producer_state
 from pylog.log.roll_params import RollParams
 from pylog.model import NO_PARTITION_LEADER_EPOCH
+from pylog.record.compression import Decompressor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -97,6 +98,7 @@ class UnifiedLog:
         self.topic_partition: TopicPartition = local_log.topic_partition
         self.log_directory = log_directory
         self.follows_end = True
+        self.decompressor = Decompressor()
         self._context = context
         self._lock = threading.RLock()
         self.offsets = LogOffsets(log_start_offset, producer_state)

@@ -47,6 +47,21 @@ NO_BYTES: npt.NDArray[np.uint8] = read_only(np.empty(0, dtype=np.uint8))
 NO_ENDS: npt.NDArray[np.int64] = read_only(np.empty(0, dtype=np.int64))
 
 
+def pool_array(count: int) -> npt.NDArray[np.int64]:
+    """Return an uninitialised array from Arrow's pool, whose pages need no faulting in again."""
+    buffer = pa.allocate_buffer(max(8, 8 * count))
+    return np.frombuffer(buffer, dtype=np.int64, count=count)
+
+
+def widened(stored: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return Arrow offsets as int64, read-only; copied only where they are narrower."""
+    if stored.dtype == np.int64:
+        return read_only(stored)
+    wide = pool_array(stored.size)
+    wide[:] = stored
+    return read_only(wide)
+
+
 def buffer_view(buffer: pa.Buffer | None, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return a read-only view of an Arrow buffer, of no elements if there is none."""
     if buffer is None or buffer.size == 0:
@@ -108,4 +123,4 @@ def _ends(array: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[np.int64]:
     stored = buffer_view(array.buffers()[1], dtype)
     # An array without rows may come without offsets.
     stored = stored[array.offset : array.offset + len(array) + 1]
-    return read_only(stored.astype(np.int64, copy=False)) if len(array) else NO_ENDS
+    return widened(stored) if len(array) else NO_ENDS

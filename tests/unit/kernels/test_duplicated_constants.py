@@ -10,12 +10,19 @@ from pylog.kernels import (
     decode_headers,
     decode_legacy,
     decode_records,
+    encode_records,
+    murmur2,
     scan_batches,
+    skip_headers,
+    summarize_records,
 )
 from pylog.model import ControlRecordType
 from pylog.record import batch_header, batch_layout
 
-KERNELS = (decode_control, decode_headers, decode_legacy, decode_records, scan_batches)
+KERNELS = (
+    *(decode_control, decode_headers, decode_legacy, decode_records),
+    *(encode_records, murmur2, scan_batches, skip_headers, summarize_records),
+)
 
 # Names that a kernel has under another one than the layout.
 RENAMED = {
@@ -24,6 +31,8 @@ RENAMED = {
     "MIN_SIZE_V2": batch_layout.RECORD_BATCH_OVERHEAD - batch_layout.LOG_OVERHEAD,
     "MIN_ENTRY_SIZE": batch_layout.MIN_ENTRY_SIZE_V0,
     "UNKNOWN_RECORD_COUNT": batch_header.UNKNOWN_RECORD_COUNT,
+    "HEADER_BYTES": batch_layout.RECORD_BATCH_OVERHEAD,
+    "NO_SEQUENCE": model.NO_SEQUENCE,
     "NO_TIMESTAMP": model.NO_TIMESTAMP,
     "NONE": model.NO_PRODUCER_ID,
     "UNKNOWN": ControlRecordType.UNKNOWN,
@@ -32,6 +41,9 @@ RENAMED = {
 OWN_PREFIXES = ("STATUS_", "BATCH_", "SET_", "WANT_")
 OWN = {
     "COMMON_HEADER_BYTES",
+    *("SETTINGS", "SPARE_BYTES", "MAX_BATCH_BYTES", "NULL_KEY", "TYPE_CHECKING"),
+    *("NULL_KEYS", "LOWEST_TIMESTAMP", "HIGHEST_TIMESTAMP", "WITHOUT_TIMESTAMP"),
+    *("IS_CONSECUTIVE", "FACTS"),
     "CRC32_POLYNOMIAL",
     "NEEDS_REFERENCE",
     *("POSITION", "SIZE_BYTES", "OFFSET", "LAST_OFFSET", "MAGIC", "CRC", "ATTRIBUTES"),

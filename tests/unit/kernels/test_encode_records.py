@@ -139,6 +139,12 @@ def test_every_timestamp_delta_is_written_as_the_format_says(delta: int) -> None
     assert run(columns_of(records)).batches == [expected(records)]
 
 
+@pytest.mark.parametrize("stamps", [(-1, 2**63 - 1), (2**63 - 1, -1)])
+def test_a_timestamp_delta_of_more_than_64_bits_wraps(stamps: tuple[int, int]) -> None:
+    records = [Stored(i, stamp, b"k", b"v") for i, stamp in enumerate(stamps)]
+    assert run(columns_of(records)).batches == [expected(records)]
+
+
 def test_the_offset_delta_grows_past_two_bytes() -> None:
     records = [Stored(i, 1, None, None) for i in range(8_200)]
     assert run(columns_of(records), room=1 << 18).batches == [expected(records)]
@@ -278,6 +284,7 @@ def test_no_rows_make_no_batch() -> None:
         *((place, (-1, 1, 2)) for place in (1, 4)),
         *((place, (0, 1, 4)) for place in (9, 11)),
         *((place, (0, -1, 2)) for place in (9, 11)),
+        (7, (0, 1, 3)),  # an entry that is not there
         (7, (0, 1, 4)),
         (7, (0, -1, 1)),
         (7, (0, 1, 0)),
