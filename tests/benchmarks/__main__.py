@@ -15,6 +15,7 @@ from tests.benchmarks.java_peer import JavaTools, java_tools
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import NotHereError
 from tests.benchmarks.memory import measure_memory
+from tests.benchmarks.owned_logs import measure_owned_logs
 from tests.benchmarks.planning import measure_planning
 from tests.benchmarks.pruning import measure_pruning
 from tests.benchmarks.reading import read_sets
@@ -39,7 +40,7 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, spark-100B, spark-1000B, "
-        "encode, count, memory, look-up, planning, pruning, remote, start-up",
+        "encode, own, count, memory, look-up, planning, pruning, remote, start-up",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -102,6 +103,8 @@ def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results
         results.notes += [note for result in results.sets for note in result.notes]
     if only in "encode":
         results.encoding = encode_sets(bench, VALUE_SIZES, rounds, tools, _say)
+    if only in "own":
+        results.own = measure_owned_logs(bench, VALUE_SIZES, rounds, _say)
     if spark_sizes:
         _spark(results, bench, spark_sizes, rounds)
     if only in "count":

@@ -94,6 +94,7 @@ class Bench:
     """The data sets of one size under one directory; one process at a time."""
 
     def __init__(self, root: Path, *, quick: bool) -> None:
+        self.quick = quick
         self.root = root / "quick" if quick else root
         self._divisor = QUICK_DIVISOR if quick else 1
 

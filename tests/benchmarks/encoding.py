@@ -37,7 +37,7 @@ class Written(NamedTuple):
     checksums: int
 
 
-def _columns(bench: Bench, data_set: DataSet, records: int) -> pa.RecordBatch:
+def leading_columns(bench: Bench, data_set: DataSet, records: int) -> pa.RecordBatch:
     """Return the leading records as one Arrow record batch."""
     with reader_of(bench.directory(data_set.name)) as reader:
         table = reader.read_all().slice(0, records)
@@ -114,7 +114,7 @@ def _encoders(
     bench: Bench, data_set: DataSet, tools: JavaTools | None
 ) -> Iterator[dict[str, Reader]]:
     records = data_set.records // _SAMPLE_DIVISOR
-    ours = _OurEncoder(_columns(bench, data_set, records))
+    ours = _OurEncoder(leading_columns(bench, data_set, records))
     encoders: dict[str, Reader] = {OURS: ours}
     with contextlib.ExitStack() as stack:
         if tools is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from tests.benchmarks import encoding, spark_scan
+from tests.benchmarks import encoding, owned_logs, spark_scan
 from tests.benchmarks.data_sets import QUICK_DIVISOR
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.reading import AIOKAFKA, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
@@ -147,6 +147,36 @@ def _encoding(results: Results) -> Iterator[str]:
     )
 
 
+def _own(results: Results) -> Iterator[str]:
+    yield from _table(
+        ("value bytes", "batch bytes", "what", "M records/s", "MB/s", "of encoding"),
+        (
+            (
+                str(result.value_bytes),
+                f"{result.batch_bytes:,}",
+                name,
+                _millions(figure),
+                _megabytes(figure),
+                "" if name == owned_logs.ENCODE else _text(faster(figure, encoded)),
+            )
+            for result in results.own.appends
+            for encoded in [result.figures[owned_logs.ENCODE]]
+            for name, figure in result.figures.items()
+        ),
+        left=3,
+    )
+    yield ""
+    yield (
+        "Appending begins with batches that are ready: every checksum and record is checked, "
+        "offsets and index entries are written, nothing is forced to disk."
+    )
+    yield ""
+    yield from _table(
+        ("recovery after an unclean stop", "MB/s of log"),
+        ((figure.reader, _megabytes(figure)) for figure in results.own.recoveries),
+    )
+
+
 def _others(results: Results) -> Iterator[str]:
     if results.counts:
         yield from _section("Header-only count")
@@ -225,6 +255,9 @@ def _lines(results: Results, machine: list[str], command: str) -> Iterator[str]:
     if results.encoding:
         yield from _section("Arrow to batches, one core")
         yield from _encoding(results)
+    if results.own.appends:
+        yield from _section("Owned logs, one core")
+        yield from _own(results)
     if results.spark:
         yield from _section("Spark")
         yield from _spark(results)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from tests.benchmarks.encoding import EncodeResult
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.memory import MemoryFigure
+from tests.benchmarks.owned_logs import OwnResults
 from tests.benchmarks.planning import PlanningFigure
 from tests.benchmarks.pruning import PruningFigure
 from tests.benchmarks.reading import SetResult
@@ -21,6 +22,7 @@ class Results:
     sets: list[SetResult] = field(default_factory=list)
     spark: list[SparkResult] = field(default_factory=list)
     encoding: list[EncodeResult] = field(default_factory=list)
+    own: OwnResults = field(default_factory=OwnResults)
     counts: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)
     look_ups: list[LookUpFigure] = field(default_factory=list)

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.benchmarks import encoding, spark_scan
+from tests.benchmarks import encoding, owned_logs, spark_scan
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.pruning import FULL
 from tests.benchmarks.reading import AIOKAFKA, CODEC_ALONE, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
@@ -23,6 +23,8 @@ COUNT_GB_PER_SECOND = 5.0
 ENCODE_RECORDS_PER_SECOND = 15e6  # at 100 B
 ENCODE_BYTES_PER_SECOND = 3e9  # at 1000 B
 ENCODE_JAVA_TIMES = {100: 2.0, 1000: 1.0}
+APPEND_TIMES = 0.5
+RECOVERY_GB_PER_SECOND = 2.0
 MEMORY_MB = 32.0
 REQUESTED_AT_MOST = 1.1
 PLANNING_SECONDS = 10.0
@@ -140,6 +142,32 @@ def _encoding(results: Results) -> Iterator[Target]:
         )
 
 
+def _own(results: Results) -> Iterator[Target]:
+    for result in results.own.appends:
+        if result.batch_bytes == owned_logs.LARGE_BATCH_BYTES:
+            yield _at_least(
+                f"appending {result.value_bytes} B to the page cache, batches of 1 MiB: "
+                f"≥ {APPEND_TIMES:g} times the speed of encoding",
+                faster(result.figures[owned_logs.APPEND], result.figures[owned_logs.ENCODE]),
+                APPEND_TIMES,
+            )
+    for figure in results.own.recoveries:
+        rate = figure.log_bytes / figure.best_seconds / 1e9
+        yield Target(
+            f"{figure.reader}: ≥ {RECOVERY_GB_PER_SECOND:g} GB/s",
+            f"{rate:.1f} GB/s (best)",
+            rate >= RECOVERY_GB_PER_SECOND,
+        )
+    text = "opening 1,000 cleanly closed logs of 20 segments opens no .log"
+    opened = results.own.opened
+    if opened is None:
+        yield Target(text, _NOT_MEASURED, None)
+        return
+    seconds = min(run.seconds for run in opened.runs)
+    measured = f"{opened.logs_opened} opened, {seconds:.1f} s"
+    yield Target(text, measured, opened.logs_opened == 0)
+
+
 def _count(results: Results) -> Iterator[Target]:
     text = f"header-only count, 16 KB batches: ≥ {COUNT_GB_PER_SECOND:g} GB/s of log"
     for figure in results.counts:
@@ -221,6 +249,7 @@ def targets(results: Results) -> list[Target]:
     parts = (
         _reading,
         _encoding,
+        _own,
         _spark,
         _count,
         _memory,

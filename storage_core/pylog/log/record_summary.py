@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.kernels import summarize_records as kernel
+from pylog.kernels import decode_records as kernel
 from pylog.model import NO_TIMESTAMP, TimestampType
-from pylog.record.batch_layout import MAGIC_VALUE_V2, RECORDS_OFFSET
+from pylog.record.batch_layout import MAGIC_VALUE_V2, MIN_RECORD_SIZE_V2, RECORDS_OFFSET
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from pylog.record.compression import Decompressor
 
 _FEW_RECORDS = 4
+_ANY_OFFSET = -(2**62)
+_TOTALS = 6
+_NULL_KEYS = 2
+# The kernel's outputs for values and headers.
+_NOT_WANTED = (
+    np.empty(1, dtype=np.int32),
+    np.empty(0, dtype=np.uint8),
+    np.empty(0, dtype=np.uint8),
+    np.empty(0, dtype=np.int64),
+    np.empty(0, dtype=np.int32),
+)
 
 
 class RecordSummary(NamedTuple):
@@ -96,23 +107,44 @@ def _summarize_by_kernel(
         decompressor.buffer.clear()
         start, end = decompressor.append(header.compression, payload, header.magic)
         payload = decompressor.buffer.view(start, end)
-    records = np.frombuffer(payload, dtype=np.uint8)
-    facts = np.empty(kernel.FACTS, dtype=np.int64)
-    status = kernel.summarize_records(
-        records, 0, records.size, header.record_count, header.base_timestamp, facts
-    )
-    if status != kernel.STATUS_OK:
-        return None
-    null_keys, lowest, highest, without, is_consecutive = facts.tolist()
     count = header.record_count
+    records = np.frombuffer(payload, dtype=np.uint8)
+    if count * MIN_RECORD_SIZE_V2 > records.size:
+        return None
+    table = np.zeros((1, kernel.BATCH_FIELDS), dtype=np.int64)
+    table[0, kernel.BATCH_END] = records.size
+    table[0, kernel.BATCH_BASE_TIMESTAMP] = header.base_timestamp
+    table[0, kernel.BATCH_RECORD_COUNT] = count
+    offset_deltas, timestamps = np.empty((2, count), dtype=np.int64)
+    totals = np.zeros(_TOTALS, dtype=np.int64)
+    rows, status, _ = kernel.decode_records(
+        records,
+        table,
+        _ANY_OFFSET,
+        -_ANY_OFFSET,
+        kernel.WANT_TIMESTAMP | kernel.WANT_KEY,
+        1,
+        offset_deltas,
+        timestamps,
+        np.empty(count + 1, dtype=np.int32),
+        np.empty(records.size, dtype=np.uint8),
+        np.full(count // 8 + 1, 0xFF, dtype=np.uint8),
+        *_NOT_WANTED,
+        np.empty(1, dtype=np.int64),
+        totals,
+    )
+    if status != kernel.STATUS_OK or rows != count:
+        return None
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        lowest = highest = header.max_timestamp
-        without = count if highest == NO_TIMESTAMP else 0
+        timestamps[:] = header.max_timestamp
+    without = int(np.count_nonzero(timestamps == NO_TIMESTAMP))
+    stamped = timestamps[timestamps != NO_TIMESTAMP] if without else timestamps
+    is_consecutive = offset_deltas[0] == 0 and bool((np.diff(offset_deltas) == 1).all())
     return RecordSummary(
         count,
-        bool(is_consecutive),
-        null_keys,
-        None if without == count else lowest,
-        highest,
+        is_consecutive,
+        int(totals[_NULL_KEYS]),
+        int(stamped.min()) if stamped.size else None,
+        int(timestamps.max()),
         without,
     )

@@ -14,14 +14,13 @@ from pylog.kernels import (
     murmur2,
     scan_batches,
     skip_headers,
-    summarize_records,
 )
 from pylog.model import ControlRecordType
 from pylog.record import batch_header, batch_layout
 
 KERNELS = (
     *(decode_control, decode_headers, decode_legacy, decode_records),
-    *(encode_records, murmur2, scan_batches, skip_headers, summarize_records),
+    *(encode_records, murmur2, scan_batches, skip_headers),
 )
 
 # Names that a kernel has under another one than the layout.
@@ -42,8 +41,6 @@ OWN_PREFIXES = ("STATUS_", "BATCH_", "SET_", "WANT_")
 OWN = {
     "COMMON_HEADER_BYTES",
     *("SETTINGS", "SPARE_BYTES", "MAX_BATCH_BYTES", "NULL_KEY", "TYPE_CHECKING"),
-    *("NULL_KEYS", "LOWEST_TIMESTAMP", "HIGHEST_TIMESTAMP", "WITHOUT_TIMESTAMP"),
-    *("IS_CONSECUTIVE", "FACTS"),
     "CRC32_POLYNOMIAL",
     "NEEDS_REFERENCE",
     *("POSITION", "SIZE_BYTES", "OFFSET", "LAST_OFFSET", "MAGIC", "CRC", "ATTRIBUTES"),
