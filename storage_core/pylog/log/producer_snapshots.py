@@ -15,7 +15,7 @@ Source: ProducerStateManager, SnapshotFile (Kafka 4.3).
 from __future__ import annotations
 
 import errno
-from pathlib import Path
+import os
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError
@@ -55,8 +55,10 @@ class ProducerSnapshots:
 
     def reload(self) -> None:
         """Know the snapshots that are in the directory now."""
+        suffix = PRODUCER_SNAPSHOT_FILE_SUFFIX
         try:
-            names = [each.name for each in Path(self._directory).iterdir() if each.is_file()]
+            with os.scandir(self._directory) as entries:
+                names = [e.name for e in entries if e.name.endswith(suffix) and e.is_file()]
         except FileNotFoundError:
             names = []
         except OSError as error:
@@ -66,7 +68,7 @@ class ProducerSnapshots:
         self._offsets = {
             each.base_offset
             for each in found
-            if each is not None and (each.suffix, each.state) == (PRODUCER_SNAPSHOT_FILE_SUFFIX, "")
+            if each is not None and (each.suffix, each.state) == (suffix, "")
         }
 
     def move_to(self, directory: str) -> None:
@@ -141,4 +143,4 @@ class ProducerSnapshots:
 
     def _path(self, offset: int) -> str:
         name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
-        return str(Path(self._directory) / name)
+        return os.path.join(self._directory, name)  # noqa: PTH118 - kept as text
