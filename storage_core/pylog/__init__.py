@@ -16,10 +16,18 @@ import pylog.scan  # noqa: F401 - see below
 del globals()["scan"]
 
 if TYPE_CHECKING:
+    from pylog.config import LogConfig as LogConfig
+    from pylog.config import LogManagerConfig as LogManagerConfig
     from pylog.errors import LogStorageError as LogStorageError
     from pylog.inspect.read_table import read_table as read_table
+    from pylog.log.log_manager import LogManager as LogManager
+    from pylog.log.unified_log import UnifiedLog as UnifiedLog
+    from pylog.log.write_summary import WriteSummary as WriteSummary
+    from pylog.log.write_topic import write_topic as write_topic
+    from pylog.model import CompressionType as CompressionType
     from pylog.model import IsolationLevel as IsolationLevel
     from pylog.model import TopicPartition as TopicPartition
+    from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
     from pylog.scan.log_directory import LogDirectory as LogDirectory
     from pylog.scan.log_directory import open_directory as open_directory
     from pylog.scan.log_view import LogView as LogView
@@ -31,32 +39,48 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CompressionType": "pylog.model",
     "IsolationLevel": "pylog.model",
+    "LogConfig": "pylog.config",
     "LogDirectory": "pylog.scan.log_directory",
+    "LogManager": "pylog.log.log_manager",
+    "LogManagerConfig": "pylog.config",
     "LogStorageError": "pylog.errors",
     "LogView": "pylog.scan.log_view",
+    "RecordBatchBuilder": "pylog.record.record_batch_builder",
     "RecordFilter": "pylog.scan.record_filter",
     "Scan": "pylog.scan.scan",
     "Timestamp": "pylog.scan.offset_spec",
     "TopicPartition": "pylog.model",
+    "UnifiedLog": "pylog.log.unified_log",
+    "WriteSummary": "pylog.log.write_summary",
     "open_directory": "pylog.scan.log_directory",
     "read_table": "pylog.inspect.read_table",
     "scan": "pylog.scan.scan",
+    "write_topic": "pylog.log.write_topic",
 }
 
 __all__ = [
+    "CompressionType",
     "IsolationLevel",
+    "LogConfig",
     "LogDirectory",
+    "LogManager",
+    "LogManagerConfig",
     "LogStorageError",
     "LogView",
+    "RecordBatchBuilder",
     "RecordFilter",
     "Scan",
     "Timestamp",
     "TopicPartition",
+    "UnifiedLog",
+    "WriteSummary",
     "__version__",
     "open_directory",
     "read_table",
     "scan",
+    "write_topic",
 ]
 
 

@@ -2,8 +2,9 @@
 
 ====  ============================================================================================
 0     what was asked was done, and everything read is sound
-1     findings: something read is damaged
-2     usage error, or a path that cannot be read or holds no log
+1     findings: something read is damaged, be it a line of input
+2     usage error, or a path that cannot be read or written, is locked, or holds no log; a record
+      that a topic refuses
 130   stopped with Ctrl-C
 141   the reader of the output went away, as in ``pylog cat … | head``
 ====  ============================================================================================

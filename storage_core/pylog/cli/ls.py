@@ -30,7 +30,7 @@ def ls(
         ),
     ] = False,
 ) -> int:
-    """List topics and partitions: offsets, segments, size, leader epoch.
+    """List topics and partitions: offsets, size, leader epoch.
 
     One row a partition directory, internal topics too, from file names, side files and a few batch
     headers; no record is read. START is the first offset that a broker serves, END the offset

@@ -1,8 +1,8 @@
 """The program ``pylog``: finds the command, and turns every error into one line and a status.
 
 A command's module is imported when that command runs, so that ``pylog --help`` costs no more than
-typer. A command is a function of the same name as its module; it returns its exit status, see
-`pylog.cli.exit_status`.
+typer. A command is a function of the same name as its module, underscores for dashes; it returns
+its exit status, see `pylog.cli.exit_status`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,14 @@ if TYPE_CHECKING:
 PROGRAM = "pylog"
 
 COMMANDS = {
-    "ls": "List topics and partitions: offsets, segments, size, leader epoch.",
+    "ls": "List topics and partitions: offsets, size, leader epoch.",
     "cat": "Print records, as JSON lines or as text.",
+    "create-topic": "Make a topic's partitions, and the directory if need be.",
+    "append": "Append records to a topic, from JSON lines or text.",
+    "truncate": "Remove a partition's records from an offset on.",
+    "delete-records": "Serve no record of a partition below an offset any more.",
 }
-"""Command (and module of `pylog.cli`) and its help in one line."""
+"""Command and its help in one line. Module of `pylog.cli` and function: see `module_of`."""
 
 # typer brings a click of its own or uses the installed one, depending on its version.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -65,10 +69,15 @@ class LazyGroup(typer.core.TyperGroup):
         return name, found if name is None else _load(name), rest
 
 
+def module_of(name: str) -> str:
+    """Return what the module and the function of a command are called."""
+    return name.replace("-", "_")
+
+
 def _load(name: str) -> object:
-    module = importlib.import_module(f"pylog.cli.{name}")
+    module = importlib.import_module(f"pylog.cli.{module_of(name)}")
     alone = typer.Typer(**_SETTINGS)
-    alone.command(name)(getattr(module, name))
+    alone.command(name)(getattr(module, module_of(name)))
     return typer.main.get_command(alone)
 
 
@@ -93,9 +102,10 @@ def _program(
         bool, typer.Option("--debug", help="Show Python's traceback where an error is reported.")
     ] = False,
 ) -> None:
-    """Read Apache Kafka's log directories without a broker.
+    """Read and write Apache Kafka's log directories without a broker.
 
-    Nothing is ever written to, locked or changed in a directory that is read.
+    ls and cat never write to, lock or change a directory. All other commands lock it first, as a
+    broker does, and are refused where somebody has it open.
     """
 
 
@@ -157,7 +167,8 @@ def _describe(error: Exception) -> str:
         text = str(error)
     else:
         text = f"this is a bug in pylog, --debug shows where: {type(error).__name__}: {error}"
-    return printable(text)
+    notes = getattr(error, "__notes__", ())
+    return printable("; ".join([text, *notes]))
 
 
 def _drop_output() -> None:

@@ -62,10 +62,10 @@ class ProgressBar:
     """A context in which `show` may be called as often as one likes.
 
     Nothing is shown, and rich is not imported, within the first `DELAY_SECONDS`; leaving the
-    context removes the bar.
+    context removes the bar. Without a total, as of a pipe, it moves back and forth.
     """
 
-    def __init__(self, description: str, total_bytes: int) -> None:
+    def __init__(self, description: str, total_bytes: int | None) -> None:
         self._description = description
         self._total_bytes = total_bytes
         self._start = time.monotonic()

@@ -62,7 +62,7 @@ class LogManager:
     context
         Time, disk, background work; the real ones if None.
     broker_epoch
-        Written into the clean shutdown marker.
+        Written into the clean shutdown marker; the one that was found there if None.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class LogManager:
         topic_configs: Mapping[str, LogConfig] | None = None,
         manager_config: LogManagerConfig | None = None,
         context: LogContext | None = None,
-        broker_epoch: int = -1,
+        broker_epoch: int | None = None,
     ) -> None:
         self.config = LogConfig() if config is None else config
         self.manager_config = LogManagerConfig() if manager_config is None else manager_config
@@ -121,12 +121,14 @@ class LogManager:
                 opened.append(directory)
             self._load_topic_configs()
             for directory in self._directories:
+                directory.begin()
+            for directory in self._directories:
                 self._load_logs(directory)
         except BaseException:
             for log in self._all_logs():
                 log.close_handlers()
             for directory in opened:
-                # As clean as it was found: if loading has begun, it is not.
+                # A marker that was there still is, unless loading had begun.
                 directory.close(is_clean=False, broker_epoch=self._broker_epoch)
             raise
         self._is_open = True
@@ -279,13 +281,18 @@ class LogManager:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            # It may have come in the middle of a write: the next owner has to look at the logs.
+            self.abandon()
+            return
         try:
             self.shutdown()
         except LogStorageError as failure:
             if error is None:
                 raise
             # What went wrong first is what its finder has to be told.
-            error.add_note(f"Closing the log directories failed, too: {failure}")
+            if failure.__cause__ is not error:
+                error.add_note(f"closing the log directories failed, too: {failure}")
 
     # ---- logs
 

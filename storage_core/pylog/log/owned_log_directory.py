@@ -3,10 +3,11 @@
 Life of a directory:
 
 1. the lock is taken; another process, be it a broker, is refused;
-2. the clean shutdown marker is noted and removed *before* any log is loaded, so that a crash while
-   loading counts as an unclean stop;
-3. checkpoints are read. One that cannot be read counts as empty, as in Kafka: then more is
+2. checkpoints are read. One that cannot be read counts as empty, as in Kafka: then more is
    recovered than necessary, and nothing less;
+3. the clean shutdown marker is removed *before* any log is loaded, so that a crash while loading
+   counts as an unclean stop; until then nothing has been changed, and a directory that cannot be
+   opened is left as it was;
 4. while open, checkpoints are written on their schedules;
 5. at the end all logs are flushed and closed, checkpoints are written, then the marker; then the
    lock is given back. If anything failed, there is no marker.
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, UnexpectedFileError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.clean_shutdown import (
+    UNKNOWN_BROKER_EPOCH,
     read_clean_shutdown,
     remove_clean_shutdown,
     write_clean_shutdown,
@@ -63,6 +65,8 @@ class OwnedLogDirectory:
     ----------
     had_clean_shutdown
         Whether the last owner closed everything in order; known once `open` has returned.
+    broker_epoch
+        Of that owner, if it did and was a broker; else `UNKNOWN_BROKER_EPOCH`.
     recovery_points, log_start_offsets, high_watermarks
         As the checkpoints had them then.
     """
@@ -70,6 +74,7 @@ class OwnedLogDirectory:
     def __init__(self, path: str, io: DurableIO) -> None:
         self.path = os.path.abspath(path)  # noqa: PTH100 - kept as text
         self.had_clean_shutdown = False
+        self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
@@ -81,28 +86,38 @@ class OwnedLogDirectory:
         return os.path.join(self.path, name)  # noqa: PTH118
 
     def open(self) -> None:
-        """Lock the directory, note and remove the marker, read the checkpoints.
+        """Lock the directory, note the marker, read the checkpoints; change nothing else.
 
         Raises
         ------
         LogLockedError
             Somebody else holds it.
+        UnexpectedFileError
+            It holds a directory that is none of Kafka's.
         KafkaStorageError
             The disk failed.
         """
-        self._io.make_directory(self.path, exist_ok=True)
+        if self._io.make_directory(self.path, exist_ok=True):
+            self._io.sync_directory(os.path.dirname(self.path))  # noqa: PTH120 - kept as text
         self._lock.try_lock()
         try:
-            marker = self.file(CLEAN_SHUTDOWN)
-            self.had_clean_shutdown = read_clean_shutdown(marker) is not None
-            if self.had_clean_shutdown:
-                remove_clean_shutdown(self._io, marker)
+            found = read_clean_shutdown(self.file(CLEAN_SHUTDOWN))
+            self.had_clean_shutdown = found is not None
+            if found is not None:
+                if found.broker_epoch is not None:
+                    self.broker_epoch = found.broker_epoch
+            self.partition_directories()  # raises while nothing has been changed
             self.recovery_points = self._read(RECOVERY_POINT_CHECKPOINT)
             self.log_start_offsets = self._read(LOG_START_OFFSET_CHECKPOINT)
             self.high_watermarks = self._read(HIGH_WATERMARK_CHECKPOINT)
         except BaseException:
             self._lock.unlock()
             raise
+
+    def begin(self) -> None:
+        """Remove the marker: from here on a crash is an unclean stop."""
+        if self.had_clean_shutdown:
+            remove_clean_shutdown(self._io, self.file(CLEAN_SHUTDOWN))
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:
@@ -161,8 +176,14 @@ class OwnedLogDirectory:
         watermarks = {log.topic_partition: log.high_watermark for log in logs}
         write_offset_checkpoint(self._io, self.file(HIGH_WATERMARK_CHECKPOINT), watermarks)
 
-    def close(self, *, is_clean: bool, broker_epoch: int) -> None:
-        """Write the marker if everything was closed in order, and give the lock back."""
+    def close(self, *, is_clean: bool, broker_epoch: int | None = None) -> None:
+        """Write the marker if everything was closed in order, and give the lock back.
+
+        With the broker epoch that was found if none is given: a controller of version 4 takes a
+        broker that comes back with another one for a broker that has lost records.
+        """
+        if broker_epoch is None:
+            broker_epoch = self.broker_epoch
         try:
             if is_clean:
                 write_clean_shutdown(self._io, self.file(CLEAN_SHUTDOWN), broker_epoch)

@@ -125,7 +125,7 @@ def _row_of(item: object, names: ColumnNames) -> RecordRow:
             f"{type(item).__name__} is neither a Record, nor a mapping, nor a tuple of key, "
             "value and perhaps timestamp and headers"
         )
-        raise ValueError(msg)  # noqa: TRY004 - the caller names the record
+        raise ValueError(msg)
     return RecordRow(
         _bytes_of(key, "key"),
         _bytes_of(value, "value"),

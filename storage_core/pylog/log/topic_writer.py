@@ -104,7 +104,7 @@ class TopicWriter:
         The codec has no such level, or the size is out of range.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         topic: str,
         logs: Mapping[int, UnifiedLog],
@@ -216,12 +216,12 @@ class TopicWriter:
 
     def _append_to(self, partition: int, rows: pa.RecordBatch, timestamp_ms: int) -> None:
         log = self._logs[partition]
-        summary = self.summaries.get(partition)
-        if summary is None:
-            place = TopicPartition(self._topic, partition)
-            summary = self.summaries[partition] = PartitionSummary(place, log.log_end_offset)
         leader_epoch = max(log.latest_epoch or 0, 0)
         for encoded in self._encoder.encode(rows, timestamp_ms=timestamp_ms):
             set_base_offset(encoded.data, 0)  # the log gives offsets; no checksum covers it
             log.append_as_leader(encoded.data, leader_epoch)
+            summary = self.summaries.get(partition)
+            if summary is None:
+                place = TopicPartition(self._topic, partition)
+                summary = self.summaries[partition] = PartitionSummary(place)
             summary.add(encoded.record_count, encoded.size_bytes, log.log_end_offset)

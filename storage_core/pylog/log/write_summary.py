@@ -28,7 +28,7 @@ class PartitionSummary:
     """
 
     topic_partition: TopicPartition
-    end_offset: int
+    end_offset: int = 0
     records: int = 0
     size_bytes: int = 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -222,7 +222,7 @@ def _pieces(records: object, names: ColumnNames) -> _Pieces:
             f"records are a {type(records).__name__}, expected an Arrow table, a data frame or an "
             "iterable of records"
         )
-        raise ValueError(msg)
+        raise ValueError(msg)  # noqa: TRY004 - as every other wrong argument
     by_default = (names.key or "key", names.timestamp or "timestamp", names.headers or "headers")
     found = ColumnNames(by_default[0], names.value, *by_default[1:], names.partition)
     return (

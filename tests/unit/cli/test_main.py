@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from pylog.cli import main as program
-from pylog.cli.main import COMMANDS, run
+from pylog.cli.main import COMMANDS, module_of, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 def test_help_lists_the_commands_with_a_line_each(pylog_run: Callable[..., Outcome]) -> None:
     done = pylog_run("--help")
     assert done.status == 0
+    text = " ".join(done.output.decode().split())
     for name, summary in COMMANDS.items():
-        assert f"{name} " in done.output.decode()
-        assert summary in done.output.decode()
+        assert f"{name} {summary}" in text
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_commands_line_begins_its_own_help(name: str) -> None:
-    command = getattr(importlib.import_module(f"pylog.cli.{name}"), name)
+    module = importlib.import_module(f"pylog.cli.{module_of(name)}")
+    command = getattr(module, module_of(name))
     assert command.__doc__.splitlines()[0] == COMMANDS[name]
 
 
@@ -118,6 +119,15 @@ def test_debug_shows_the_traceback(
     assert "Traceback (most recent call last)" in done.error
     assert done.error.endswith("pylog: error: wrong\n")
     assert "Traceback" not in pylog_run("ls", "--debug").error  # not the program's own option
+
+
+def test_notes_on_an_error_go_into_its_line(
+    monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    error = ValueError("wrong")
+    error.add_note("in line 3")
+    monkeypatch.setattr(program, "_invoke", broken(error))
+    assert pylog_run("ls", ".").error == "pylog: error: wrong; in line 3\n"
 
 
 def test_a_bug_is_called_a_bug(

@@ -57,6 +57,17 @@ def test_a_bar_is_shown_afterwards_and_removed_at_the_end(monkeypatch: pytest.Mo
     assert shown.endswith("\x1b[2K")  # the line is erased
 
 
+def test_a_bar_without_a_total_shows_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    with ProgressBar("appending", None) as bar:
+        bar.show(2048)
+    assert "appending" in terminal.getvalue()
+    assert "2.0/? KiB" in terminal.getvalue()
+
+
 @pytest.mark.parametrize(
     ("error_is_terminal", "output_is_terminal", "wanted"),
     [(True, False, True), (False, False, False), (True, True, False), (False, True, False)],

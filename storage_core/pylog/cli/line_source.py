@@ -1,0 +1,117 @@
+"""Lines of a file or of standard input, as many at a time as are there.
+
+A pipe that pauses gives what it has; so what is typed is taken line by line, and what comes fast
+in pieces of some megabytes.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from pylog.cli.interruption import Interruption
+
+READ_BYTES = 1 << 20
+BYTES_AT_ONCE = 4 << 20
+STANDARD_INPUT = "-"
+
+
+class Lines(NamedTuple):
+    """Some lines, without their ends, and the number of the first, from 1 on."""
+
+    first_number: int
+    lines: list[bytes]
+
+
+class LineSource:
+    """Reads a file, or standard input for ``-``; a context manager.
+
+    Parameters
+    ----------
+    path
+        The file, or `STANDARD_INPUT`.
+    interruption
+        Asked before and while waiting for bytes.
+
+    Attributes
+    ----------
+    total_bytes
+        Length of the file; None if it has none, like a pipe.
+    read_bytes
+        How many have been read.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened or read.
+    """
+
+    def __init__(self, path: str, interruption: Interruption) -> None:
+        self._interruption = interruption
+        self._is_own = path != STANDARD_INPUT
+        if self._is_own:
+            self._descriptor = os.open(path, os.O_RDONLY)
+        elif sys.stdin is None:
+            msg = "standard input is closed"
+            raise ValueError(msg)
+        else:
+            self._descriptor = sys.stdin.fileno()
+        status = os.fstat(self._descriptor)
+        self.total_bytes = status.st_size if stat.S_ISREG(status.st_mode) else None
+        self.read_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._is_own:
+            os.close(self._descriptor)
+
+    def __iter__(self) -> Iterator[Lines]:
+        """Yield all lines; a last one without an end counts."""
+        number = 1
+        rest: list[bytes] = []
+        while True:
+            read, has_line, is_end = self._read_what_is_there()
+            rest += read
+            if not has_line and not is_end:
+                continue
+            lines = b"".join(rest).split(b"\n")
+            last = lines.pop()
+            rest = [last] if last else []
+            if is_end and last:
+                lines.append(last)
+            if lines:
+                yield Lines(number, lines)
+                number += len(lines)
+            if is_end:
+                return
+
+    def _read_what_is_there(self) -> tuple[list[bytes], bool, bool]:
+        """Return what was read, whether a line ends in it, and whether the input does."""
+        pieces: list[bytes] = []
+        size = 0
+        has_line = False
+        while True:
+            with self._interruption.allowed():
+                piece = os.read(self._descriptor, READ_BYTES)
+            if not piece:
+                return pieces, has_line, True
+            pieces.append(piece)
+            size += len(piece)
+            self.read_bytes += len(piece)
+            has_line = has_line or b"\n" in piece
+            if size >= BYTES_AT_ONCE or not select.select([self._descriptor], [], [], 0)[0]:
+                return pieces, has_line, False

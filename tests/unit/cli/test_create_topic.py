@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from pylog.config import LogConfig
+from pylog.model import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Outcome
+
+TOPIC_ID = "7bGSu7gYRDuEkZTQ2w4F_g"
+
+
+def test_all_partitions_are_made_under_the_id_given(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    arguments = ("--topic", "orders", "--partitions", "3", "--topic-id", TOPIC_ID)
+    done = pylog_run("create-topic", tmp_path / "logs", *arguments)
+    assert (done.status, done.error) == (0, "")
+    assert done.lines == [f"created topic orders with 3 partitions, id {TOPIC_ID}"]
+    found = sorted(path.name for path in (tmp_path / "logs").iterdir() if path.is_dir())
+    assert found == ["orders-0", "orders-1", "orders-2"]
+    for name in found:
+        metadata = (tmp_path / "logs" / name / "partition.metadata").read_text()
+        assert metadata == f"version: 0\ntopic_id: {TOPIC_ID}"
+    assert pylog_run("ls", tmp_path / "logs").status == 0
+
+
+def test_a_random_id_is_the_same_in_all_partitions(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("create-topic", tmp_path, "--topic", "t", "--partitions", "2", "--json")
+    document = json.loads(done.output)
+    assert document == {
+        "topic": "t",
+        "partitions": 2,
+        "topicId": document["topicId"],
+        "config": {},
+    }
+    for partition in (0, 1):
+        metadata = (tmp_path / f"t-{partition}" / "partition.metadata").read_text()
+        assert metadata == f"version: 0\ntopic_id: {document['topicId']}"
+    assert not (tmp_path / "pylog-topic-configs.json").exists()
+
+
+def test_properties_are_kept_for_whoever_opens_the_directory_next(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    config = ("--config", "cleanup.policy=compact", "--config", "segment.bytes = 2000")
+    assert pylog_run("create-topic", tmp_path, "--topic", "t", *config).status == 0
+    assert pylog_run("create-topic", tmp_path, "--topic", "u").status == 0
+    stored = json.loads((tmp_path / "pylog-topic-configs.json").read_text())
+    assert stored["topics"] == {"t": {"cleanup.policy": "compact", "segment.bytes": "2000"}}
+    own = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=2000)
+    of_all = LogConfig(index_interval_bytes=100)
+    with pylog.LogManager([tmp_path], of_all) as manager:
+        assert manager.get_log(TopicPartition("u", 0)).config == of_all
+        found = manager.get_log(TopicPartition("t", 0)).config
+        assert (found.segment_bytes, found.index_interval_bytes) == (2000, 100)
+    with pylog.LogManager([tmp_path]) as manager:
+        assert manager.config_of("t") == own
+    given = {"t": LogConfig(segment_bytes=3000)}
+    with pylog.LogManager([tmp_path], topic_configs=given) as manager:
+        assert manager.config_of("t") == given["t"]
+
+
+def test_a_property_file_that_cannot_be_read_is_one_line(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    assert pylog_run("create-topic", tmp_path, "--topic", "t").status == 0
+    path = tmp_path / "pylog-topic-configs.json"
+    path.write_text('{"version": 1, "topics": {"t": {"segment.byte": "1"}}}')
+    done = pylog_run("create-topic", tmp_path, "--topic", "u")
+    assert done.status == 1
+    assert done.error == (
+        "pylog: error: configuration of topic 't': segment.byte is no property of a topic; did "
+        f"you mean segment.bytes? in {path}\n"
+    )
+
+
+def test_a_new_topic_does_not_get_what_is_stored_of_one_that_is_gone(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    arguments = ("create-topic", tmp_path, "--topic", "t")
+    pylog_run(*arguments, "--config", "segment.bytes=2000")
+    with pylog.LogManager([tmp_path]) as manager:
+        manager.delete_log(TopicPartition("t", 0))
+    assert pylog_run(*arguments).status == 0
+    with pylog.LogManager([tmp_path]) as manager:
+        assert manager.config_of("t") == LogConfig()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--topic", "there"], "topic 'there' is there already, with partitions 0\n"),
+        (["--topic", "a/b"], "'a/b' is no topic name: it may consist of ASCII letters"),
+        (["--topic", "t", "--partitions", "0"], "--partitions"),
+        (["--topic", "t", "--topic-id", "x"], "'x' is not a UUID of 22 base64url characters"),
+        (["--topic", "t", "--config", "segment.bytes"], "is not of the form key=value"),
+        (
+            ["--topic", "t", "--config", "segment.ms=1", "--config", "segment.ms=2"],
+            "--config names segment.ms twice",
+        ),
+        (["--topic", "t", "--config", "segmnt.bytes=1"], "did you mean segment.bytes?"),
+        (["--topic", "t", "--config", "segment.bytes=1"], "property segment.bytes is 1, expected"),
+        ([], "missing option '--topic'"),
+    ],
+)
+def test_what_cannot_be_made_is_one_line_and_changes_nothing(
+    arguments: list[str], message: str, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    pylog_run("create-topic", tmp_path, "--topic", "there")
+    before = sorted(tmp_path.rglob("*"))
+    done = pylog_run("create-topic", tmp_path, *arguments)
+    assert (done.status, done.output) == (2, b"")
+    assert message in done.error
+    assert done.error.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_partition_directory_is_not_taken_for_a_log_directory(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    pylog_run("create-topic", tmp_path, "--topic", "t")
+    done = pylog_run("create-topic", tmp_path / "t-0", "--topic", "t")
+    assert done.status == 2
+    assert "give the directory above, which holds <topic>-<partition>" in done.error
+    assert not (tmp_path / "t-0" / ".lock").exists()
+
+
+def test_an_object_store_cannot_be_written_to(pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("create-topic", "s3://bucket/logs", "--topic", "t")
+    assert done.status == 2
+    assert done.error == (
+        "pylog: error: only local directories can be written to in s3://bucket/logs\n"
+    )

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog.errors import CorruptCheckpointError, KafkaStorageError
+from pylog.files.durable_io import DurableIO
+from pylog.files.topic_configs import read_topic_configs, write_topic_configs
+from tests.support.recording_io import Fault, FaultyIO, Kind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = """\
+{
+  "version": 1,
+  "topics": {
+    "orders": {
+      "cleanup.policy": "compact"
+    },
+    "web": {
+      "segment.bytes": "1024",
+      "flush.messages": "1"
+    }
+  }
+}
+"""
+CONFIGS = {
+    "web": {"segment.bytes": "1024", "flush.messages": "1"},
+    "orders": {"cleanup.policy": "compact"},
+}
+
+
+def test_the_file_is_json_with_topics_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "configs.json"
+    write_topic_configs(DurableIO(), path, CONFIGS)
+    assert path.read_text() == TEXT
+    assert read_topic_configs(path) == CONFIGS
+
+
+def test_without_a_file_no_topic_has_a_configuration(tmp_path: Path) -> None:
+    assert read_topic_configs(tmp_path / "configs.json") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "topic configurations are no JSON"),
+        ("[" * 100_000, "topic configurations are no JSON"),
+        ("[]", "not of the form"),
+        ('{"version": 1}', "not of the form"),
+        ('{"version": 1, "topics": {}, "more": 1}', "not of the form"),
+        ('{"version": 1, "topics": []}', "not of the form"),
+        ('{"version": 2, "topics": {}}', "have version 2, expected 1"),
+        ('{"version": 1, "topics": {"t": 1}}', "topic 't' is not an object of texts"),
+        ('{"version": 1, "topics": {"t": {"segment.bytes": 1}}}', "'t' is not an object of texts"),
+    ],
+)
+def test_a_file_of_another_form_is_an_error_that_names_it(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    path = tmp_path / "configs.json"
+    path.write_text(text)
+    with pytest.raises(CorruptCheckpointError, match=reason) as caught:
+        read_topic_configs(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "configs.json"
+    write_topic_configs(DurableIO(), path, CONFIGS)
+    full = FaultyIO(Fault(kinds=frozenset({Kind.WRITE}), error_number=errno.ENOSPC))
+    with pytest.raises(KafkaStorageError, match="No space left"):
+        write_topic_configs(full, path, {})
+    assert path.read_text() == TEXT
