@@ -6,6 +6,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
+from tests.support.batches import LOG_APPEND_TIME
 from tests.support.kafka_broker_jars import (
     NEWEST_VERSION,
     find_java,
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from tests.support.batches import Stored
+
 _TOOL_SECONDS = 120.0
+_CONSUMER_TIMEOUT_MS = "10000"
+_NULL = "<null>"
+_LINE_END = "<end>"  # bytes may hold line breaks
 
 
 def dump_log_segments(
@@ -39,11 +45,72 @@ def dump_log_segments(
     subprocess.CalledProcessError
         The tool failed.
     """
+    return run_dump_log_segments(paths, *flags, version=version)[0]
+
+
+def run_dump_log_segments(
+    paths: Iterable[str | os.PathLike[str]], *flags: str, version: str = NEWEST_VERSION
+) -> tuple[str, str]:
+    """Do as `dump_log_segments` does; return both streams: the second tells what is wrong."""
     main_class = "kafka.tools.DumpLogSegments"
     if not is_version_3(version):
         main_class = "org.apache.kafka.tools.DumpLogSegments"
     files = ",".join(os.fspath(path) for path in paths)
-    return _run(version, main_class, "--files", files, *flags)
+    done = _run(version, main_class, "--files", files, *flags)
+    return done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def console_consume(
+    bootstrap_servers: str, topics: Iterable[str], isolation: str, max_messages: int
+) -> list[bytes]:
+    """Return what Kafka's Java consumer prints of topics from their beginnings, a record each.
+
+    As `console_line` says; the topic is not told. In no order between partitions.
+
+    Parameters
+    ----------
+    bootstrap_servers
+        Of a running broker.
+    topics
+        What to read.
+    isolation
+        "read_uncommitted" or "read_committed".
+    max_messages
+        How many records to wait for, no longer than some seconds after the last one.
+    """
+    formatting = {
+        **{f"print.{each}": "true" for each in ("timestamp", "offset", "headers", "key")},
+        "null.literal": _NULL,
+        "line.separator": _LINE_END,
+    }
+    arguments = ["--bootstrap-server", bootstrap_servers, "--include", "|".join(topics)]
+    arguments += ["--from-beginning", "--isolation-level", isolation]
+    arguments += ["--max-messages", str(max_messages), "--timeout-ms", _CONSUMER_TIMEOUT_MS]
+    arguments += ["--command-property", "enable.auto.commit=false"]
+    for name, value in formatting.items():
+        arguments += ["--formatter-property", f"{name}={value}"]
+    main_class = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+    # The newest one, also for older brokers: the class path of 3.9 lacks these tools.
+    done = _run(NEWEST_VERSION, main_class, *arguments)
+    return done.stdout.split(_LINE_END.encode())[:-1]
+
+
+def console_line(record: Stored) -> bytes:
+    """Return what `console_consume` must give for a record."""
+    kind = "LogAppendTime" if record.timestamp_type == LOG_APPEND_TIME else "CreateTime"
+    headers = b",".join(name.encode() + b":" + _printed(value) for name, value in record.headers)
+    fields = [
+        f"{kind}:{record.timestamp}".encode(),
+        f"Offset:{record.offset}".encode(),
+        headers or b"NO_HEADERS",
+        _printed(record.key),
+        _printed(record.value),
+    ]
+    return b"\t".join(fields)
+
+
+def _printed(data: bytes | None) -> bytes:
+    return _NULL.encode() if data is None else data
 
 
 def segment_files(partition_directory: Path, suffix: str = ".log") -> list[Path]:
@@ -51,12 +118,11 @@ def segment_files(partition_directory: Path, suffix: str = ".log") -> list[Path]
     return sorted(partition_directory.glob(f"{'[0-9]' * 20}{suffix}"))
 
 
-def _run(version: str, main_class: str, *arguments: str) -> str:
+def _run(version: str, main_class: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = [
         *(str(find_java()), "-Xmx300m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+        # By the first Java goes up to 17, by the second from 18 on.
+        *("-Dsun.stdout.encoding=UTF-8", "-Dstdout.encoding=UTF-8"),
         *("-cp", kafka_class_path(version), main_class, *arguments),
     ]
-    done = subprocess.run(
-        command, check=True, capture_output=True, text=True, timeout=_TOOL_SECONDS
-    )
-    return done.stdout
+    return subprocess.run(command, check=True, capture_output=True, timeout=_TOOL_SECONDS)

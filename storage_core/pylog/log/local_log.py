@@ -6,7 +6,8 @@ Rolling, step by step, and what a crash leaves:
    leaves an active segment like after a clean close;
 2. the new ``.log`` is made, empty. A crash leaves an empty last segment, which start-up takes as it
    is, and makes its indexes;
-3. the index files are made at their first use.
+3. its index files are made, so that no reader has to. A crash leaves some of them, and start-up
+   makes the others.
 
 The directory entry of the new file is forced to disk by the next `flush` that covers it.
 
@@ -28,7 +29,7 @@ from pylog.files.file_names import (
 )
 from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
 from pylog.log.log_segment import SegmentTarget
-from pylog.log.segment_deletion import delete_segment_files
+from pylog.log.segment_deletion import delete_segment_files, remove_later
 from pylog.model import AbortedTransaction, OffsetPosition
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from pylog.log.log_context import LogContext
     from pylog.log.log_segment import LogSegment
     from pylog.log.log_segments import LogSegments
-    from pylog.log_file.batch_walk import PositionedHeader
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
@@ -103,17 +103,7 @@ class LocalLog:
         self._log_end = LogOffsetMetadata(offset, active.base_offset, active.size_bytes)
         self.recovery_point = min(self.recovery_point, offset)
 
-    # ---- appending and rolling
-
-    def append(
-        self,
-        last_offset: int,
-        records: bytes | bytearray | memoryview,
-        batches: Sequence[PositionedHeader],
-    ) -> None:
-        """Append to the active segment and publish the new end."""
-        self.segments.active_segment.append(records, batches)
-        self.update_log_end_offset(last_offset + 1)
+    # ---- rolling
 
     def roll(self, expected_next_offset: int | None = None) -> LogSegment:
         """Begin a new segment at the larger of the log's end and ``expected_next_offset``.
@@ -146,7 +136,9 @@ class LocalLog:
 
     def _new_segment(self, base_offset: int) -> LogSegment:
         target = SegmentTarget(self.directory, base_offset)
-        return self._context.open_segment(target, self.config, is_new=True)
+        segment = self._context.open_segment(target, self.config, is_new=True)
+        segment.create_indexes()
+        return segment
 
     def replace_segment(self, new_offset: int, old: LogSegment) -> LogSegment:
         """Put a new, empty segment in the place of ``old``, whose files are deleted later.
@@ -158,9 +150,7 @@ class LocalLog:
         segment = self._new_segment(new_offset)
         self.segments.replace((old,), (segment,))
         if old.base_offset == new_offset:
-            self._context.scheduler.schedule_once(
-                "delete-file", old.delete_if_exists, self.config.file_delete_delay_ms
-            )
+            remove_later(old.delete_if_exists, self.config, self._context)
         else:
             delete_segment_files((old,), self.config, self._context)
         return segment
@@ -311,8 +301,15 @@ class LocalLog:
         same. At least the segment that holds it is kept.
         """
         gone = [each for each in self.segments if each.base_offset > target_offset]
-        self.remove_segments(gone)
-        self.segments.active_segment.truncate_to(target_offset)
+        if gone:
+            # The newest first, so that a crash leaves no hole. And for good: no flush of the
+            # segments that stay would keep the names of these from coming back.
+            self.remove_segments(gone[::-1])
+            self._context.io.sync_directory(self.directory)
+        active = self.segments.active_segment
+        if active.truncate_to(target_offset):
+            # Nor may batches come back that reach beyond the base offset of the next segment.
+            active.log.sync()
         self.update_log_end_offset(target_offset)
         return gone
 

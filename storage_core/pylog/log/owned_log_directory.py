@@ -19,9 +19,15 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pylog.errors import CorruptCheckpointError, LogDirectoryError, UnexpectedFileError
+from pylog.errors import (
+    CorruptCheckpointError,
+    KafkaStorageError,
+    LogDirectoryError,
+    UnexpectedFileError,
+)
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.clean_shutdown import (
     UNKNOWN_BROKER_EPOCH,
@@ -103,9 +109,8 @@ class OwnedLogDirectory:
         try:
             found = read_clean_shutdown(self.file(CLEAN_SHUTDOWN))
             self.had_clean_shutdown = found is not None
-            if found is not None:
-                if found.broker_epoch is not None:
-                    self.broker_epoch = found.broker_epoch
+            if found is not None and found.broker_epoch is not None:
+                self.broker_epoch = found.broker_epoch
             self.partition_directories()  # raises while nothing has been changed
             self.recovery_points = self._read(RECOVERY_POINT_CHECKPOINT)
             self.log_start_offsets = self._read(LOG_START_OFFSET_CHECKPOINT)
@@ -186,6 +191,15 @@ class OwnedLogDirectory:
             broker_epoch = self.broker_epoch
         try:
             if is_clean:
-                write_clean_shutdown(self._io, self.file(CLEAN_SHUTDOWN), broker_epoch)
+                self._write_marker(broker_epoch)
         finally:
             self._lock.unlock()
+
+    def _write_marker(self, broker_epoch: int) -> None:
+        marker = self.file(CLEAN_SHUTDOWN)
+        try:
+            write_clean_shutdown(self._io, marker, broker_epoch)
+        except KafkaStorageError:
+            with suppress(KafkaStorageError):  # that it is there says that all went well
+                remove_clean_shutdown(self._io, marker)
+            raise

@@ -29,6 +29,7 @@ from pylog.errors import (
     KafkaStorageError,
     OffsetOutOfRangeError,
     PolicyViolationError,
+    SegmentVanishedError,
 )
 from pylog.log.append_origin import AppendOrigin
 from pylog.log.fetch_isolation import FetchIsolation
@@ -37,6 +38,7 @@ from pylog.log.log_offsets import LogOffsets
 from pylog.log.offsets_for_times import find_offset_by_timestamp
 from pylog.log.producer_state_rebuild import rebuild_producer_state
 from pylog.log.roll_params import RollParams
+from pylog.log.segment_deletion import remove_later
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.record.compression import Decompressor
 
@@ -101,8 +103,10 @@ class UnifiedLog:
         self.decompressor = Decompressor()
         self._context = context
         self._lock = threading.RLock()
+        self._flush_lock = threading.Lock()  # taken before the other one
         self.offsets = LogOffsets(log_start_offset, producer_state)
         self._is_closed = False
+        self._cuts = 0  # how often the log's end went back
         self._last_flushed_ms = context.clock.milliseconds()
         self._recovery_point_lowered = recovery_point_lowered
 
@@ -316,16 +320,27 @@ class UnifiedLog:
                     self._sync_snapshot(snapshot)
             flushed_from = min(self.recovery_point, base_offset)
             self.flush(base_offset)
-            for rolled in self.local_log.segments.values(flushed_from, base_offset):
-                rolled.release()
+            self._release_rolled(flushed_from, base_offset)
 
         self._context.scheduler.schedule_once("flush-log", flush_rolled)
         return segment
 
+    def _release_rolled(self, start_offset: int, end_offset: int) -> None:
+        """Have the segments of a range give back what they hold.
+
+        Not the active one, which a truncation may have put among them: behind the entries of its
+        indexes there is room, which would be taken for entries when they are loaded again.
+        """
+        with self._flush_lock, self._lock:
+            active = self.local_log.segments.active_segment
+            for segment in self.local_log.segments.values(start_offset, end_offset):
+                if segment is not active:
+                    segment.release()
+
     def _sync_snapshot(self, path: str) -> None:
         try:
             file = self._context.io.open(path)
-        except FileNotFoundError:
+        except SegmentVanishedError:  # by a truncation since
             return
         try:
             file.sync()
@@ -352,10 +367,14 @@ class UnifiedLog:
         upper = offset + 1 if includes_end else offset
         if upper <= self.recovery_point or self._is_closed:
             return
+        cuts = self._cuts
         with self._context.failures.watching(self.log_directory):
-            self.local_log.flush(upper)
+            with self._flush_lock:  # nothing is released meanwhile
+                self.local_log.flush(upper)
             with self._lock:
-                self.local_log.mark_flushed(min(offset, self.log_end_offset))
+                # Records appended since a truncation have not been forced by this.
+                if cuts == self._cuts:
+                    self.local_log.mark_flushed(min(offset, self.log_end_offset))
             self._last_flushed_ms = self._context.clock.milliseconds()
 
     # ---- watermarks
@@ -476,16 +495,18 @@ class UnifiedLog:
             raise ValueError(msg)
         with self._changing():
             if target_offset >= self.log_end_offset:
-                self.leader_epochs.truncate_from_end(target_offset)
+                # A leader that appended nothing has noted its epoch at the end all the same.
+                self.leader_epochs.truncate_from_end(self.log_end_offset)
                 return False
             _LOGGER.info("truncating %s to offset %d", self.directory, target_offset)
             if target_offset < self.local_log.segments.first_segment.base_offset:
                 self.truncate_fully_and_start_at(target_offset)
                 return True
             gone = self.local_log.truncate_to(target_offset)
+            # At once: the start is never above the end, whatever fails from here on.
+            self.offsets.log_start_offset = min(target_offset, self.log_start_offset)
             self._delete_snapshots_of(gone)
             self.leader_epochs.truncate_from_end(target_offset)
-            self.offsets.log_start_offset = min(target_offset, self.log_start_offset)
             self.rebuild_producer_state(target_offset)
             self._after_cut()
             return True
@@ -505,16 +526,17 @@ class UnifiedLog:
         with self._changing():
             _LOGGER.info("deleting all of %s, to begin at offset %d", self.directory, new_offset)
             gone = self.local_log.truncate_fully_and_start_at(new_offset)
-            self._delete_snapshots_of(gone)
-            self.leader_epochs.clear_and_flush()
-            self.producer_state.truncate_fully_and_start_at(new_offset)
             self.offsets.log_start_offset = (
                 new_offset if log_start_offset is None else log_start_offset
             )
+            self._delete_snapshots_of(gone)
+            self.leader_epochs.clear_and_flush()
+            self.producer_state.truncate_fully_and_start_at(new_offset)
             self.local_log.mark_flushed(new_offset)
             self._after_cut()
 
     def _after_cut(self) -> None:
+        self._cuts += 1
         end = self.log_end_offset
         self.offsets.update_high_watermark(self.high_watermark, end)
         if self._recovery_point_lowered is not None:
@@ -532,10 +554,10 @@ class UnifiedLog:
         ]
         if paths:
             io = self._context.io
-            self._context.scheduler.schedule_once(
-                "delete-producer-snapshot",
+            remove_later(
                 lambda: [io.remove(path, missing_ok=True) for path in paths],
-                self.config.file_delete_delay_ms,
+                self.config,
+                self._context,
             )
 
     def rebuild_producer_state(self, last_offset: int, *, is_clean: bool = False) -> None:
@@ -606,10 +628,15 @@ class UnifiedLog:
             self.producer_state.remove_expired_producers(self._context.clock.milliseconds())
 
     def close(self) -> None:
-        """Take a producer snapshot and close all files as at a clean shutdown; no flush."""
+        """Take a producer snapshot and close all files as at a clean shutdown; no flush of records.
+
+        The names of all files are on the disk then: without its snapshot or transaction index a
+        log that was closed in order would be another one.
+        """
         with self._changing():
             self.producer_state.take_snapshot()
             self.local_log.close()
+            self._context.io.sync_directory(self.directory)
             self._is_closed = True
 
     def close_handlers(self) -> None:

@@ -1,0 +1,67 @@
+"""What a rolled segment gives back in the background costs nothing that is still in use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog.clock import ManualClock
+from pylog.config import LogConfig
+from pylog.files.clean_shutdown import read_clean_shutdown
+from pylog.log.log_context import LogContext
+from pylog.log.log_manager import LogManager
+from pylog.log.scheduler import ManualScheduler
+from pylog.model import TopicPartition
+from pylog.record.record_batch_builder import RecordBatchBuilder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARTITION = TopicPartition("orders", 0)
+CONFIG = LogConfig(segment_bytes=1_000, index_interval_bytes=0)
+OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE = 8, 12
+
+
+def batch() -> bytes:
+    builder = RecordBatchBuilder()
+    builder.append(1_000, None, b"v" * 200)
+    return builder.build()
+
+
+def test_a_segment_that_became_active_again_keeps_its_indexes(tmp_path: Path) -> None:
+    clock = ManualClock()
+    scheduler = ManualScheduler(clock)
+    context = LogContext(clock=clock, scheduler=scheduler)
+    with LogManager([tmp_path], CONFIG, context=context) as manager:
+        log = manager.get_or_create_log(PARTITION)
+        for _ in range(10):
+            log.append_as_leader(batch())
+        assert [each.base_offset for each in log.segments] == [0, 3, 6, 9]
+        log.truncate_to(5)  # before the background flush of the rolls
+        scheduler.tick()
+        assert [each.base_offset for each in log.segments] == [0, 3]
+        for _ in range(2):
+            log.append_as_leader(batch())
+        active = log.segments[-1]
+        assert active.offset_index.entries <= 3
+        assert active.time_index.entries <= 2
+    directory = tmp_path / "orders-0"
+    for base_offset in (0, 3, 6):
+        assert (directory / f"{base_offset:020}.index").stat().st_size <= 3 * OFFSET_ENTRY_SIZE
+        assert (directory / f"{base_offset:020}.timeindex").stat().st_size <= 2 * TIME_ENTRY_SIZE
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [(None, 15), (16, 16)], ids=["what was found", "what is given"]
+)
+def test_the_broker_epoch_of_the_marker_outlives_us(
+    tmp_path: Path, given: int | None, expected: int
+) -> None:
+    marker = tmp_path / ".kafka_cleanshutdown"
+    marker.write_bytes(b'{"version":0,"brokerEpoch":15}')
+    with LogManager([tmp_path], broker_epoch=given):
+        assert not marker.exists()
+    found = read_clean_shutdown(marker)
+    assert found is not None
+    assert found.broker_epoch == expected
