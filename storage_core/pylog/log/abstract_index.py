@@ -68,6 +68,7 @@ class AbstractIndex(ABC):
         "_entries",
         "_file",
         "_io",
+        "_is_changed",
         "_length",
         "_lock",
         "_path",
@@ -92,6 +93,7 @@ class AbstractIndex(ABC):
         # with; only appending changes it in place.
         self._entries: bytearray | None = None
         self._length = 0
+        self._is_changed = False  # since the last flush
         self._lock = threading.Lock()
 
     @property
@@ -185,6 +187,7 @@ class AbstractIndex(ABC):
         rounded = max(new_size - new_size % self.entry_struct.size, len(entries))
         if rounded == self._length:
             return False
+        self._is_changed = True
         self._writable().truncate(rounded)
         self._length = rounded
         return True
@@ -197,6 +200,12 @@ class AbstractIndex(ABC):
     def flush(self) -> None:
         """Force the file to disk; makes it if there is none."""
         self._writable().sync()
+        self._is_changed = False
+
+    def maybe_flush(self) -> None:
+        """Force the file to disk if it was changed since it was flushed."""
+        if self._is_changed:
+            self.flush()
 
     def close(self) -> None:
         """Release file and memory, changing nothing; a second call does nothing."""
@@ -227,6 +236,7 @@ class AbstractIndex(ABC):
     def _append(self, entries: bytes) -> None:
         """Write entries behind the last one, which the caller has checked."""
         loaded = self._loaded()
+        self._is_changed = True
         self._writable().write_at(len(loaded), entries)
         loaded += entries
 
@@ -281,6 +291,7 @@ class AbstractIndex(ABC):
         file = self._io.open(self._path, create=is_new)
         try:
             if is_new:
+                self._is_changed = True
                 file.truncate(self.max_index_size - self.max_index_size % width)
                 entries = bytearray()
             else:
@@ -300,6 +311,7 @@ class AbstractIndex(ABC):
         if size >= len(entries):
             return
         file, length = self._writable(), self._length
+        self._is_changed = True
         file.truncate(size)  # and grown again, so that what is behind the entries is zero
         self._entries, self._length = entries[:size], size
         file.truncate(length)

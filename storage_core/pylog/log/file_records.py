@@ -130,10 +130,12 @@ class FileRecords(ByteSource):
         self._size_bytes = size_bytes
         return removed
 
-    def trim(self) -> None:
-        """Cut off what was preallocated behind the content."""
-        if self._opened is not None:
-            self.truncate_to(self._size_bytes)
+    def trim(self) -> bool:
+        """Cut off what was preallocated behind the content; return whether there was something."""
+        if self._opened is None or self._opened.size() == self._size_bytes:
+            return False
+        self.truncate_to(self._size_bytes)
+        return True
 
     def sync(self) -> None:
         """Force the content to disk."""

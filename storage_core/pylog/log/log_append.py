@@ -9,8 +9,9 @@ epoch:
 3. leader epochs are noted;
 4. a new segment is begun if one is due;
 5. producers are checked; a batch that was appended before ends the append here;
-6. the records are written and the new end is published;
-7. producers, transactions and watermarks are brought up to date.
+6. the records are written, producers and transactions are brought up to date;
+7. the new end is published, and the watermarks that follow it. Until then no reader sees anything
+   of the append, and where a step fails it is taken back.
 
 Source: UnifiedLog.append (Kafka 4.3).
 """
@@ -26,6 +27,7 @@ from pylog.log.log_append_info import LogAppendInfo, analyze_records, ensure_fit
 from pylog.log.log_validator import LogValidator
 from pylog.model import TimestampType
 from pylog.record.batch_layout import MAGIC_VALUE_V2
+from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,8 +119,14 @@ class LogAppend:
         if changes.duplicate is not None:
             self._answer_duplicate(changes.duplicate)
             return
-        log.local_log.append(info.last_offset, self._records, self._batches)
-        self._update_producers(changes, segment)
+        segment.append(self._records, self._batches)
+        try:
+            self._update_producers(changes, segment)
+        except BaseException:
+            segment.take_back_append()
+            raise
+        log.local_log.update_log_end_offset(info.last_offset + 1)
+        self._update_watermarks()
 
     def _assign_offsets(self, now_ms: int) -> None:
         log, info = self._log, self._info
@@ -151,6 +159,8 @@ class LogAppend:
         info, end = self._info, self._log.log_end_offset
         first = info.first_offset if info.first_offset >= 0 else info.last_offset_of_first_batch
         if first < end:
+            if info.first_offset < 0:  # of a v0/v1 wrapper the header tells the last offset alone
+                first = next(RecordBatch(self._records).records()).offset
             reason = f"records to append begin at offset {first}, expected {end} or above"
             raise UnexpectedAppendOffsetError(reason, self._name, first, info.last_offset)
 
@@ -181,6 +191,9 @@ class LogAppend:
             segment.update_transaction_index(completed, last_stable_offset)
             log.producer_state.complete_transaction(completed)
         log.producer_state.update_map_end_offset(self._info.last_offset + 1)
+
+    def _update_watermarks(self) -> None:
+        log = self._log
         if log.follows_end:
             log.offsets.update_high_watermark(log.log_end_offset, log.log_end_offset)
         else:

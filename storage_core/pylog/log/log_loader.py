@@ -49,13 +49,15 @@ from pylog.log.segment_splitting import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pylog.config import LogConfig, LogManagerConfig
     from pylog.log.log_context import LogContext
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
+_NO_OFFSET = 2**63
+"""Above every offset."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -181,15 +183,20 @@ class _LogLoader:
             overflowed = self._try_to_load_segments()
             if overflowed is None:
                 return
-            split_overflowed_segment(overflowed, self._config, self._context)
-            for segment in self._segments:
-                segment.close_handlers()
-            self._segments = LogSegments()
+            self._split(overflowed)
+
+    def _split(self, overflowed: LogSegment) -> None:
+        """Split a segment; the map is empty then."""
+        split_overflowed_segment(overflowed, self._config, self._context)
+        for segment in self._segments:
+            segment.close_handlers()
+        self._segments = LogSegments()
 
     def _try_to_load_segments(self) -> LogSegment | None:
         """Fill the map; return a segment that has to be split first, if there is one."""
         loaded = []
         names = file_names(self._directory)
+        unflushed_from = self._first_unflushed_base(names)
         for name in names:
             parts = find_segment_file_name(name)
             if parts is None or parts.suffix != LOG_FILE_SUFFIX or parts.state:
@@ -201,6 +208,9 @@ class _LogLoader:
             try:
                 segment.sanity_check(is_time_index_new=not has_time_index)
             except (SegmentVanishedError, CorruptIndexError) as error:
+                if parts.base_offset >= unflushed_from:
+                    # Recovered in its turn: segments before it may be damaged, too.
+                    continue
                 _LOGGER.warning("recovering segment %s: %s", segment.log.path, error)
                 self._segments = LogSegments(loaded)
                 try:
@@ -209,6 +219,20 @@ class _LogLoader:
                     return segment
         self._segments = LogSegments(loaded)
         return None
+
+    def _first_unflushed_base(self, names: Sequence[str]) -> int:
+        """Return the base offset from which on all segments are recovered after an unclean stop."""
+        if self._loading.had_clean_shutdown:
+            return _NO_OFFSET
+        found = (find_segment_file_name(name) for name in names)
+        bases = [
+            each.base_offset
+            for each in found
+            if each is not None and each.suffix == LOG_FILE_SUFFIX and not each.state
+        ]
+        checkpoint = self._loading.recovery_point_checkpoint
+        flushed = [base for base in bases if base <= checkpoint]
+        return max(flushed, default=min(bases, default=_NO_OFFSET))
 
     def _recover_segment(self, segment: LogSegment) -> int:
         """Recover one segment with producers of its own; return how many bytes were cut off."""
@@ -249,6 +273,15 @@ class _LogLoader:
         return min(loading.recovery_point_checkpoint, end), end
 
     def _recover_unflushed(self) -> None:
+        while True:
+            overflowed = self._try_to_recover_unflushed()
+            if overflowed is None:
+                return
+            self._split(overflowed)
+            self._load_segments()
+
+    def _try_to_recover_unflushed(self) -> LogSegment | None:
+        """Recover; return a segment that has to be split first, if there is one."""
         unflushed = self._unflushed_segments()
         for index, segment in enumerate(unflushed):
             _LOGGER.info(
@@ -259,6 +292,8 @@ class _LogLoader:
             )
             try:
                 cut = self._recover_segment(segment)
+            except LogSegmentOffsetOverflowError:
+                return segment
             except (InvalidOffsetError, IndexOffsetOverflowError) as error:
                 _LOGGER.warning("emptying segment %s: %s", segment.log.path, error)
                 cut = max(1, segment.truncate_to(segment.base_offset))
@@ -268,7 +303,8 @@ class _LogLoader:
                     "%s was cut; deleting the %d segments behind it", segment.log.path, len(later)
                 )
                 self._remove(later)
-                return
+                return None
+        return None
 
     def _unflushed_segments(self) -> tuple[LogSegment, ...]:
         checkpoint = self._loading.recovery_point_checkpoint

@@ -65,6 +65,14 @@ class SegmentTarget(NamedTuple):
         return os.path.join(self.directory, name)  # noqa: PTH118 - called for every segment
 
 
+class _State(NamedTuple):
+    """What an append changes in memory."""
+
+    size_bytes: int
+    max_timestamp_so_far: TimestampOffset | None
+    bytes_since_last_index_entry: int
+
+
 class LogSegment:
     """A contiguous range of a log, from its base offset to the next segment's.
 
@@ -114,6 +122,7 @@ class LogSegment:
         self._rolling_based_timestamp: int | None = None
         self._max_timestamp_so_far: TimestampOffset | None = None
         self._created_ms = clock.milliseconds()
+        self._before_append = _State(self.size_bytes, None, 0)
 
     @property
     def directory(self) -> str:
@@ -196,14 +205,28 @@ class LogSegment:
         if self.size_bytes == 0:
             # Of the whole set, not of its first record, as Kafka has it.
             self._rolling_based_timestamp = max(each.header.max_timestamp for each in batches)
+        self._before_append = _State(
+            self.size_bytes, self._max_timestamp_so_far, self._bytes_since_last_index_entry
+        )
         start = self.log.append(records)
         try:
             for found in batches:
                 self._index(start + found.position, found)
         except BaseException:
-            self.log.revert_to(start)
+            self.take_back_append()
             raise
         return start
+
+    def take_back_append(self) -> None:
+        """Undo the last append, which no reader has been told of.
+
+        What it left in index files stays: it lies behind the log's end, and a segment whose disk
+        failed is recovered before anything is appended to it.
+        """
+        before = self._before_append
+        self.log.revert_to(before.size_bytes)
+        self._max_timestamp_so_far = before.max_timestamp_so_far
+        self._bytes_since_last_index_entry = before.bytes_since_last_index_entry
 
     def _index(self, position: int, found: PositionedHeader) -> None:
         header = found.header
@@ -439,14 +462,21 @@ class LogSegment:
         self._target = target
 
     def close(self) -> None:
-        """Force the last time entry if there are timestamps, trim, and release all files."""
+        """Force the last time entry if there are timestamps, trim, and release all files.
+
+        Whatever this changes is forced to disk: whoever finds the marker of a clean shutdown trusts
+        the length of every file.
+        """
         if self._max_timestamp_so_far is not None:
             self.time_index.maybe_append(*self._max_timestamp_so_far, skip_full_check=True)
         if self.offset_index.exists_on_disk:
             self.offset_index.trim_to_valid_size()
         if self.time_index.exists_on_disk:
             self.time_index.trim_to_valid_size()
-        self.log.trim()
+        self.offset_index.maybe_flush()
+        self.time_index.maybe_flush()
+        if self.log.trim():
+            self.log.sync()
         self.close_handlers()
 
     def release(self) -> None:

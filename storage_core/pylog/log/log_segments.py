@@ -92,6 +92,8 @@ class LogSegments:
         if end_offset < start_offset:
             msg = f"range ends at {end_offset}, before it begins at {start_offset}"
             raise ValueError(msg)
+        if start_offset == end_offset:
+            return ()
         now = self._now
         first = max(0, bisect_right(now.bases, start_offset) - 1)
         return now.segments[first : bisect_left(now.bases, end_offset)]

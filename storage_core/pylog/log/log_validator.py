@@ -30,6 +30,7 @@ from pylog.record.batch_writer import (
     set_partition_leader_epoch,
 )
 from pylog.record.compression import Decompressor
+from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
 
@@ -178,12 +179,25 @@ class LogValidator:
     def _check_records(self, records: memoryview, found: PositionedHeader) -> RecordSummary:
         batch = records[found.position : found.end_position]
         summary = summarize(batch, found.header, self._decompressor)
-        is_wrong = (self._config.is_compact and summary.null_keys > 0) or not (
-            self._timestamps_pass(found.header, summary)
+        inner_magics = self._inner_magics(batch, found.header)
+        is_wrong = (
+            (self._config.is_compact and summary.null_keys > 0)
+            or not self._timestamps_pass(found.header, summary)
+            or any(magic != found.header.magic for magic in inner_magics)
         )
         if is_wrong and not found.header.is_control_batch:
-            self._refuse_records(batch, found.header)
+            self._refuse_records(batch, found.header, inner_magics)
         return summary
+
+    def _inner_magics(self, batch: memoryview, header: BatchHeader) -> list[int]:
+        """Return the formats of the messages in a v0 or v1 wrapper; empty for anything else."""
+        if header.magic >= MAGIC_VALUE_V2 or not header.is_compressed:
+            return []
+        self._decompressor.buffer.clear()
+        stream = wrapped_stream(batch, header.magic)
+        start, end = self._decompressor.append(header.compression, stream, header.magic)
+        inner = self._decompressor.buffer.view(start, end)
+        return [found.header.magic for found in batches_of(inner)]
 
     def _timestamps_pass(self, header: BatchHeader, summary: RecordSummary) -> bool:
         is_broker_stamped = header.timestamp_type is TimestampType.LOG_APPEND_TIME
@@ -201,21 +215,24 @@ class LogValidator:
             and timestamp - self._now_ms <= self._config.message_timestamp_after_max_ms
         )
 
-    def _refuse_records(self, batch: memoryview, header: BatchHeader) -> None:
+    def _refuse_records(
+        self, batch: memoryview, header: BatchHeader, inner_magics: Sequence[int]
+    ) -> None:
         """Say of each wrong record what is wrong with it."""
         errors = []
         has_timestamp_error = False
         for index, record in enumerate(RecordBatch(batch, self._decompressor).records()):
-            if self._config.is_compact and record.key is None:
+            magic = inner_magics[index] if inner_magics else header.magic
+            if magic != header.magic:
+                errors.append((index, f"a message of v{magic} in a wrapper of v{header.magic}"))
+            elif self._config.is_compact and record.key is None:
                 errors.append((index, "a record of a compacted topic needs a key"))
-                continue
-            reason = self._timestamp_error(header, record.timestamp)
-            if reason is not None:
+            elif (reason := self._timestamp_error(header, record.timestamp)) is not None:
                 has_timestamp_error = True
                 errors.append((index, reason))
         kind = InvalidTimestampError if has_timestamp_error else RecordValidationError
-        reason = f"{len(errors)} of {max(header.record_count, len(errors))} records are refused"
-        raise kind(reason, tuple(errors), self._topic_partition)
+        msg = f"{len(errors)} of {max(header.record_count, len(errors))} records are refused"
+        raise kind(msg, tuple(errors), self._topic_partition)
 
     def _timestamp_error(self, header: BatchHeader, timestamp: int) -> str | None:
         if not self._is_append_time and timestamp != NO_TIMESTAMP:

@@ -19,7 +19,7 @@ from pylog.files.file_names import DELETED_FILE_SUFFIX
 from pylog.log.leftover_files import file_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pylog.config import LogConfig
     from pylog.files.durable_io import DurableIO
@@ -64,17 +64,25 @@ def delete_segment_files(
         for path in snapshots:
             context.io.remove(path, missing_ok=True)
 
-    if not is_async:
+    if is_async:
+        remove_later(remove, config, context)
+    else:
         remove()
-        return
 
-    def remove_later() -> None:
+
+def remove_later(remove: Callable[[], object], config: LogConfig, context: LogContext) -> None:
+    """Have ``remove`` called after ``file.delete.delay.ms``.
+
+    Where it fails, renamed files stay behind; start-up removes them.
+    """
+
+    def try_to_remove() -> None:
         try:
             remove()
         except KafkaStorageError as error:
-            _LOGGER.warning("files of deleted segments stay behind: %s", error)
+            _LOGGER.warning("deleted files stay behind: %s", error)
 
-    context.scheduler.schedule_once("delete-file", remove_later, config.file_delete_delay_ms)
+    context.scheduler.schedule_once("delete-file", try_to_remove, config.file_delete_delay_ms)
 
 
 def delete_directory(path: str, io: DurableIO) -> None:

@@ -118,13 +118,24 @@ class SegmentRecovery:
         Raises
         ------
         InvalidRecordError
-            A transaction marker is damaged; the batches before it have been taken into account.
+            A transaction marker is damaged, or offsets are below the segment's; the batches before
+            have been taken into account.
         """
         headers = window.scan.headers.select(slice(0, count))
         if not count:
             return
-        for offset in (int(headers.last_offsets.min()), int(headers.last_offsets.max())):
-            self._segment.ensure_offset_in_range(offset)
+        below = np.flatnonzero(headers.last_offsets < self._segment.base_offset)
+        if below.size:
+            # Differs from Kafka, which takes it for an overflow and would split the segment. No
+            # broker ever wrote that: base offsets are what the checksum does not cover.
+            self._add(window, int(below[0]))
+            offset = int(headers.last_offsets[below[0]])
+            reason = (
+                f"batch ends at offset {offset}, below the segment's {self._segment.base_offset}"
+            )
+            position = window.file_position + int(headers.positions[below[0]])
+            raise InvalidRecordError(reason, self._segment.log.path, position)
+        self._segment.ensure_offset_in_range(int(headers.last_offsets.max()))
         producing = np.flatnonzero(headers.is_v2 & (headers.producer_ids >= 0))
         for place in producing.tolist():
             try:

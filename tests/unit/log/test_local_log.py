@@ -1,0 +1,394 @@
+"""Segments of one partition without validation and producers: roll, read, cut, delete.
+
+The cases are those of Kafka's LocalLogTest; which is which is told in ``docs/kafka-tests.md``.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog.clock import ManualClock
+from pylog.config import LogConfig
+from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
+from pylog.files.file_names import find_partition_directory_name
+from pylog.files.topic_name import log_delete_directory_name
+from pylog.log.fetch_data_info import LogOffsetMetadata
+from pylog.log.local_log import LocalLog
+from pylog.log.log_append_info import batches_of
+from pylog.log.log_context import LogContext
+from pylog.log.log_segment import SegmentTarget
+from pylog.log.log_segments import LogSegments
+from pylog.log.scheduler import ManualScheduler
+from pylog.model import TopicPartition
+from tests.support.crash_replay import Kind
+from tests.support.recording_io import RecordingIO
+from tests.unit.log.owned_log import NOW_MS, one_batch, records_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pylog.files.durable_io import DurableIO
+    from pylog.log.fetch_data_info import FetchDataInfo
+
+TOPIC_PARTITION = TopicPartition("topic", 0)
+
+
+class Local:
+    """A local log that begins at 0, on a clock that stands still."""
+
+    def __init__(self, directory: Path, io: DurableIO | None = None) -> None:
+        self.directory = directory / "topic-0"
+        self.directory.mkdir()
+        self.clock = ManualClock(NOW_MS)
+        self.scheduler = ManualScheduler(self.clock)
+        self.config = LogConfig(segment_index_bytes=1200, file_delete_delay_ms=1000)
+        self._context = LogContext(
+            clock=self.clock, scheduler=self.scheduler, random=random.Random(1)
+        )
+        if io is not None:
+            self._context.io = io
+        target = SegmentTarget(str(self.directory), 0)
+        segment = self._context.open_segment(target, self.config, is_new=True)
+        self.log = LocalLog(
+            str(self.directory),
+            TOPIC_PARTITION,
+            self.config,
+            self._context,
+            LogSegments([segment]),
+            recovery_point=0,
+            log_end_offset=0,
+        )
+
+    def append(self, *values: bytes) -> None:
+        start = self.log.log_end_offset
+        data = one_batch(*values, base_offset=start)
+        self.log.segments.active_segment.append(data, batches_of(memoryview(data)))
+        self.log.update_log_end_offset(start + len(values))
+
+    def fill(self, segments: int) -> None:
+        """Append two batches of one record and roll, several times; the active one is empty."""
+        for _ in range(segments):
+            self.append(b"a")
+            self.append(b"b")
+            self.log.roll()
+
+    def read(self, start_offset: int, bound: LogOffsetMetadata | None = None) -> FetchDataInfo:
+        return self.log.read(
+            start_offset,
+            10_000,
+            bound or self.log.log_end_offset_metadata,
+            min_one_message=True,
+            include_aborted=False,
+        )
+
+    def offsets(self, start_offset: int) -> list[int]:
+        return [record.offset for record in records_in(self.read(start_offset).records)]
+
+    @property
+    def bases(self) -> list[int]:
+        return list(self.log.segments.base_offsets)
+
+    def names(self, pattern: str) -> list[str]:
+        return sorted(path.name for path in self.directory.glob(pattern))
+
+    def pass_the_delay(self) -> None:
+        self.clock.sleep(self.config.file_delete_delay_ms)
+        self.scheduler.tick()
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[Local]:
+    local = Local(tmp_path)
+    yield local
+    local.log.close_handlers()
+
+
+# ---- names
+
+
+@pytest.mark.parametrize(
+    ("name", "topic", "partition"),
+    [
+        ("test_topic-0", "test_topic", 0),
+        ("foo.bar.data-3", "foo.bar.data", 3),
+        ("with-dashes-in-it-12", "with-dashes-in-it", 12),
+        ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-delete", "foo-bar", 0),
+        ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-future", "foo-bar", 0),
+        ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-stray", "foo-bar", 0),
+    ],
+)
+def test_a_directorys_name_tells_topic_and_partition(name: str, topic: str, partition: int) -> None:
+    parts = find_partition_directory_name(name)
+    assert parts is not None
+    assert parts.topic_partition == TopicPartition(topic, partition)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "topic1",  # no separator
+        "-1",  # no topic
+        "topic-",  # no partition
+        "topic-1a",  # not a number
+        "non_kafka_dir",
+        "non_kafka_dir-delete",  # a suffix without an id
+        "topic-0-delete",
+        "topic-0-future",
+        "-delete",
+    ],
+)
+def test_another_name_is_no_partitions_directory(name: str) -> None:
+    assert find_partition_directory_name(name) is None
+
+
+@pytest.mark.parametrize(
+    ("topic", "length"), [("a" * 249, 255), ("foo", 3 + 1 + 1 + 1 + 32 + 7), ("b" * 220, 255)]
+)
+def test_a_deleted_logs_directory_has_a_name_that_a_file_system_takes(
+    topic: str, length: int
+) -> None:
+    identity = uuid.UUID("4ee74a38-df66-4a2f-8e8d-d61cb6f3aa9a")
+    name = log_delete_directory_name(TopicPartition(topic, 3), identity)
+    assert len(name) <= length
+    assert name.endswith("-3.4ee74a38df664a2f8e8dd61cb6f3aa9a-delete")
+    kept = name.removesuffix("-3.4ee74a38df664a2f8e8dd61cb6f3aa9a-delete")
+    assert topic.startswith(kept)
+    parts = find_partition_directory_name(name)
+    assert parts is not None
+    assert parts.topic_partition == TopicPartition(kept, 3)
+
+
+# ---- appending and rolling
+
+
+def test_an_append_moves_the_end_and_can_be_read(local: Local) -> None:
+    assert (local.log.log_end_offset, local.read(0).records) == (0, b"")
+    local.append(b"a", b"b")
+    local.append(b"c")
+    assert (local.log.log_end_offset, local.log.recovery_point) == (3, 0)
+    assert [record.value for record in records_in(local.read(0).records)] == [b"a", b"b", b"c"]
+    end = local.log.log_end_offset_metadata
+    assert end == LogOffsetMetadata(3, 0, local.log.segments.active_segment.size_bytes)
+
+
+def test_a_roll_begins_a_segment_at_the_end_and_trims_the_old_one(local: Local) -> None:
+    local.append(b"a")
+    old = local.log.segments.active_segment
+    old.create_indexes()
+    new = local.log.roll()
+    assert (local.bases, new.base_offset, new.size_bytes) == ([0, 1], 1, 0)
+    assert (local.directory / f"{0:020d}.index").stat().st_size == 0
+    assert (local.directory / f"{0:020d}.timeindex").stat().st_size == 12
+    assert local.log.log_end_offset_metadata == LogOffsetMetadata(1, 1, 0)
+
+
+def test_a_roll_of_an_empty_segment_replaces_it(local: Local) -> None:
+    old = local.log.segments.active_segment
+    new = local.log.roll()
+    assert new is local.log.segments.active_segment
+    assert new is not old
+    assert (local.bases, local.log.log_end_offset) == ([0], 0)
+    assert f"{0:020d}.log.deleted" in local.names("*")
+    local.append(b"a")
+    local.pass_the_delay()
+    assert local.names("*.deleted") == []
+    assert local.offsets(0) == [0]
+
+
+def test_a_roll_at_an_offset_above_the_end_begins_there(local: Local) -> None:
+    local.append(b"a")
+    assert local.log.roll(10).base_offset == 10
+    assert (local.bases, local.log.log_end_offset) == ([0, 10], 1)
+
+
+def test_a_roll_at_an_offset_below_the_end_begins_at_the_end(local: Local) -> None:
+    local.append(b"a")
+    assert local.log.roll(0).base_offset == 1
+
+
+def test_a_roll_below_a_segment_that_is_there_is_an_error(local: Local) -> None:
+    local.append(b"a")
+    local.log.roll(10)
+    with pytest.raises(KafkaStorageError, match=r"at offset 1: .* begins at 10"):
+        local.log.roll()
+    assert local.bases == [0, 10]
+
+
+def test_a_roll_removes_files_of_that_name_that_no_segment_owns(local: Local) -> None:
+    local.append(b"a")
+    for suffix in (".log", ".index", ".timeindex", ".txnindex"):
+        (local.directory / f"{1:020d}{suffix}").write_bytes(b"left over")
+    new = local.log.roll()
+    assert (new.size_bytes, local.log.segments.active_segment) == (0, new)
+    local.append(b"b")
+    assert local.offsets(1) == [1]
+
+
+# ---- reading
+
+
+def test_above_the_end_nothing_can_be_read_at_all(local: Local) -> None:
+    local.append(b"a")
+    with pytest.raises(OffsetOutOfRangeError) as caught:
+        local.read(2)
+    assert (caught.value.requested, caught.value.log_end_offset) == (2, 1)
+
+
+def test_at_the_end_and_above_a_bound_a_read_is_empty(local: Local) -> None:
+    local.append(b"a")
+    local.append(b"b")
+    end = local.read(2)
+    assert (end.records, end.fetch_offset_metadata) == (b"", local.log.log_end_offset_metadata)
+    bound = local.log.locate(1)
+    assert bound is not None
+    found = local.read(1, bound)
+    assert (found.records, found.fetch_offset_metadata.message_offset) == (b"", 1)
+    assert local.read(2, bound).records == b""
+
+
+def test_a_read_stays_within_one_segment_and_skips_empty_ones(local: Local) -> None:
+    local.fill(3)
+    local.log.segments.remove(2)
+    assert local.offsets(0) == [0, 1]
+    assert local.offsets(2) == [4, 5]
+
+
+def test_segments_from_an_offset_on_are_those_that_begin_there_or_later(local: Local) -> None:
+    local.fill(4)
+    for start, expected in ((0, [0, 2, 4, 6, 8]), (1, [2, 4, 6, 8]), (7, [8]), (9, [])):
+        found = local.log.segments.values_from(start)
+        assert [segment.base_offset for segment in found] == expected
+
+
+# ---- flushing
+
+
+def test_a_flush_forces_what_is_new_and_the_directory_of_new_segments(tmp_path: Path) -> None:
+    io = RecordingIO(tmp_path)
+    local = Local(tmp_path, io)
+    local.fill(2)
+    local.append(b"a")
+    local.log.mark_flushed(2)
+    io.operations.clear()
+    local.log.flush(5)
+    synced = {each.path for each in io.operations if each.kind is Kind.SYNC}
+    logs = {path.rpartition("/")[2] for path in synced if path.endswith(".log")}
+    assert logs == {f"{2:020d}.log", f"{4:020d}.log"}
+    assert Kind.SYNC_DIRECTORY in {each.kind for each in io.operations}
+    assert local.log.recovery_point == 2
+    local.log.mark_flushed(5)
+    local.log.mark_flushed(3)
+    assert local.log.recovery_point == 5
+    io.operations.clear()
+    local.log.flush(4)
+    assert io.operations == []
+    local.log.close_handlers()
+
+
+# ---- cutting
+
+
+def test_a_cut_removes_segments_and_what_lies_behind_the_offset(local: Local) -> None:
+    local.fill(3)
+    local.append(b"x")
+    local.log.mark_flushed(7)
+    gone = local.log.truncate_to(3)
+    assert [segment.base_offset for segment in gone] == [4, 6]
+    assert (local.bases, local.log.log_end_offset, local.log.recovery_point) == ([0, 2], 3, 3)
+    assert local.offsets(2) == [2]
+    assert len(local.names("*.log.deleted")) == 2
+    local.pass_the_delay()
+    assert local.names("*.deleted") == []
+    local.append(b"new")
+    assert local.offsets(2) == [2, 3]
+
+
+def test_a_cut_at_a_segments_base_leaves_it_empty(local: Local) -> None:
+    local.fill(2)
+    assert [segment.base_offset for segment in local.log.truncate_to(2)] == [4]
+    assert (local.bases, local.log.log_end_offset) == ([0, 2], 2)
+    assert local.log.segments.active_segment.size_bytes == 0
+
+
+def test_begun_anew_the_log_has_one_empty_segment(local: Local) -> None:
+    local.fill(3)
+    old = local.log.truncate_fully_and_start_at(5)
+    assert [segment.base_offset for segment in old] == [0, 2, 4, 6]
+    assert (local.bases, local.log.log_end_offset, local.log.recovery_point) == ([5], 5, 0)
+    assert local.names("*.log") == [f"{5:020d}.log"]
+    local.append(b"a")
+    assert local.offsets(5) == [5]
+    local.pass_the_delay()
+    assert local.names("*.deleted") == []
+
+
+def test_the_new_segment_is_there_before_the_last_old_one_goes(tmp_path: Path) -> None:
+    io = RecordingIO(tmp_path)
+    local = Local(tmp_path, io)
+    local.fill(1)
+    io.operations.clear()
+    local.log.truncate_fully_and_start_at(7)
+    steps = [
+        (each.kind, each.path.rpartition("/")[2])
+        for each in io.operations
+        if each.path.endswith(".log")
+    ]
+    assert steps == [
+        (Kind.REPLACE, f"{0:020d}.log"),
+        (Kind.CREATE, f"{7:020d}.log"),
+        (Kind.REPLACE, f"{2:020d}.log"),
+    ]
+    local.log.close_handlers()
+
+
+def test_begun_anew_where_its_only_segment_begins_it_has_a_new_one(local: Local) -> None:
+    local.append(b"a")
+    old = local.log.segments.active_segment
+    local.log.truncate_fully_and_start_at(0)
+    assert local.log.segments.active_segment is not old
+    assert (local.bases, local.log.log_end_offset) == ([0], 0)
+    assert local.names("*.log") == [f"{0:020d}.log"]
+    assert old.log.read_at(0, 10_000) != b""  # who reads it reads on
+    local.pass_the_delay()
+    assert local.names("*.deleted") == []
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_removed_segments_are_renamed_and_deleted(local: Local, *, is_async: bool) -> None:
+    local.fill(3)
+    first = list(local.log.segments)[:2]
+    local.log.remove_segments(first, is_async=is_async)
+    assert local.bases == [4, 6]
+    assert bool(local.names("*.deleted")) is is_async
+    assert not (local.directory / f"{0:020d}.log").exists()
+    local.pass_the_delay()
+    assert local.names("*.deleted") == []
+
+
+# ---- the end
+
+
+def test_closing_trims_the_active_segment_and_can_be_repeated(local: Local) -> None:
+    local.append(b"a")
+    local.log.segments.active_segment.create_indexes()
+    assert (local.directory / f"{0:020d}.index").stat().st_size == 1200
+    local.log.close()
+    local.log.close_handlers()
+    local.log.close_handlers()
+    assert (local.directory / f"{0:020d}.index").stat().st_size == 0
+    assert (local.directory / f"{0:020d}.timeindex").stat().st_size == 12
+
+
+def test_releasing_files_changes_none(local: Local) -> None:
+    local.append(b"a")
+    local.log.segments.active_segment.create_indexes()
+    before = {path.name: path.stat().st_size for path in local.directory.iterdir()}
+    local.log.close_handlers()
+    assert {path.name: path.stat().st_size for path in local.directory.iterdir()} == before
+    assert before[f"{0:020d}.index"] == 1200

@@ -1,0 +1,696 @@
+"""What start-up makes of a partition directory, after a clean stop and after a crash.
+
+The cases are those of Kafka's LogLoaderTest; which is which is told in ``docs/kafka-tests.md``.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog.config import LogConfig, LogManagerConfig
+from pylog.errors import KafkaStorageError
+from pylog.files.durable_io import DurableIO
+from pylog.files.leader_epoch_checkpoint import EpochEntry
+from pylog.log.log_context import LogContext
+from pylog.log.log_loader import LogLoading, load_log
+from tests.support.batches import COMMIT, Stored, batch_v2, marker, wrapper
+from tests.support.crash_replay import Kind
+from tests.support.recording_io import Fault, FaultyIO
+from tests.unit.log.owned_log import (
+    ABORT,
+    NOW_MS,
+    OwnedLog,
+    Transactional,
+    one_batch,
+    records_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pylog.log.unified_log import UnifiedLog
+
+BATCH_BYTES = 70  # of one record with a value of two bytes
+THREE_BATCHES = LogConfig(
+    segment_bytes=3 * BATCH_BYTES, index_interval_bytes=1, segment_index_bytes=1200
+)
+INT32_MAX = 2**31 - 1
+
+
+def load(
+    owned: OwnedLog,
+    *,
+    is_clean: bool,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+    io: DurableIO | None = None,
+) -> LogLoading:
+    """Open the log as a new process does; return what was done."""
+    loading = LogLoading(
+        directory=str(owned.directory),
+        config=owned.config,
+        manager_config=LogManagerConfig(),
+        context=LogContext(
+            io=io or DurableIO(),
+            clock=owned.clock,
+            scheduler=owned.scheduler,
+            random=random.Random(1),
+        ),
+        had_clean_shutdown=is_clean,
+        recovery_point_checkpoint=recovery_point,
+        log_start_offset_checkpoint=log_start_offset,
+    )
+    owned.log = load_log(loading)
+    return loading
+
+
+def fill(owned: OwnedLog, numbers: Iterable[int]) -> None:
+    """Append a record each, of the same size and a second apart."""
+    for number in numbers:
+        owned.clock.sleep(1000)
+        owned.append(b"%02d" % number)
+
+
+def values(owned: OwnedLog) -> list[bytes | None]:
+    return [record.value for record in owned.all_records()]
+
+
+def recovered(loading: LogLoading) -> list[int]:
+    return [int(path.rpartition("/")[2].partition(".")[0]) for path in loading.recovered_segments]
+
+
+def names(owned: OwnedLog, pattern: str = "*") -> list[str]:
+    return sorted(path.name for path in owned.directory.glob(pattern))
+
+
+def file_of(owned: OwnedLog, base_offset: int, suffix: str) -> Path:
+    return owned.directory / f"{base_offset:020d}{suffix}"
+
+
+def index_entries(log: UnifiedLog) -> list[tuple[list[object], list[object]]]:
+    return [
+        (
+            [each.offset_index.entry(slot) for slot in range(each.offset_index.entries)],
+            [each.time_index.entry(slot) for slot in range(each.time_index.entries)],
+        )
+        for each in log.segments
+    ]
+
+
+@pytest.fixture
+def owned(tmp_path: Path) -> OwnedLog:
+    """Twelve records in four segments: 0, 3, 6, 9."""
+    owned = OwnedLog(tmp_path, THREE_BATCHES)
+    fill(owned, range(12))
+    assert owned.base_offsets == [0, 3, 6, 9]
+    return owned
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> OwnedLog:
+    return OwnedLog(tmp_path)
+
+
+# ---- what is recovered
+
+
+@pytest.mark.parametrize(
+    ("is_clean", "recovery_point", "expected"),
+    [
+        (True, 0, []),
+        (True, 12, []),
+        (False, 0, [0, 3, 6, 9]),
+        (False, 3, [3, 6, 9]),
+        (False, 8, [6, 9]),
+        (False, 9, [9]),
+        (False, 12, [9]),
+        (False, 500, [9]),
+    ],
+)
+def test_segments_from_the_one_with_the_recovery_point_on_are_recovered(
+    owned: OwnedLog, *, is_clean: bool, recovery_point: int, expected: list[int]
+) -> None:
+    owned.log.close()
+    loading = load(owned, is_clean=is_clean, recovery_point=recovery_point)
+    assert recovered(loading) == expected
+    assert owned.log.log_end_offset == 12
+    assert owned.log.recovery_point == (12 if is_clean else min(recovery_point, 12))
+    assert values(owned) == [b"%02d" % number for number in range(12)]
+
+
+@pytest.mark.parametrize("recovery_point", [0, 5, 9, 12])
+def test_recovery_of_sound_files_changes_no_segment_and_no_index(
+    owned: OwnedLog, recovery_point: int
+) -> None:
+    owned.log.close()
+    before = {
+        path.name: path.read_bytes()
+        for path in owned.directory.iterdir()
+        if path.suffix != ".snapshot"
+    }
+    load(owned, is_clean=False, recovery_point=recovery_point)
+    owned.log.close()
+    after = {name: (owned.directory / name).read_bytes() for name in before}
+    assert after == before
+    assert set(names(owned)) - set(before) == set(names(owned, "*.snapshot"))
+
+
+def test_a_crash_in_the_middle_of_appends_leaves_the_same_indexes(owned: OwnedLog) -> None:
+    stated = index_entries(owned.log)
+    load(owned, is_clean=False)
+    assert index_entries(owned.log)[:-1] == stated[:-1]
+    # Recovery forces the last time entry of every segment, the active one's, too.
+    offsets, times = index_entries(owned.log)[-1]
+    assert (offsets, times[:-1]) == stated[-1] or (offsets, times) == stated[-1]
+
+
+def test_an_empty_active_segment_is_recovered(owned: OwnedLog) -> None:
+    owned.log.roll()
+    loading = load(owned, is_clean=False, recovery_point=12)
+    assert recovered(loading) == [12]
+    assert (owned.base_offsets, owned.log.log_end_offset) == ([0, 3, 6, 9, 12], 12)
+    fill(owned, [12])
+    assert values(owned)[-1] == b"12"
+
+
+def test_a_directory_without_segments_begins_at_the_checkpointed_start(tmp_path: Path) -> None:
+    owned = OwnedLog(tmp_path)
+    owned.log.close()
+    shutil.rmtree(owned.directory)
+    owned.directory.mkdir()
+    for is_clean in (True, False):
+        load(owned, is_clean=is_clean, log_start_offset=500)
+        log = owned.log
+        assert (log.log_start_offset, log.log_end_offset, owned.base_offsets) == (500, 500, [500])
+
+
+def test_a_log_that_ends_below_its_start_begins_anew_there(owned: OwnedLog) -> None:
+    owned.log.close()
+    for base_offset in (6, 9):
+        for path in owned.directory.glob(f"{base_offset:020d}.*"):
+            path.unlink()
+    loading = load(owned, is_clean=False, recovery_point=12, log_start_offset=8)
+    log = owned.log
+    assert (log.log_start_offset, log.log_end_offset, owned.base_offsets) == (8, 8, [8])
+    assert log.leader_epochs.entries == ()
+    assert loading.truncated_bytes == 0
+    fill(owned, [8])
+    assert values(owned) == [b"08"]
+
+
+def test_a_log_ends_where_its_files_do_though_the_checkpoint_says_more(owned: OwnedLog) -> None:
+    owned.log.close()
+    for path in owned.directory.glob(f"{9:020d}.*"):
+        path.unlink()
+    load(owned, is_clean=False, recovery_point=12)
+    assert (owned.log.log_end_offset, owned.log.recovery_point) == (9, 9)
+
+
+def test_reopened_it_can_be_truncated(owned: OwnedLog) -> None:
+    owned.log.close()
+    load(owned, is_clean=True, recovery_point=12)
+    owned.log.truncate_to(3)
+    assert (owned.base_offsets, owned.log.log_end_offset) == ([0, 3], 3)
+    owned.log.truncate_to(2)
+    assert (owned.base_offsets, values(owned)) == ([0], [b"00", b"01"])
+
+
+# ---- damage
+
+
+@pytest.mark.parametrize("place", [0, 8, 20, 60, 69])
+@pytest.mark.parametrize("batch", [0, 1, 5, 8, 11])
+def test_the_first_bad_batch_and_all_behind_it_go(owned: OwnedLog, batch: int, place: int) -> None:
+    owned.log.close()
+    path = file_of(owned, batch - batch % 3, ".log")
+    data = bytearray(path.read_bytes())
+    data[(batch % 3) * BATCH_BYTES + place] ^= 0x80
+    path.write_bytes(data)
+    load(owned, is_clean=False)
+    assert values(owned) == [b"%02d" % number for number in range(batch)]
+    assert owned.log.log_end_offset == batch
+    fill(owned, [batch])
+    assert owned.first_read(batch).value == b"%02d" % batch
+
+
+def test_bytes_at_random_leave_a_prefix_that_can_be_appended_to(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    for number in range(30):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        owned = OwnedLog(directory, THREE_BATCHES)
+        fill(owned, range(10))
+        owned.log.close()
+        path = file_of(owned, rng.choice([0, 3, 6, 9]), ".log")
+        data = path.read_bytes()
+        cut = rng.randrange(len(data) + 1)
+        path.write_bytes(data[:cut] + rng.randbytes(rng.randrange(1, 100)))
+        load(owned, is_clean=False)
+        kept = int(path.stem) + cut // BATCH_BYTES
+        assert values(owned) == [b"%02d" % each for each in range(kept)]
+        fill(owned, [kept])
+        load(owned, is_clean=True)
+        assert values(owned) == [b"%02d" % each for each in range(kept + 1)]
+
+
+def test_segments_behind_a_cut_are_deleted_with_their_snapshots(owned: OwnedLog) -> None:
+    owned.log.close()
+    assert owned.snapshot_offsets == [3, 6, 9, 12]
+    path = file_of(owned, 3, ".log")
+    path.write_bytes(path.read_bytes()[:-1])
+    load(owned, is_clean=False, recovery_point=3)
+    assert owned.base_offsets == [0, 3]
+    assert owned.log.log_end_offset == 5
+    assert owned.snapshot_offsets == [3, 5]
+    assert f"{6:020d}.log.deleted" in names(owned)
+    owned.clock.sleep(owned.config.file_delete_delay_ms)
+    owned.scheduler.tick()
+    assert names(owned, "*.deleted") == []
+
+
+def test_the_leader_epochs_behind_a_cut_go(empty: OwnedLog) -> None:
+    for epoch in (0, 1, 2):
+        empty.append(b"a", leader_epoch=epoch)
+    path = file_of(empty, 0, ".log")
+    path.write_bytes(path.read_bytes()[:-1])
+    load(empty, is_clean=False)
+    assert empty.log.leader_epochs.entries == (EpochEntry(0, 0), EpochEntry(1, 1))
+
+
+def test_a_torn_tail_of_a_flushed_segment_is_not_looked_at(owned: OwnedLog) -> None:
+    owned.log.close()
+    path = file_of(owned, 3, ".log")
+    path.write_bytes(path.read_bytes() + b"torn")
+    load(owned, is_clean=False, recovery_point=9)
+    assert owned.log.log_end_offset == 12
+    assert path.stat().st_size == 3 * BATCH_BYTES + 4
+
+
+# ---- indexes
+
+
+def test_an_offset_index_that_is_missing_is_made_again_even_after_a_clean_stop(
+    owned: OwnedLog,
+) -> None:
+    owned.log.close()
+    kept = {path: path.read_bytes() for path in owned.directory.glob("*index")}
+    for path in kept:
+        path.unlink()
+    loading = load(owned, is_clean=True, recovery_point=12)
+    assert recovered(loading) == [0, 3, 6, 9]
+    owned.log.close()
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_rebuilt_indexes_find_every_offset_and_every_timestamp(owned: OwnedLog) -> None:
+    owned.log.close()
+    for path in owned.directory.glob("*index"):
+        path.unlink()
+    load(owned, is_clean=False)
+    for number in range(12):
+        assert owned.first_read(number, BATCH_BYTES).offset == number
+        found = owned.log.fetch_offset_by_timestamp(NOW_MS + (number + 1) * 1000)
+        assert found is not None
+        assert (found.offset, found.timestamp) == (number, NOW_MS + (number + 1) * 1000)
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_time_index_that_is_missing_stays_empty_below_the_recovery_point(
+    owned: OwnedLog, *, is_clean: bool
+) -> None:
+    owned.log.close()
+    for path in owned.directory.glob("*.timeindex"):
+        path.unlink()
+    loading = load(owned, is_clean=is_clean, recovery_point=12)
+    assert recovered(loading) == ([] if is_clean else [9])
+    assert [file_of(owned, base, ".timeindex").stat().st_size for base in (0, 3, 6)] == [0, 0, 0]
+
+
+def test_indexes_full_of_garbage_are_made_again_by_a_recovery(owned: OwnedLog) -> None:
+    owned.log.close()
+    stated = {path: path.read_bytes() for path in owned.directory.glob("*index")}
+    for path in stated:
+        path.write_bytes(b"garbage that is no index entry"[: 24 if "time" in path.name else 30])
+    load(owned, is_clean=False)
+    assert values(owned) == [b"%02d" % number for number in range(12)]
+    owned.log.close()
+    assert {path: path.read_bytes() for path in stated} == stated
+
+
+def test_a_transaction_index_with_an_impossible_entry_is_made_again(empty: OwnedLog) -> None:
+    empty.append(b"a")
+    empty.log.roll()
+    producer = Transactional(empty, 7)
+    producer.append(2)
+    producer.end(ABORT)
+    assert empty.aborted() == [(7, 1, 3, 4)]
+    empty.log.close()
+    path = file_of(empty, 1, ".txnindex")
+    path.write_bytes(path.read_bytes()[:18] + bytes(16))
+    loading = load(empty, is_clean=True, recovery_point=4)
+    assert recovered(loading) == [1]
+    assert empty.aborted() == [(7, 1, 3, 4)]
+
+
+# ---- leftovers
+
+
+def test_indexes_without_a_log_are_removed(owned: OwnedLog) -> None:
+    for suffix in (".index", ".timeindex", ".txnindex"):
+        file_of(owned, 100, suffix).write_bytes(bytes(24))
+    load(owned, is_clean=True, recovery_point=12)
+    assert names(owned, f"{100:020d}*") == []
+    assert owned.base_offsets == [0, 3, 6, 9]
+
+
+def test_deleted_and_cleaned_files_are_removed(owned: OwnedLog) -> None:
+    left = [
+        f"{base:020d}{suffix}{state}"
+        for base, state in ((0, ".deleted"), (3, ".deleted"), (20, ".cleaned"))
+        for suffix in (".log", ".index", ".timeindex", ".txnindex")
+    ]
+    left.append(f"{3:020d}.snapshot.deleted")
+    for name in left:
+        (owned.directory / name).write_bytes(b"")
+    load(owned, is_clean=True, recovery_point=12)
+    assert set(names(owned)) & set(left) == set()
+    assert values(owned) == [b"%02d" % number for number in range(12)]
+
+
+def swap(owned: OwnedLog, base_offset: int, kept: list[int]) -> None:
+    """Leave a ``.log.swap`` of what compaction has kept, with its indexes."""
+    data = b"".join(one_batch(b"%02d" % each, base_offset=each) for each in kept)
+    file_of(owned, base_offset, ".log.swap").write_bytes(data)
+    file_of(owned, base_offset, ".index.swap").write_bytes(b"")
+    file_of(owned, base_offset, ".timeindex.swap").write_bytes(b"")
+
+
+def test_a_swap_file_replaces_the_segments_in_its_range(owned: OwnedLog) -> None:
+    owned.log.close()
+    swap(owned, 0, [1, 4])
+    load(owned, is_clean=False, recovery_point=12)
+    assert owned.base_offsets == [0, 6, 9]
+    assert values(owned) == [b"01", b"04"] + [b"%02d" % number for number in range(6, 12)]
+    assert names(owned, "*.swap") == []
+
+
+def test_swap_files_of_a_rewrite_that_was_not_complete_go(owned: OwnedLog) -> None:
+    owned.log.close()
+    swap(owned, 3, [4])
+    file_of(owned, 0, ".log.cleaned").write_bytes(b"")
+    load(owned, is_clean=False, recovery_point=12)
+    assert values(owned) == [b"%02d" % number for number in range(12)]
+    assert names(owned, "*.swap") + names(owned, "*.cleaned") == []
+
+
+def test_swap_files_below_the_unfinished_rewrite_count(owned: OwnedLog) -> None:
+    owned.log.close()
+    swap(owned, 0, [1])
+    file_of(owned, 6, ".log.cleaned").write_bytes(b"")
+    load(owned, is_clean=False, recovery_point=12)
+    assert values(owned) == [b"01"] + [b"%02d" % number for number in range(3, 12)]
+
+
+def test_an_index_whose_log_has_been_swapped_already_takes_its_place(owned: OwnedLog) -> None:
+    owned.log.close()
+    stated = file_of(owned, 3, ".index").read_bytes()
+    file_of(owned, 3, ".index").rename(file_of(owned, 3, ".index.swap"))
+    file_of(owned, 3, ".index").write_bytes(bytes(8))
+    load(owned, is_clean=True, recovery_point=12)
+    assert file_of(owned, 3, ".index").read_bytes() == stated
+
+
+# ---- offsets that no segment can hold
+
+
+def test_offsets_too_far_apart_for_one_segment_roll(empty: OwnedLog) -> None:
+    offsets = [0, INT32_MAX, INT32_MAX + 1, 2 * INT32_MAX + 1, 2 * INT32_MAX + 2]
+    for offset in offsets:
+        empty.log.append_as_follower(one_batch(b"x", base_offset=offset))
+    assert empty.base_offsets == [0, INT32_MAX + 1, 2 * INT32_MAX + 2]
+    load(empty, is_clean=False)
+    assert empty.base_offsets == [0, INT32_MAX + 1, 2 * INT32_MAX + 2]
+    assert [record.offset for record in empty.all_records()] == offsets
+
+
+def test_a_batch_too_far_behind_begins_a_segment_at_its_first_offset(empty: OwnedLog) -> None:
+    empty.log.append_as_follower(one_batch(b"x", base_offset=0))
+    first = 2 * INT32_MAX
+    empty.log.append_as_follower(one_batch(b"x", b"y", b"z", base_offset=first))
+    assert empty.base_offsets == [0, first]
+    load(empty, is_clean=False)
+    assert empty.base_offsets == [0, first]
+    assert empty.log.log_end_offset == first + 3
+
+
+def test_a_wrapper_too_far_behind_begins_a_segment_as_low_as_its_last_offset_allows(
+    empty: OwnedLog,
+) -> None:
+    empty.log.append_as_follower(one_batch(b"x", base_offset=0))
+    first = 2 * INT32_MAX
+    records = [Stored(first + each, NOW_MS, None, b"x") for each in range(3)]
+    empty.log.append_as_follower(wrapper(records, magic=1, codec="gzip").data)
+    expected = [0, first + 2 - INT32_MAX]
+    assert empty.base_offsets == expected
+    load(empty, is_clean=False)
+    assert empty.base_offsets == expected
+    assert [record.offset for record in empty.all_records()] == [0, first, first + 1, first + 2]
+
+
+OVERFLOWING = [0, 5, INT32_MAX, INT32_MAX + 1, INT32_MAX + 7, 2 * INT32_MAX + 9]
+SPLIT = [0, INT32_MAX + 1, 2 * INT32_MAX + 9]
+
+
+@pytest.fixture
+def overflowed(tmp_path: Path) -> OwnedLog:
+    """Leave a segment as brokers before 2.0 could compact it, and one behind it."""
+    owned = OwnedLog(tmp_path, LogConfig(segment_index_bytes=1200))
+    owned.log.close()
+    data = [one_batch(b"%d" % offset, base_offset=offset) for offset in OVERFLOWING]
+    file_of(owned, 0, ".log").write_bytes(b"".join(data))
+    file_of(owned, 3 * INT32_MAX, ".log").write_bytes(one_batch(b"z", base_offset=3 * INT32_MAX))
+    file_of(owned, 3 * INT32_MAX, ".index").write_bytes(b"")
+    return owned
+
+
+def is_split(owned: OwnedLog) -> bool:
+    assert [record.offset for record in owned.all_records()] == [*OVERFLOWING, 3 * INT32_MAX]
+    assert names(owned, "*.cleaned") + names(owned, "*.swap") == []
+    return owned.base_offsets == [*SPLIT, 3 * INT32_MAX]
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+def test_a_segment_whose_offsets_overflow_is_split(
+    overflowed: OwnedLog, *, has_index: bool
+) -> None:
+    index = file_of(overflowed, 0, ".index")
+    index.unlink()
+    if has_index:
+        index.write_bytes(b"")
+    load(overflowed, is_clean=False)
+    assert is_split(overflowed)
+    load(overflowed, is_clean=False)
+    assert is_split(overflowed)
+
+
+@pytest.mark.parametrize("kind", [Kind.CREATE, Kind.WRITE, Kind.SYNC, Kind.REPLACE, Kind.REMOVE])
+def test_a_split_that_a_crash_stops_anywhere_is_begun_again_or_finished(
+    overflowed: OwnedLog, tmp_path: Path, kind: Kind
+) -> None:
+    file_of(overflowed, 0, ".index").unlink()
+    kept = tmp_path / "kept"
+    shutil.copytree(overflowed.directory, kept)
+    crashes = 0
+    for number in range(1, 60):
+        shutil.rmtree(overflowed.directory)
+        shutil.copytree(kept, overflowed.directory)
+        io = FaultyIO(Fault(kinds=frozenset({kind}), at=number, forever=True))
+        try:
+            load(overflowed, is_clean=False, io=io)
+        except KafkaStorageError:
+            crashes += 1
+        load(overflowed, is_clean=False)
+        assert is_split(overflowed), f"{kind} {number}"
+        if io.counts[kind] < number:
+            break
+    assert crashes >= 3
+
+
+# ---- transactions and producers
+
+
+def with_transactions(owned: OwnedLog) -> list[tuple[int, int, int, int]]:
+    """Append transactions over several segments; return the aborted ones as they are to be."""
+    first, second, third = (Transactional(owned, each) for each in (1, 2, 3))
+    first.append(2)  # 0, 1
+    second.append(1)  # 2
+    owned.log.roll()
+    third.append(1)  # 3
+    first.append(1)  # 4
+    second.end(ABORT)  # 5
+    owned.log.roll()
+    first.end(ABORT)  # 6
+    third.end(COMMIT)  # 7
+    second.append(3)  # 8, 9, 10
+    owned.append(b"between")  # 11
+    second.end(ABORT)  # 12
+    third.append(1)  # 13
+    return [(2, 2, 5, 0), (1, 0, 6, 3), (2, 8, 12, 13)]
+
+
+@pytest.mark.parametrize("recovery_point", [0, 3, 6, 14])
+@pytest.mark.parametrize("has_snapshots", [True, False])
+def test_the_transaction_index_is_recovered(
+    empty: OwnedLog, recovery_point: int, *, has_snapshots: bool
+) -> None:
+    aborted = with_transactions(empty)
+    assert empty.aborted() == aborted
+    if not has_snapshots:
+        for path in empty.directory.glob("*.snapshot"):
+            path.unlink()
+    for path in empty.directory.glob("*.txnindex"):
+        if int(path.stem) >= recovery_point:
+            path.unlink()
+    load(empty, is_clean=False, recovery_point=recovery_point)
+    assert empty.aborted() == aborted
+    entry = empty.log.producer_state.last_entry(3)
+    assert entry is not None
+    assert entry.current_txn_first_offset == 13
+
+
+def test_a_marker_of_an_older_coordinator_does_not_stop_a_recovery(empty: OwnedLog) -> None:
+    for coordinator_epoch in (1, 0):
+        end = empty.log.log_end_offset
+        data = batch_v2(
+            [Stored(end, NOW_MS, None, b"x")],
+            producer_id=1,
+            producer_epoch=0,
+            base_sequence=coordinator_epoch,
+            is_transactional=True,
+        ).data
+        ending = marker(
+            end + 1, COMMIT, producer_id=1, timestamp=NOW_MS, coordinator_epoch=coordinator_epoch
+        ).data
+        empty.log.append_as_follower(data)
+        empty.log.append_as_follower(ending)
+    for _ in range(2):
+        load(empty, is_clean=False)
+        assert (empty.log.log_end_offset, empty.log.first_unstable_offset) == (4, None)
+        assert empty.log.producer_state.last_entry(1) is not None
+
+
+def idempotent(owned: OwnedLog, producer_id: int, sequence: int = 0) -> None:
+    data = one_batch(
+        b"x",
+        timestamp=owned.clock.milliseconds(),
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=sequence,
+    )
+    owned.log.append_as_leader(data)
+
+
+@pytest.mark.parametrize(
+    ("start", "whole_segments", "after_a_crash"),
+    [(1, [], [1, 2]), (2, [0], [2])],
+    ids=["mid segment", "on a segment"],
+)
+def test_producers_below_the_log_start_are_loaded_where_a_snapshot_has_them(
+    empty: OwnedLog, start: int, whole_segments: list[int], after_a_crash: list[int]
+) -> None:
+    idempotent(empty, 1)
+    idempotent(empty, 2)
+    empty.log.roll()
+    idempotent(empty, 2, 1)
+    empty.raise_high_watermark()
+    empty.log.delete_records(start)
+    empty.log.close()
+    for base_offset in whole_segments:
+        for path in empty.directory.glob(f"{base_offset:020d}.*"):
+            path.unlink()
+    load(empty, is_clean=True, recovery_point=3, log_start_offset=start)
+    assert sorted(empty.log.producer_state.active_producers) == [1, 2]
+    # What the last segment holds is counted again, and snapshots up to the start are gone.
+    load(empty, is_clean=False, recovery_point=3, log_start_offset=start)
+    assert sorted(empty.log.producer_state.active_producers) == after_a_crash
+
+
+def test_of_stray_snapshots_the_newest_stays_if_no_segment_is_newer(empty: OwnedLog) -> None:
+    for producer_id in (1, 2, 3, 4):
+        idempotent(empty, producer_id)
+        if producer_id in (1, 2):
+            empty.log.roll()
+        else:
+            empty.log.producer_state.take_snapshot()
+    assert empty.snapshot_offsets == [1, 2, 3, 4]
+    load(empty, is_clean=True, recovery_point=4)
+    assert empty.base_offsets == [0, 1, 2]
+    assert empty.snapshot_offsets == [1, 2, 4]
+    assert sorted(empty.log.producer_state.active_producers) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("recovery_point", "expected"), [(0, [3, 6, 9, 12]), (9, [3, 6, 9, 12])])
+def test_snapshots_are_there_again_after_a_crash(
+    owned: OwnedLog, recovery_point: int, expected: list[int]
+) -> None:
+    load(owned, is_clean=False, recovery_point=recovery_point)
+    assert owned.snapshot_offsets == expected
+    for path in owned.directory.glob("*.snapshot"):
+        path.unlink()
+    load(owned, is_clean=False, recovery_point=recovery_point)
+    assert owned.snapshot_offsets == ([3, 6, 9, 12] if recovery_point == 0 else [6, 9, 12])
+
+
+def test_snapshots_of_the_segments_that_stay_survive_a_cut(owned: OwnedLog) -> None:
+    owned.log.close()
+    path = file_of(owned, 9, ".log")
+    path.write_bytes(path.read_bytes()[:BATCH_BYTES] + b"garbage")
+    load(owned, is_clean=False, recovery_point=0)
+    assert owned.snapshot_offsets == [3, 6, 9, 10]
+    owned.clock.sleep(owned.config.file_delete_delay_ms)
+    owned.scheduler.tick()
+    assert owned.snapshot_offsets == [3, 6, 9, 10]
+
+
+def spoil_every_log(owned: OwnedLog) -> None:
+    for path in owned.directory.glob("*.log"):
+        path.write_bytes(b"\xff" * path.stat().st_size)
+
+
+def test_a_clean_start_without_snapshots_takes_it_that_there_are_no_producers(
+    owned: OwnedLog,
+) -> None:
+    owned.log.close()
+    for path in owned.directory.glob("*.snapshot"):
+        path.unlink()
+    load(owned, is_clean=True, recovery_point=12)
+    assert owned.log.producer_state.is_empty
+    assert owned.snapshot_offsets == [6, 9, 12]
+
+
+def test_a_start_after_a_crash_reads_producers_from_the_log(empty: OwnedLog) -> None:
+    idempotent(empty, 1)
+    empty.log.roll()
+    idempotent(empty, 2)
+    for path in empty.directory.glob("*.snapshot"):
+        path.unlink()
+    load(empty, is_clean=False, recovery_point=2)
+    assert sorted(empty.log.producer_state.active_producers) == [1, 2]
+
+
+def test_a_clean_start_reads_no_log_at_all(owned: OwnedLog) -> None:
+    owned.log.close()
+    spoil_every_log(owned)
+    load(owned, is_clean=True, recovery_point=12)
+    assert (owned.log.log_end_offset, owned.base_offsets) == (12, [0, 3, 6, 9])
+
+
+def test_a_read_returns_what_is_left(owned: OwnedLog) -> None:
+    load(owned, is_clean=False)
+    found = owned.read(4, 10_000)
+    assert [record.value for record in records_in(found.records)] == [b"04", b"05"]

@@ -1,0 +1,152 @@
+"""Many threads append to one log while others read it."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+import pylog
+from pylog.checksum import crc32c
+from pylog.clock import ManualClock
+from pylog.columnar.encode import RecordEncoder
+from pylog.config import LogConfig
+from pylog.log.fetch_isolation import FetchIsolation
+from pylog.log.log_context import LogContext
+from pylog.log.log_manager import LogManager
+from pylog.model import TopicPartition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pylog.log.unified_log import UnifiedLog
+
+NOW_MS = 1_700_000_000_000
+WRITERS = 8
+READERS = 2
+RECORDS = 1_000_000
+BATCH_RECORDS = 1_000
+BATCHES_A_WRITER = RECORDS // WRITERS // BATCH_RECORDS
+FETCH_BYTES = 300_000
+PARTITION = TopicPartition("orders", 0)
+
+# Of a v2 batch: base offset, length of what follows, (epoch, magic), CRC, (attributes), last delta.
+HEADER = struct.Struct(">qi5xI2xi")
+CHECKED_FROM = 21
+COUNT_POSITION = 57
+
+
+class Run(NamedTuple):
+    """One log, the moment in which all threads begin, and whether one of them has failed."""
+
+    log: UnifiedLog
+    start: threading.Barrier
+    failed: threading.Event
+
+
+class Appended(NamedTuple):
+    """What one append was told."""
+
+    first_offset: int
+    last_offset: int
+
+
+def batch_of(writer: int, number: int) -> bytes:
+    """Return a batch whose values are 16 bytes each: the writer, and a count of its records."""
+    first = number * BATCH_RECORDS
+    values = np.empty((BATCH_RECORDS, 2), dtype=">i8")
+    values[:, 0] = writer
+    values[:, 1] = np.arange(first, first + BATCH_RECORDS)
+    value = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(16), BATCH_RECORDS, [None, pa.py_buffer(values.tobytes())]
+    )
+    key = pa.nulls(BATCH_RECORDS, pa.binary())
+    timestamp = pa.array([NOW_MS] * BATCH_RECORDS, pa.int64())
+    rows = pa.RecordBatch.from_arrays([key, value, timestamp], ["key", "value", "timestamp"])
+    encoder = RecordEncoder(batch_size_bytes=1 << 20, max_records=BATCH_RECORDS)
+    [batch] = [bytes(encoded.data) for encoded in encoder.encode(rows)]
+    return batch
+
+
+def append_all(run: Run, writer: int) -> list[Appended]:
+    """Append one writer's batches, in order; return what each append was told."""
+    run.start.wait()
+    told = []
+    try:
+        for number in range(BATCHES_A_WRITER):
+            info = run.log.append_as_leader(batch_of(writer, number))
+            told.append(Appended(info.first_offset, info.last_offset))
+    except BaseException:
+        run.failed.set()
+        raise
+    return told
+
+
+def follow(run: Run) -> int:
+    """Read until the last record, looking at every batch; return how many reads gave something."""
+    run.start.wait()
+    offset = reads = 0
+    while offset < RECORDS and not run.failed.is_set():
+        end = run.log.log_end_offset
+        data = run.log.read(offset, FETCH_BYTES, FetchIsolation.LOG_END).records
+        assert data or offset >= end, f"nothing at {offset}, though the log ends at {end}"
+        reads += bool(data)
+        offset = check_batches(data, offset)
+    return reads
+
+
+def check_batches(data: bytes, offset: int) -> int:
+    """Check all whole batches, which must go on at ``offset``; return the offset behind them."""
+    position = 0
+    while position + CHECKED_FROM + HEADER.size <= len(data):
+        base_offset, length, crc, last_delta = HEADER.unpack_from(data, position)
+        end = position + 12 + length
+        assert base_offset == offset, f"batch {base_offset} is read where {offset} is due"
+        if end > len(data):
+            break
+        assert crc32c(data[position + CHECKED_FROM : end]) == crc, f"half a batch at {offset}"
+        assert struct.unpack_from(">i", data, position + COUNT_POSITION) == (last_delta + 1,)
+        offset += last_delta + 1
+        position = end
+    return offset
+
+
+def test_eight_threads_append_a_million_records_each_of_which_is_there_once(
+    tmp_path: Path,
+) -> None:
+    config = LogConfig(segment_bytes=4_000_000)
+    manager = LogManager([tmp_path], config, context=LogContext(clock=ManualClock(NOW_MS)))
+    with manager, ThreadPoolExecutor(WRITERS + READERS) as pool:
+        log = manager.get_or_create_log(PARTITION)
+        run = Run(log, threading.Barrier(WRITERS + READERS), threading.Event())
+        readers = [pool.submit(follow, run) for _ in range(READERS)]
+        writers = [pool.submit(append_all, run, each) for each in range(WRITERS)]
+        told = [writer.result() for writer in writers]
+        reads = [reader.result() for reader in readers]
+        assert (log.log_start_offset, log.log_end_offset) == (0, RECORDS)
+        assert len(log.segments) > 3
+    assert min(reads) > 1
+    every = sorted(appended for appends in told for appended in appends)
+    assert every == [
+        (first, first + BATCH_RECORDS - 1) for first in range(0, RECORDS, BATCH_RECORDS)
+    ]
+    check_stored(tmp_path, told)
+
+
+def check_stored(directory: Path, told: list[list[Appended]]) -> None:
+    """Check what is in the files, read anew, against what the appends were told."""
+    scan = pylog.scan(directory, columns=["offset", "value"])
+    table = pa.Table.from_batches(scan.to_batches())
+    offsets = table["offset"].to_numpy()
+    assert np.array_equal(offsets, np.arange(RECORDS))
+    values = b"".join(table["value"].to_pylist())
+    stored = np.frombuffer(values, dtype=">i8").reshape(RECORDS, 2)
+    for writer, appends in enumerate(told):
+        mine = stored[:, 0] == writer
+        assert np.array_equal(stored[mine, 1], np.arange(RECORDS // WRITERS)), f"writer {writer}"
+        expected = np.concatenate([np.arange(each[0], each[1] + 1) for each in appends])
+        assert np.array_equal(offsets[mine], expected), f"writer {writer}"

@@ -1,0 +1,315 @@
+"""When a log begins a new segment, what that leaves on disk, and what a flush forces there.
+
+The cases are those of Kafka's UnifiedLogTest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog.config import LogConfig
+from pylog.errors import KafkaStorageError
+from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
+from tests.unit.log.owned_log import (
+    NO_TIMESTAMP,
+    NOW_MS,
+    OwnedLog,
+    Transactional,
+    batches_in,
+    of_magic,
+    one_batch,
+    stored,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOUR_MS = 3_600_000
+LARGEST_DELTA = 2**31 - 1
+
+
+@pytest.fixture
+def owned(tmp_path: Path) -> OwnedLog:
+    return OwnedLog(tmp_path)
+
+
+def append_at(owned: OwnedLog, timestamp: int) -> int:
+    """Append one record with a timestamp; return how many segments there are then."""
+    owned.log.append_as_leader(one_batch(b"test", timestamp=timestamp))
+    return len(owned.log.segments)
+
+
+# ---- by time
+
+
+def test_a_segment_rolls_by_time_as_its_first_timestamp_says(tmp_path: Path) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(segment_ms=HOUR_MS))
+    # Without timestamps the wall clock counts, from the segment's creation on.
+    owned.clock.sleep(HOUR_MS + 1)
+    assert append_at(owned, NO_TIMESTAMP) == 1, "an empty segment never rolls for time"
+    assert append_at(owned, NO_TIMESTAMP) == 2
+    for count in (3, 4):
+        owned.clock.sleep(HOUR_MS + 1)
+        assert append_at(owned, NO_TIMESTAMP) == count
+
+    # A timestamp in a segment that began without one changes nothing.
+    timestamp = owned.clock.milliseconds() + HOUR_MS
+    assert append_at(owned, timestamp) == 4
+    owned.clock.sleep(HOUR_MS + 1)
+    assert append_at(owned, timestamp) == 5
+    # From here on the segment has timestamps, and the wall clock does not count.
+    owned.clock.sleep(HOUR_MS + 1)
+    assert append_at(owned, timestamp) == 5
+    assert append_at(owned, timestamp + HOUR_MS) == 5, "just the time that is allowed"
+    assert append_at(owned, timestamp + HOUR_MS + 1) == 6
+    assert append_at(owned, timestamp - 100 * HOUR_MS) == 6, "an old timestamp rolls nothing"
+
+    owned.clock.sleep(2 * HOUR_MS)
+    assert owned.log.append_as_leader(b"").valid_bytes == 0
+    assert len(owned.log.segments) == 6, "no records roll nothing"
+
+
+def test_jitter_lets_a_segment_roll_early(tmp_path: Path) -> None:
+    jitter = 20 * 60_000
+    owned = OwnedLog(tmp_path, LogConfig(segment_ms=HOUR_MS, segment_jitter_ms=jitter))
+    drawn = owned.log.segments[0].roll_jitter_ms
+    assert 0 < drawn < jitter
+    assert append_at(owned, NOW_MS) == 1
+    owned.clock.sleep(HOUR_MS - jitter)
+    assert append_at(owned, owned.clock.milliseconds()) == 1
+    owned.clock.sleep(jitter - drawn + 1)
+    assert append_at(owned, owned.clock.milliseconds()) == 2
+
+
+def test_a_reopened_segment_takes_the_time_from_its_first_batch(tmp_path: Path) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(segment_ms=HOUR_MS))
+    append_at(owned, NOW_MS)
+    owned.log.flush()
+    owned.log.close()
+    owned.open(recovery_point=1)
+    owned.clock.sleep(10)
+    assert append_at(owned, NOW_MS + HOUR_MS) == 1
+    assert append_at(owned, NOW_MS + HOUR_MS + 1) == 2
+
+
+# ---- by size, index and offset
+
+
+@pytest.mark.parametrize(("spare_bytes", "segments"), [(0, 1), (-1, 2)])
+def test_a_segment_may_be_filled_exactly(tmp_path: Path, spare_bytes: int, segments: int) -> None:
+    size = len(one_batch(b"test"))
+    owned = OwnedLog(tmp_path, LogConfig(segment_bytes=10 * size + spare_bytes))
+    for _ in range(10):
+        owned.append(b"test")
+    assert len(owned.log.segments) == segments
+
+
+@pytest.mark.parametrize("index_bytes", [24, 36])  # of the offset index, of the time index
+def test_a_full_index_ends_the_segment(tmp_path: Path, index_bytes: int) -> None:
+    config = LogConfig(segment_index_bytes=index_bytes, index_interval_bytes=0)
+    owned = OwnedLog(tmp_path, config)
+    for _ in range(8):
+        owned.clock.sleep(1)
+        owned.append(b"test")
+    # 24 bytes: 3 offset entries, and 2 time entries of which one slot is kept, so 1 entry: 2
+    # batches. 36 bytes: 4 and 3, of which 2 are used: 3 batches.
+    count = {24: 2, 36: 3}[index_bytes]
+    assert owned.base_offsets == list(range(0, 8, count))
+
+
+def test_a_jump_of_offsets_beyond_32_bits_begins_a_segment_at_the_first_offset(
+    owned: OwnedLog,
+) -> None:
+    owned.append(b"a")
+    far = LARGEST_DELTA + 5
+    owned.log.append_as_follower(one_batch(b"b", b"c", base_offset=far))
+    assert owned.base_offsets == [0, far]
+    owned.log.append_as_follower(one_batch(b"d", base_offset=far + LARGEST_DELTA))
+    assert owned.base_offsets == [0, far], "the last offset that fits"
+
+
+def test_of_an_old_wrapper_only_the_last_offset_is_known(owned: OwnedLog) -> None:
+    owned.log.append_as_follower(of_magic(1, stored(b"a", base_offset=0), "gzip"))
+    last = LARGEST_DELTA + 9
+    owned.log.append_as_follower(of_magic(1, stored(b"b", b"c", base_offset=last - 1), "gzip"))
+    assert owned.base_offsets == [0, 9]
+
+
+# ---- the new segment
+
+
+def test_rolling_an_empty_segment_makes_it_anew(tmp_path: Path) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(segment_ms=HOUR_MS))
+    owned.log.roll(0)
+    assert owned.base_offsets == [0]
+    owned.log.append_as_follower(one_batch(b"v1", key=b"k1"))
+    assert owned.base_offsets == [0]
+    owned.log.append_as_follower(one_batch(b"v2", key=b"k2", base_offset=1))
+    assert owned.log.log_end_offset == 2
+    assert [owned.first_read(offset, 1).value for offset in (0, 1)] == [b"v1", b"v2"]
+
+    owned.log.roll()
+    assert owned.base_offsets == [0, 2]
+    # With no room in its index the empty segment rolls at the next append.
+    owned.log.segments[-1].offset_index.resize(0)
+    owned.log.append_as_follower(one_batch(b"v3", key=b"k3", base_offset=2))
+    assert owned.log.segments[-1].offset_index.max_entries > 1
+    assert owned.first_read(2, 1).value == b"v3"
+    assert owned.base_offsets == [0, 2]
+
+
+def test_a_segment_with_records_is_never_replaced(owned: OwnedLog) -> None:
+    owned.log.append_as_follower(one_batch(b"a", base_offset=10))
+    owned.log.roll()
+    assert owned.base_offsets == [0, 11]
+    owned.append(b"b")
+    owned.log.truncate_to(11)
+    owned.append(b"c")
+    owned.log.local_log.update_log_end_offset(11)
+    with pytest.raises(KafkaStorageError, match="begins at 11 and holds"):
+        owned.log.roll()
+
+
+def test_the_old_files_of_a_new_segment_are_removed_first(owned: OwnedLog) -> None:
+    owned.append(b"a")
+    for suffix in ("log", "index", "timeindex", "txnindex"):
+        (owned.directory / f"00000000000000000001.{suffix}").write_bytes(b"\x01" * 24)
+    owned.log.roll()
+    assert owned.log.segments[-1].size_bytes == 0
+    assert owned.log.segments[-1].offset_index.entries == 0
+
+
+def test_a_rolled_segment_is_cut_to_what_it_holds_and_gets_a_last_time_entry(
+    tmp_path: Path,
+) -> None:
+    config = LogConfig(preallocate=True, segment_bytes=10_000)
+    owned = OwnedLog(tmp_path, config)
+    log_file = owned.directory / "00000000000000000000.log"
+    owned.append(b"a")
+    size = len(one_batch(b"a"))
+    assert log_file.stat().st_size >= size
+    owned.log.roll()
+    assert log_file.stat().st_size == size
+    assert log_file.with_suffix(".index").stat().st_size == 0
+    stored_entry = log_file.with_suffix(".timeindex").read_bytes()
+    assert stored_entry == NOW_MS.to_bytes(8, "big") + bytes(4)
+    new = owned.directory / "00000000000000000001.log"
+    assert (new.stat().st_size, owned.log.segments[-1].size_bytes) == (10_000, 0)
+
+
+def test_reads_go_through_a_hundred_small_segments(tmp_path: Path) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(segment_bytes=100))
+    owned.append_numbers(100)
+    owned.log.flush()
+    assert owned.base_offsets == list(range(100))
+    offset = 0
+    while offset < 100:
+        batch = batches_in(owned.read(offset, 1 << 20).records)[0]
+        record = next(batch.records())
+        assert batch.header.last_offset == offset
+        assert (record.key, record.value, record.timestamp) == (None, b"%d" % offset, NOW_MS)
+        offset = batch.header.next_offset
+    assert owned.read(100, 1 << 20).records == b""
+
+
+# ---- snapshots and flushes
+
+
+def test_a_roll_flushes_what_lies_before_in_the_background(owned: OwnedLog) -> None:
+    owned.append(b"a", b"b")
+    owned.log.roll()
+    assert owned.log.recovery_point == 0
+    owned.scheduler.tick()
+    assert owned.log.recovery_point == 2
+
+
+def test_a_roll_takes_a_producer_snapshot(owned: OwnedLog) -> None:
+    assert owned.log.producer_state.oldest_snapshot_offset is None
+    for offset, oldest in ((1, 1), (2, 1), (3, 1)):
+        owned.append(b"a")
+        owned.log.roll(offset)
+        owned.scheduler.tick()
+        assert owned.latest_snapshot_offset() == offset
+        assert owned.log.producer_state.oldest_snapshot_offset == oldest
+    owned.append(b"a")
+    owned.log.flush(4)
+    assert owned.snapshot_offsets == [1, 2, 3]
+
+
+def test_a_roll_by_an_append_takes_a_snapshot_that_can_be_loaded(tmp_path: Path) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(segment_bytes=1024))
+    producer = Transactional(owned, 1)
+    for sequence in (0, 1):
+        data = one_batch(bytes(512), producer_id=1, producer_epoch=0, base_sequence=sequence)
+        owned.log.append_as_leader(data)
+    assert owned.base_offsets == [0, 1]
+    assert owned.latest_snapshot_offset() == 1
+
+    owned.log.truncate_to(1)
+    assert owned.base_offsets == [0, 1]
+    assert owned.log.segments[-1].size_bytes == 0
+    assert owned.latest_snapshot_offset() == 1
+    entry = owned.log.producer_state.last_entry(producer.producer_id)
+    assert entry is not None
+    assert (entry.first_data_offset, entry.last_data_offset) == (0, 0)
+
+
+def test_a_snapshot_counts_records_without_producer(owned: OwnedLog) -> None:
+    owned.append(b"value")
+    owned.log.producer_state.take_snapshot()
+    assert owned.latest_snapshot_offset() == 1
+
+
+def test_the_files_of_an_empty_active_segment_are_forced_at_a_shutdown(tmp_path: Path) -> None:
+    io = RecordingIO(tmp_path)
+    owned = OwnedLog(tmp_path, io=io)
+    owned.append(b"Test")
+    owned.log.roll()
+    new = "topic-0/00000000000000000001"
+
+    def synced() -> set[str]:
+        return {each.path for each in io.operations if each.kind is Kind.SYNC}
+
+    owned.log.flush()
+    assert f"{new}.log" not in synced()
+    owned.log.flush(includes_end=True)
+    assert {f"{new}.log", f"{new}.index", f"{new}.timeindex"} <= synced()
+    assert owned.log.recovery_point == owned.log.log_end_offset == 1
+
+
+def test_the_recovery_point_stays_where_the_snapshot_of_a_roll_cannot_be_forced(
+    tmp_path: Path,
+) -> None:
+    io = FaultyIO()
+    owned = OwnedLog(tmp_path, io=io)
+    owned.append(b"a", b"b")
+    owned.log.roll()
+    io.faults.append(Fault(kinds=frozenset({Kind.SYNC}), path_end=".snapshot"))
+    with pytest.raises(KafkaStorageError):
+        owned.scheduler.tick()
+    assert owned.log.recovery_point == 0
+
+
+def test_a_snapshot_beyond_the_end_is_removed_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "topic-0").mkdir()
+    (tmp_path / "topic-0" / "00000000000000000042.snapshot").touch()
+    assert OwnedLog(tmp_path).snapshot_offsets == []
+
+
+def test_so_many_messages_are_left_unflushed_at_most(tmp_path: Path) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(flush_messages=3))
+    owned.append(b"a", b"b")
+    assert (owned.log.recovery_point, owned.log.unflushed_messages) == (0, 2)
+    owned.clock.sleep(10)
+    owned.append(b"c", b"d")
+    assert (owned.log.recovery_point, owned.log.unflushed_messages) == (4, 0)
+    assert owned.log.last_flushed_ms == NOW_MS + 10
+
+
+def test_a_flush_never_lowers_the_recovery_point(owned: OwnedLog) -> None:
+    owned.append_numbers(5)
+    owned.log.flush(4)
+    owned.log.flush(2)
+    assert owned.log.recovery_point == 4
