@@ -180,11 +180,12 @@ class UnifiedLog:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Hold the lock; a failing disk takes the log directory offline."""
-        with self._lock, self._context.failures.watching(self.log_directory):
-            if self._is_closed:
+        with self._lock:
+            if self._is_closed:  # no failure of the disk: whoever holds on to a deleted log
                 reason = f"log of {self.topic_partition} is closed"
                 raise KafkaStorageError(reason, self.directory)
-            yield
+            with self._context.failures.watching(self.log_directory):
+                yield
 
     # ---- appending
 

@@ -197,9 +197,6 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_later(
     assert manager.get_or_create_log(name).log_end_offset == 0
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a closed log is taken for a failing disk, see UnifiedLog._changing"
-)
 def test_who_still_holds_a_deleted_log_does_no_harm_to_the_others(
     make: Callable[..., Made],
 ) -> None:
