@@ -138,6 +138,12 @@ class KafkaBroker(BrokerClients):
         return self._process is not None and self._process.poll() is None
 
     @property
+    def process_id(self) -> int:
+        """Of the process that was started last."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def bootstrap_servers(self) -> str:
         """Where clients connect; another port after each start."""
         return f"127.0.0.1:{self._port}"
