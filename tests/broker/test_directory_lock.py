@@ -29,6 +29,8 @@ def contents(directory: Path) -> dict[str, bytes]:
 def test_a_broker_and_an_owner_refuse_each_other(new_broker: NewBroker, version: str) -> None:
     broker = new_broker(version)
     broker.create_topic("orders")
+    with broker.producer() as producer:  # all files are there once a record is
+        producer.send("orders", b"value").get(30)
     log_directory = broker.log_dir
     before = contents(broker.partition_directory("orders"))
     with pytest.raises(LogLockedError) as raised:
