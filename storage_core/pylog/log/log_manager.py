@@ -185,7 +185,7 @@ class LogManager:
             had_clean_shutdown=directory.had_clean_shutdown,
             recovery_point_checkpoint=directory.recovery_points.get(topic_partition, 0),
             log_start_offset_checkpoint=directory.log_start_offsets.get(topic_partition, 0),
-            recovery_point_lowered=lambda _: self._checkpoint_recovery_points(directory),
+            recovery_point_lowered=lambda _: self._checkpoint_after_cut(directory),
         )
 
     def _schedule(self) -> None:
@@ -482,6 +482,12 @@ class LogManager:
     def _checkpoint_recovery_points(self, directory: OwnedLogDirectory) -> None:
         with self._context.failures.watching(directory.path):
             directory.write_recovery_points(self._logs_in(directory))
+
+    def _checkpoint_after_cut(self, directory: OwnedLogDirectory) -> None:
+        # Differs from Kafka, which leaves the start for later: a crash before it is written would
+        # put the start above the new end, and all records of since then would be deleted.
+        self._checkpoint_log_start_offsets(directory)
+        self._checkpoint_recovery_points(directory)
 
     def _checkpoint_log_start_offsets(self, directory: OwnedLogDirectory) -> None:
         with self._context.failures.watching(directory.path):
