@@ -20,6 +20,7 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.errors import (
@@ -234,7 +235,9 @@ class _LogLoader:
         flushed = [base for base in bases if base <= checkpoint]
         return max(flushed, default=min(bases, default=_NO_OFFSET))
 
-    def _recover_segment(self, segment: LogSegment) -> int:
+    def _recover_segment(
+        self, segment: LogSegment, before_cut: Callable[[], None] | None = None
+    ) -> int:
         """Recover one segment with producers of its own; return how many bytes were cut off."""
         producer_state = self._new_producer_state()
         rebuild_producer_state(
@@ -246,7 +249,11 @@ class _LogLoader:
             is_clean=False,
         )
         recovery = SegmentRecovery(
-            segment, self._config.index_interval_bytes, producer_state, self._leader_epochs
+            segment,
+            self._config.index_interval_bytes,
+            producer_state,
+            self._leader_epochs,
+            before_cut,
         )
         cut = recovery.recover()
         # Once the scan is complete, so that the next segment's does not begin at an old snapshot.
@@ -290,21 +297,27 @@ class _LogLoader:
                 index + 1,
                 len(unflushed),
             )
+            remove_later = partial(self._remove_behind, segment, unflushed[index + 1 :])
             try:
-                cut = self._recover_segment(segment)
+                cut = self._recover_segment(segment, remove_later)
             except LogSegmentOffsetOverflowError:
                 return segment
             except (InvalidOffsetError, IndexOffsetOverflowError) as error:
                 _LOGGER.warning("emptying segment %s: %s", segment.log.path, error)
+                remove_later()
                 cut = max(1, segment.truncate_to(segment.base_offset))
             if cut:
-                later = unflushed[index + 1 :]
-                _LOGGER.warning(
-                    "%s was cut; deleting the %d segments behind it", segment.log.path, len(later)
-                )
-                self._remove(later)
                 return None
         return None
+
+    def _remove_behind(self, segment: LogSegment, later: tuple[LogSegment, ...]) -> None:
+        """Remove the segments behind one that is about to be cut, the last one first."""
+        if later:
+            _LOGGER.warning(
+                "%s is to be cut; deleting the %d segments behind it", segment.log.path, len(later)
+            )
+            self._remove(later[::-1])
+            self._context.io.sync_directory(self._directory)
 
     def _unflushed_segments(self) -> tuple[LogSegment, ...]:
         checkpoint = self._loading.recovery_point_checkpoint

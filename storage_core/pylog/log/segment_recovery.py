@@ -26,6 +26,8 @@ from pylog.record.batch_header import parse_batch_header
 from pylog.record.batch_scan import find_bad_checksum
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from pylog.log.leader_epoch_file_cache import LeaderEpochFileCache
@@ -50,6 +52,9 @@ class SegmentRecovery:
         State before the segment; afterwards after it.
     leader_epochs
         Epochs that it lacks are added; None to leave them.
+    before_cut
+        Called before bytes are cut off, if any are: removes the segments behind. The other way
+        round, a crash in between would leave a hole that nothing tells.
     """
 
     def __init__(
@@ -58,11 +63,13 @@ class SegmentRecovery:
         index_interval_bytes: int,
         producer_state: ProducerStateManager,
         leader_epochs: LeaderEpochFileCache | None,
+        before_cut: Callable[[], None] | None = None,
     ) -> None:
         self._segment = segment
         self._interval = index_interval_bytes
         self._producer_state = producer_state
         self._leader_epochs = leader_epochs
+        self._before_cut = before_cut
         self._last_index_position = 0
         self._valid_bytes = 0
 
@@ -91,6 +98,8 @@ class SegmentRecovery:
                 self._valid_bytes,
                 reason,
             )
+            if self._before_cut is not None:
+                self._before_cut()
         segment.log.truncate_to(self._valid_bytes)
         segment.offset_index.trim_to_valid_size()
         segment.time_index.maybe_append(*segment.max_timestamp_so_far, skip_full_check=True)
