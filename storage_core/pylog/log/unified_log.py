@@ -23,17 +23,18 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.errors import (
     KafkaStorageError,
     OffsetOutOfRangeError,
     PolicyViolationError,
-    SegmentVanishedError,
 )
 from pylog.log.append_origin import AppendOrigin
 from pylog.log.fetch_isolation import FetchIsolation
 from pylog.log.log_append import LogAppend
+from pylog.log.log_flusher import LogFlusher
 from pylog.log.log_offsets import LogOffsets
 from pylog.log.offsets_for_times import find_offset_by_timestamp
 from pylog.log.producer_state_rebuild import rebuild_producer_state
@@ -103,11 +104,9 @@ class UnifiedLog:
         self.decompressor = Decompressor()
         self._context = context
         self._lock = threading.RLock()
-        self._flush_lock = threading.Lock()  # taken before the other one
+        self._flusher = LogFlusher(local_log, context, log_directory, self._lock)
         self.offsets = LogOffsets(log_start_offset, producer_state)
         self._is_closed = False
-        self._cuts = 0  # how often the log's end went back
-        self._last_flushed_ms = context.clock.milliseconds()
         self._recovery_point_lowered = recovery_point_lowered
 
     # ---- state
@@ -175,7 +174,7 @@ class UnifiedLog:
     @property
     def last_flushed_ms(self) -> int:
         """When the log was flushed last."""
-        return self._last_flushed_ms
+        return self._flusher.last_flushed_ms
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -313,40 +312,9 @@ class UnifiedLog:
             segment = self.local_log.roll(expected_next_offset)
             self.producer_state.update_map_end_offset(segment.base_offset)
             snapshot = self.producer_state.take_snapshot(sync=False)
-        base_offset = segment.base_offset
-
-        def flush_rolled() -> None:
-            if snapshot is not None:
-                with self._context.failures.watching(self.log_directory):
-                    self._sync_snapshot(snapshot)
-            flushed_from = min(self.recovery_point, base_offset)
-            self.flush(base_offset)
-            self._release_rolled(flushed_from, base_offset)
-
+        flush_rolled = partial(self._flusher.flush_rolled, segment.base_offset, snapshot)
         self._context.scheduler.schedule_once("flush-log", flush_rolled)
         return segment
-
-    def _release_rolled(self, start_offset: int, end_offset: int) -> None:
-        """Have the segments of a range give back what they hold.
-
-        Not the active one, which a truncation may have put among them: behind the entries of its
-        indexes there is room, which would be taken for entries when they are loaded again.
-        """
-        with self._flush_lock, self._lock:
-            active = self.local_log.segments.active_segment
-            for segment in self.local_log.segments.values(start_offset, end_offset):
-                if segment is not active:
-                    segment.release()
-
-    def _sync_snapshot(self, path: str) -> None:
-        try:
-            file = self._context.io.open(path)
-        except SegmentVanishedError:  # by a truncation since
-            return
-        try:
-            file.sync()
-        finally:
-            file.close()
 
     def flush(self, offset: int | None = None, *, includes_end: bool = False) -> None:
         """Force everything below ``offset`` to disk, then raise the recovery point to it.
@@ -364,19 +332,9 @@ class UnifiedLog:
             An fsync failed. The log directory is offline then: what the system did with the pages
             that it could not write, nobody knows.
         """
-        offset = self.log_end_offset if offset is None else offset
-        upper = offset + 1 if includes_end else offset
-        if upper <= self.recovery_point or self._is_closed:
-            return
-        cuts = self._cuts
-        with self._context.failures.watching(self.log_directory):
-            with self._flush_lock:  # nothing is released meanwhile
-                self.local_log.flush(upper)
-            with self._lock:
-                # Records appended since a truncation have not been forced by this.
-                if cuts == self._cuts:
-                    self.local_log.mark_flushed(min(offset, self.log_end_offset))
-            self._last_flushed_ms = self._context.clock.milliseconds()
+        if not self._is_closed:
+            offset = self.log_end_offset if offset is None else offset
+            self._flusher.flush(offset, includes_end=includes_end)
 
     # ---- watermarks
 
@@ -537,7 +495,7 @@ class UnifiedLog:
             self._after_cut()
 
     def _after_cut(self) -> None:
-        self._cuts += 1
+        self._flusher.note_cut()
         end = self.log_end_offset
         self.offsets.update_high_watermark(self.high_watermark, end)
         if self._recovery_point_lowered is not None:
@@ -634,6 +592,7 @@ class UnifiedLog:
         The names of all files are on the disk then: without its snapshot or transaction index a
         log that was closed in order would be another one.
         """
+        self._flusher.stop()
         with self._changing():
             self.producer_state.take_snapshot()
             self.local_log.close()
@@ -642,6 +601,7 @@ class UnifiedLog:
 
     def close_handlers(self) -> None:
         """Release all files, changing nothing: for a log whose disk failed."""
+        self._flusher.stop()
         with self._lock:
             self.local_log.close_handlers()
             self._is_closed = True

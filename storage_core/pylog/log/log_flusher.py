@@ -1,0 +1,115 @@
+"""Forcing a log to disk, in the foreground and behind a roll, and its recovery point.
+
+The recovery point says up to where everything is on disk. It is raised after an fsync, and only if
+the log's end has not gone back meanwhile: what was appended since a truncation has not been forced.
+
+Source: UnifiedLog.flush, roll (Kafka 4.3), where the last rule is missing.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from pylog.errors import SegmentVanishedError
+
+if TYPE_CHECKING:
+    from pylog.log.local_log import LocalLog
+    from pylog.log.log_context import LogContext
+
+
+class LogFlusher:
+    """Flushes one log; any number of threads.
+
+    Parameters
+    ----------
+    local_log
+        Its segments.
+    context
+        Of the manager.
+    log_directory
+        Taken offline if an fsync fails.
+    lock
+        The log's; not held by callers of `flush` and `stop`, which take their own one first.
+    """
+
+    def __init__(
+        self, local_log: LocalLog, context: LogContext, log_directory: str, lock: threading.RLock
+    ) -> None:
+        self._local_log = local_log
+        self._context = context
+        self._log_directory = log_directory
+        self._lock = lock
+        self._flush_lock = threading.Lock()
+        self._cuts = 0  # how often the log's end went back
+        self._is_stopped = False
+        self.last_flushed_ms = context.clock.milliseconds()
+
+    def note_cut(self) -> None:
+        """Note that the log's end went back; the caller holds the log's lock."""
+        self._cuts += 1
+
+    def stop(self) -> None:
+        """Wait for a flush under way, and let there be no other one: the log is being closed."""
+        with self._flush_lock:
+            self._is_stopped = True
+
+    def flush(self, offset: int, *, includes_end: bool = False) -> None:
+        """Force everything below ``offset`` to disk; see `UnifiedLog.flush`."""
+        upper = offset + 1 if includes_end else offset
+        if upper <= self._local_log.recovery_point:
+            return
+        cuts = self._cuts
+        with self._context.failures.watching(self._log_directory):
+            with self._flush_lock:  # nothing is released or closed meanwhile
+                if self._is_stopped:
+                    return
+                self._local_log.flush(upper)
+            with self._lock:
+                if cuts == self._cuts:
+                    self._local_log.mark_flushed(min(offset, self._local_log.log_end_offset))
+            self.last_flushed_ms = self._context.clock.milliseconds()
+
+    def flush_rolled(self, base_offset: int, snapshot: str | None) -> None:
+        """Force what lies before a new segment to disk, and let the segments there rest.
+
+        Parameters
+        ----------
+        base_offset
+            Of the new segment.
+        snapshot
+            Path of the producer snapshot that was taken at the roll, if one was.
+        """
+        if self._is_stopped:
+            return
+        if snapshot is not None:
+            with self._context.failures.watching(self._log_directory):
+                self._sync_snapshot(snapshot)
+        flushed_from = min(self._local_log.recovery_point, base_offset)
+        self.flush(base_offset)
+        self._release(flushed_from, base_offset)
+
+    def _sync_snapshot(self, path: str) -> None:
+        try:
+            file = self._context.io.open(path)
+        except SegmentVanishedError:  # by a truncation since
+            return
+        try:
+            file.sync()
+        finally:
+            file.close()
+
+    def _release(self, start_offset: int, end_offset: int) -> None:
+        """Have the segments of a range give back what they hold.
+
+        Not the active one, which a truncation may have put among them: behind the entries of its
+        indexes there is room, which would be taken for entries when they are loaded again.
+        """
+        segments = self._local_log.segments
+        with self._flush_lock, self._lock:
+            if self._is_stopped:
+                return
+            active = segments.active_segment
+            for segment in segments.values(start_offset, end_offset):
+                if segment is not active:
+                    segment.release()
