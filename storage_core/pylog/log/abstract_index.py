@@ -69,6 +69,7 @@ class AbstractIndex(ABC):
         "_file",
         "_io",
         "_is_changed",
+        "_is_deleted",
         "_length",
         "_lock",
         "_path",
@@ -94,6 +95,7 @@ class AbstractIndex(ABC):
         self._entries: bytearray | None = None
         self._length = 0
         self._is_changed = False  # since the last flush
+        self._is_deleted = False
         self._lock = threading.Lock()
 
     @property
@@ -198,9 +200,10 @@ class AbstractIndex(ABC):
         self.resize(self.max_index_size)
 
     def flush(self) -> None:
-        """Force the file to disk; makes it if there is none."""
-        self._writable().sync()
-        self._is_changed = False
+        """Force the file to disk; makes it if there is none, unless it has been deleted."""
+        if not self._is_deleted:
+            self._writable().sync()
+            self._is_changed = False
 
     def maybe_flush(self) -> None:
         """Force the file to disk if it was changed since it was flushed."""
@@ -225,7 +228,11 @@ class AbstractIndex(ABC):
             self._file.path = target
 
     def delete_if_exists(self) -> bool:
-        """Release and remove the file; return whether there was one."""
+        """Release and remove the file for good; return whether there was one.
+
+        Whoever still looks something up finds no entries, and makes no new file.
+        """
+        self._is_deleted = True
         self.close()
         return self._io.remove(self._path, missing_ok=True)
 
@@ -283,6 +290,8 @@ class AbstractIndex(ABC):
         return file
 
     def _open(self) -> bytearray:
+        if self._is_deleted:
+            return bytearray()
         width = self.entry_struct.size
         is_new = not self.exists_on_disk
         if is_new and self.max_index_size < width:

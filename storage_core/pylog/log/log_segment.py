@@ -20,10 +20,12 @@ Source: LogSegment (Kafka 4.3; KAFKA-17583 for entries by batch).
 from __future__ import annotations
 
 import os
+import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import KafkaStorageError, LogSegmentOffsetOverflowError
 from pylog.files.file_names import (
+    DELETED_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
     TIME_INDEX_FILE_SUFFIX,
@@ -123,6 +125,9 @@ class LogSegment:
         self._max_timestamp_so_far: TimestampOffset | None = None
         self._created_ms = clock.milliseconds()
         self._before_append = _State(self.size_bytes, None, 0)
+        # A flush in the background must not make files anew that are being deleted.
+        self._files_lock = threading.Lock()
+        self._is_deleted = False
 
     @property
     def directory(self) -> str:
@@ -403,11 +408,14 @@ class LogSegment:
         self.transaction_index.sanity_check()
 
     def flush(self) -> None:
-        """Force log and indexes to disk."""
-        self.log.sync()
-        self.offset_index.flush()
-        self.time_index.flush()
-        self.transaction_index.flush()
+        """Force log and indexes to disk; a segment that is deleted needs it no more."""
+        with self._files_lock:
+            if self._is_deleted:
+                return
+            self.log.sync()
+            self.offset_index.flush()
+            self.time_index.flush()
+            self.transaction_index.flush()
 
     def truncate_to(self, offset: int) -> int:
         """Remove the batch that holds ``offset`` and all behind it; return how many bytes went.
@@ -455,11 +463,13 @@ class LogSegment:
         if self._target.file_suffix != old_suffix:
             msg = f"files end in {self._target.file_suffix!r}, expected {old_suffix!r}"
             raise ValueError(msg)
-        self.log.rename_to(target.path(LOG_FILE_SUFFIX))
-        self.offset_index.rename_to(target.path(INDEX_FILE_SUFFIX))
-        self.time_index.rename_to(target.path(TIME_INDEX_FILE_SUFFIX))
-        self.transaction_index.rename_to(target.path(TXN_INDEX_FILE_SUFFIX))
-        self._target = target
+        with self._files_lock:
+            self._is_deleted = new_suffix == DELETED_FILE_SUFFIX
+            self.log.rename_to(target.path(LOG_FILE_SUFFIX))
+            self.offset_index.rename_to(target.path(INDEX_FILE_SUFFIX))
+            self.time_index.rename_to(target.path(TIME_INDEX_FILE_SUFFIX))
+            self.transaction_index.rename_to(target.path(TXN_INDEX_FILE_SUFFIX))
+            self._target = target
 
     def close(self) -> None:
         """Force the last time entry if there are timestamps, trim, and release all files.
@@ -495,7 +505,9 @@ class LogSegment:
 
     def delete_if_exists(self) -> None:
         """Remove all files of the segment."""
-        self.log.delete_if_exists()
-        self.offset_index.delete_if_exists()
-        self.time_index.delete_if_exists()
-        self.transaction_index.delete_if_exists()
+        with self._files_lock:
+            self._is_deleted = True
+            self.log.delete_if_exists()
+            self.offset_index.delete_if_exists()
+            self.time_index.delete_if_exists()
+            self.transaction_index.delete_if_exists()

@@ -52,6 +52,30 @@ def test_a_segment_that_became_active_again_keeps_its_indexes(tmp_path: Path) ->
         assert (directory / f"{base_offset:020}.timeindex").stat().st_size <= 2 * TIME_ENTRY_SIZE
 
 
+def test_who_still_holds_a_deleted_segment_makes_none_of_its_files_anew(tmp_path: Path) -> None:
+    """A flush in the background may have taken it from the log before it was deleted."""
+    clock = ManualClock()
+    scheduler = ManualScheduler(clock)
+    context = LogContext(clock=clock, scheduler=scheduler)
+    config = LogConfig(segment_bytes=1_000, index_interval_bytes=0, file_delete_delay_ms=0)
+    with LogManager([tmp_path], config, context=context) as manager:
+        log = manager.get_or_create_log(PARTITION)
+        for _ in range(10):
+            log.append_as_leader(batch())
+        segment = log.segments[1]
+        segment.release()  # as after the flush of a roll
+        log.truncate_to(2)
+        segment.flush()
+        scheduler.tick()
+        segment.flush()
+        assert segment.offset_index.lookup(4).position == 0
+        names = {path.name for path in (tmp_path / "orders-0").iterdir()}
+        assert {name for name in names if name.endswith((".index", ".timeindex", ".deleted"))} == {
+            "00000000000000000000.index",
+            "00000000000000000000.timeindex",
+        }
+
+
 @pytest.mark.parametrize(
     ("given", "expected"), [(None, 15), (16, 16)], ids=["what was found", "what is given"]
 )
