@@ -441,11 +441,22 @@ def test_renaming_an_index_without_file_gives_the_file_to_come_its_name(
 
 
 def test_deleting_says_whether_there_was_a_file(index: OffsetIndex, path: Path) -> None:
-    assert not index.delete_if_exists()
     index.append(46, 1)
     assert index.delete_if_exists()
     assert not path.exists()
     assert not index.delete_if_exists()
+
+
+def test_a_deleted_index_has_no_entries_and_makes_no_file_again(
+    index: OffsetIndex, path: Path
+) -> None:
+    index.append(46, 1)
+    index.delete_if_exists()
+    assert index.lookup(46) == (45, 0)
+    index.flush()
+    with pytest.raises(ValueError, match="do not fit"):
+        index.append(47, 2)
+    assert not path.exists()
 
 
 def test_flush_makes_the_file(index: OffsetIndex, path: Path) -> None:
