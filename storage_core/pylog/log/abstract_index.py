@@ -285,7 +285,10 @@ class AbstractIndex(ABC):
         self._loaded()
         file = self._file
         if file is None:
-            msg = f"{self._path} was closed while it was being changed"
+            what = (
+                "has been deleted" if self._is_deleted else "was closed while it was being changed"
+            )
+            msg = f"{self._path} {what}"
             raise ValueError(msg)
         return file
 

@@ -454,7 +454,7 @@ def test_a_deleted_index_has_no_entries_and_makes_no_file_again(
     index.delete_if_exists()
     assert index.lookup(46) == (45, 0)
     index.flush()
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="has been deleted"):
         index.append(47, 2)
     assert not path.exists()
 
