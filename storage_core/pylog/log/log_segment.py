@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import KafkaStorageError, LogSegmentOffsetOverflowError
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from pylog.log_file.batch_walk import PositionedHeader
 
 _MAX_RELATIVE_OFFSET = 2**31 - 1
-_SUFFIXES = (LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 
 
 class SegmentTarget(NamedTuple):
@@ -68,11 +68,13 @@ class SegmentTarget(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What an append changes in memory."""
+    """What an append changes in memory; ``next_offset`` is where its index entries begin."""
 
     size_bytes: int
+    next_offset: int
     max_timestamp_so_far: TimestampOffset | None
     bytes_since_last_index_entry: int
+    rolling_based_timestamp: int | None
 
 
 class LogSegment:
@@ -124,7 +126,7 @@ class LogSegment:
         self._rolling_based_timestamp: int | None = None
         self._max_timestamp_so_far: TimestampOffset | None = None
         self._created_ms = clock.milliseconds()
-        self._before_append = _State(self.size_bytes, None, 0)
+        self._before_append = _State(self.size_bytes, base_offset, None, 0, None)
         # A flush in the background must not make files anew that are being deleted.
         self._files_lock = threading.Lock()
         self._is_deleted = False
@@ -207,12 +209,16 @@ class LogSegment:
         """
         for found in batches:
             self.ensure_offset_in_range(found.header.last_offset)
+        self._before_append = _State(
+            self.size_bytes,
+            batches[0].header.last_offset,
+            self._max_timestamp_so_far,
+            self._bytes_since_last_index_entry,
+            self._rolling_based_timestamp,
+        )
         if self.size_bytes == 0:
             # Of the whole set, not of its first record, as Kafka has it.
             self._rolling_based_timestamp = max(each.header.max_timestamp for each in batches)
-        self._before_append = _State(
-            self.size_bytes, self._max_timestamp_so_far, self._bytes_since_last_index_entry
-        )
         start = self.log.append(records)
         try:
             for found in batches:
@@ -225,13 +231,19 @@ class LogSegment:
     def take_back_append(self) -> None:
         """Undo the last append, which no reader has been told of.
 
-        What it left in index files stays: it lies behind the log's end, and a segment whose disk
-        failed is recovered before anything is appended to it.
+        Its index entries go, too: records appended later would be looked for where they point to.
+        Where the disk refuses that, the log directory is offline, and its next owner makes the
+        indexes anew.
         """
         before = self._before_append
         self.log.revert_to(before.size_bytes)
         self._max_timestamp_so_far = before.max_timestamp_so_far
         self._bytes_since_last_index_entry = before.bytes_since_last_index_entry
+        self._rolling_based_timestamp = before.rolling_based_timestamp
+        with suppress(KafkaStorageError):
+            self.offset_index.truncate_to(before.next_offset)
+            self.time_index.truncate_to(before.next_offset)
+            self.transaction_index.truncate_to(before.next_offset)
 
     def _index(self, position: int, found: PositionedHeader) -> None:
         header = found.header

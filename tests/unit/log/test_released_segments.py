@@ -14,6 +14,7 @@ from pylog.log.log_manager import LogManager
 from pylog.log.scheduler import ManualScheduler
 from pylog.model import TopicPartition
 from pylog.record.record_batch_builder import RecordBatchBuilder
+from tests.support.batches import batch_v2, plain_records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,3 +90,23 @@ def test_the_broker_epoch_of_the_marker_outlives_us(
     found = read_clean_shutdown(marker)
     assert found is not None
     assert found.broker_epoch == expected
+
+
+def test_an_append_that_is_refused_halfway_leaves_no_index_entries(tmp_path: Path) -> None:
+    """Else records appended later would be looked for where they point to."""
+    records = b"".join(
+        batch_v2(plain_records(offset, 1, value_size=200)).data for offset in range(6)
+    )
+    # Room for 4 offset entries; the set would have 5.
+    config = LogConfig(segment_index_bytes=36, index_interval_bytes=0)
+    with LogManager([tmp_path], config) as manager:
+        log = manager.get_or_create_log(PARTITION)
+        segment = log.segments[0]
+        with pytest.raises(ValueError, match="do not fit"):
+            log.append_as_follower(records)
+        assert (segment.offset_index.entries, segment.time_index.entries) == (0, 0)
+        assert (log.log_end_offset, log.size_bytes) == (0, 0)
+        assert segment.first_batch_timestamp() is None
+        again = batch_v2(plain_records(0, 6, value_size=200)).data
+        log.append_as_follower(again)
+        assert log.read(3, 10_000).records == again
