@@ -1,0 +1,242 @@
+"""``python -m tests.benchmarks.against REV``: this tree's packages against those of a revision.
+
+Both run in a process of their own that stays alive; they do every task in turn, the one that began
+last time going second, so that what else the machine does hits both alike. A ratio is the
+revision's time by this tree's in one round: above 1 means that this tree is faster.
+"""
+
+import argparse
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from tests.benchmarks.data_sets import Bench
+from tests.benchmarks.legacy_sets import legacy_directories
+from tests.benchmarks.machine import load_average, machine_lines
+from tests.benchmarks.measuring import Run, ensure_equal
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "build"
+PACKAGE_FOLDERS = ("storage_core", "connector", "jobs")
+ROUNDS = 7
+QUICK_ROUNDS = 3
+_PEER = Path(__file__).with_name("against_peer.py")
+_EXIT_SECONDS = 30
+
+
+class Task(NamedTuple):
+    """What both revisions do, and over which data set."""
+
+    group: str
+    name: str
+    data_set: str
+
+
+TASKS = (
+    Task("reading", "read", "s100-none"),
+    Task("reading", "read", "s1000-none"),
+    Task("reading", "read", "s100-lz4"),
+    Task("reading", "read", "s100-snappy"),
+    Task("reading", "read", "s1000-zstd"),
+    Task("reading", "read", "s1000-gzip"),
+    Task("reading", "read", "s100-v1"),
+    Task("reading", "read", "s100-v1-lz4"),
+    Task("reading", "read-sparsely", "s100-none"),
+    Task("reading", "read-filtered", "s100-none"),
+    Task("reading", "skip-damage", "s100-none"),
+    Task("reading", "count", "s100-none"),
+    Task("look-ups", "look-up-ends", "s1000-none"),
+    Task("look-ups", "look-up-offsets", "s100-none"),
+    Task("look-ups", "look-up-offsets", "s1000-lz4"),
+    Task("look-ups", "look-up-timestamps", "s100-none"),
+    Task("encoding", "encode", "s100-none"),
+    Task("encoding", "encode", "s1000-none"),
+    Task("appending", "append-small", "s100-none"),
+    Task("appending", "append-large", "s100-none"),
+    Task("appending", "append-large", "s1000-none"),
+)
+
+
+class PeerDiedError(RuntimeError):
+    """A revision's process has ended; what it said is on stderr."""
+
+
+class Revision:
+    """A process with one revision's packages; a context manager ends it."""
+
+    def __init__(self, name: str, checkout: Path) -> None:
+        self.name = name
+        folders = [str(checkout / each) for each in PACKAGE_FOLDERS]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(folders),
+            "NUMBA_CACHE_DIR": str(BUILD / "against" / f"kernels-{name}"),
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, str(_PEER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.communicate(timeout=_EXIT_SECONDS)
+
+    def run(self, task: Task, directory: Path) -> tuple[Run, int]:
+        """Do the task once; return its times and what it came to."""
+        if self._process.stdin is None or self._process.stdout is None:
+            raise PeerDiedError(self.name)
+        try:
+            self._process.stdin.write(f"{task.name} {directory}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise PeerDiedError(self.name) from None
+        answer = self._process.stdout.readline()
+        if not answer:
+            msg = f"{self.name} ended during {task.name} of {task.data_set}"
+            raise PeerDiedError(msg)
+        seconds, cpu_seconds, result = json.loads(answer)
+        return Run(seconds, cpu_seconds), result
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The rounds of one task: the revision's run and this tree's."""
+
+    task: Task
+    rounds: list[tuple[Run, Run]] = field(default_factory=list)
+
+    @property
+    def wall(self) -> list[float]:
+        """The revision's wall time by this tree's, round by round."""
+        return [before.seconds / now.seconds for before, now in self.rounds]
+
+    @property
+    def cpu(self) -> list[float]:
+        """The revision's processor time by this tree's, round by round."""
+        return [before.cpu_seconds / now.cpu_seconds for before, now in self.rounds]
+
+
+def check_out(revision: str) -> tuple[str, Path]:
+    """Return the short name of a revision and a folder with its packages."""
+    name = ["git", "rev-parse", "--short", f"{revision}^{{commit}}"]
+    commit = subprocess.run(
+        name, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    folder = BUILD / "against" / commit
+    if not folder.exists():
+        archive = ["git", "archive", commit, *PACKAGE_FOLDERS]
+        packed = subprocess.run(archive, cwd=ROOT, check=True, capture_output=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(packed)) as files:
+            files.extractall(folder, filter="data")
+    return commit, folder
+
+
+def compare(
+    revision: Revision, tree: Revision, directories: dict[str, Path], tasks: Sequence[Task], n: int
+) -> Iterator[Comparison]:
+    """Yield each task's comparison over ``n`` rounds after one that is not counted."""
+    for task in tasks:
+        directory = directories[task.data_set]
+        _, expected = revision.run(task, directory)
+        _, found = tree.run(task, directory)
+        ensure_equal(f"{task.name} of {task.data_set}", found, expected)
+        comparison = Comparison(task)
+        for number in range(n):
+            pair = {}
+            for each in (revision, tree) if number % 2 else (tree, revision):
+                pair[each.name], _ = each.run(task, directory)
+            comparison.rounds.append((pair[revision.name], pair[tree.name]))
+        yield comparison
+
+
+def _cells(ratios: list[float]) -> str:
+    return f"{statistics.median(ratios):.3f} | {min(ratios):.2f} - {max(ratios):.2f}"
+
+
+def report(comparisons: Sequence[Comparison], commit: str, lines: Sequence[str]) -> str:
+    """Return a page with a row a task and the geometric mean of each group."""
+    page = [f"# Against {commit}", "", *lines, ""]
+    page += [
+        f"Time of {commit} by time of this tree: above 1, this tree is faster.",
+        "",
+        "| group | task | data | CPU, median | CPU, range | wall, median | wall, range |",
+        "|---|---|---|--:|---|--:|---|",
+    ]
+    for each in comparisons:
+        task = each.task
+        page.append(
+            f"| {task.group} | {task.name} | {task.data_set} | "
+            f"{_cells(each.cpu)} | {_cells(each.wall)} |"
+        )
+    page += ["", "| group | CPU, geometric mean | wall, geometric mean |", "|---|--:|--:|"]
+    groups = dict.fromkeys(each.task.group for each in comparisons)
+    for group in (*groups, "all"):
+        of_group = [each for each in comparisons if group in (each.task.group, "all")]
+        cpu = statistics.geometric_mean(statistics.median(each.cpu) for each in of_group)
+        wall = statistics.geometric_mean(statistics.median(each.wall) for each in of_group)
+        page.append(f"| {group} | {cpu:.3f} | {wall:.3f} |")
+    return "\n".join(page) + "\n"
+
+
+def _directories(bench: Bench, tasks: Sequence[Task]) -> dict[str, Path]:
+    directories = legacy_directories(bench)
+    for task in tasks:
+        if task.data_set not in directories:
+            size, codec = task.data_set.removeprefix("s").split("-")
+            directories[task.data_set] = bench.directory(bench.base(int(size), codec).name)
+    return directories
+
+
+def main() -> None:
+    """Compare, then print the page."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.against", description=__doc__)
+    parser.add_argument("revision", help="what git calls it: a commit, a branch, HEAD~3")
+    parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the data, 3 rounds")
+    parser.add_argument("--only", default="", metavar="SUBSTRING", help="of group, task or data")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
+    arguments = parser.parse_args()
+    bench = Bench(BUILD / "bench", quick=arguments.quick)
+    rounds = arguments.rounds or (QUICK_ROUNDS if arguments.quick else ROUNDS)
+    tasks = [task for task in TASKS if arguments.only in " ".join(task)]
+    commit, checkout = check_out(arguments.revision)
+    load = load_average()
+    comparisons = []
+    with Revision(commit, checkout) as revision, Revision("this tree", ROOT) as tree:
+        for each in compare(revision, tree, _directories(bench, tasks), tasks, rounds):
+            comparisons.append(each)
+            clock = time.strftime("%H:%M:%S")
+            sys.stderr.write(f"{clock} {' '.join(each.task)}: CPU {_cells(each.cpu)}\n")
+    lines = [
+        *machine_lines(),
+        f"- load average (1 / 5 minutes) {load} before, {load_average()} after",
+    ]
+    page = report(comparisons, commit, lines)
+    sys.stdout.write(page)
+    if arguments.output is not None:
+        arguments.output.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
