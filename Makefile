@@ -9,7 +9,7 @@ export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 DEMO := build/demo/internal-logdir
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-spark-versions fuzz soak bench bench-against lint format lock clean
+.PHONY: help demo test test-fast test-spark-versions fuzz soak bench bench-against mutants lint format lock clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -39,6 +39,9 @@ bench: $(VENV)/.dev ## Measure against the peers and write docs/benchmarks.md
 bench-against: $(VENV)/.dev ## This tree against a revision: make bench-against REV=HEAD~3
 	@test -n "$(REV)" || { echo "name a revision: make bench-against REV=HEAD~3"; exit 2; }
 	@$(BIN)/python -m tests.benchmarks.against "$(REV)" --output build/bench-against.md
+
+mutants: $(VENV)/.dev ## 300 random small changes of the code: which ones does no test notice? (hours)
+	@$(BIN)/python -m tests.mutants --count $(or $(COUNT),300) --seed $(or $(SEED),1)
 
 lint: $(VENV)/.dev ## Style, types, import layers, spelling
 	@$(BIN)/ruff format --check .

@@ -1,0 +1,204 @@
+"""``python -m tests.mutants``: small changes of the code that no test notices.
+
+A random sample of the mutants that `tests.mutants.operators` finds outside the kernels, the same
+for the same seed. Each is tried on a copy of the packages with the tests that reach its line, until
+one fails. Which tests these are is measured first (``--measure``; once, and after larger changes).
+Results are kept in ``build/mutants``, so a run that is stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.mutants.operators import Mutant, find_mutants
+from tests.mutants.reach import FOLDER, ROOT, Reach, read_reach
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+PACKAGE_FOLDERS = ("storage_core", "connector", "jobs")
+_UNMEASURED = "not spark and not broker and not fuzz"
+_MOST_SECONDS = 150.0
+_START_SECONDS = 60.0
+_PATIENCE = 6.0
+CAUGHT, SURVIVED, NOT_REACHED = "caught", "survived", "not reached"
+
+
+class Place(NamedTuple):
+    """A mutant and the file it is in, by its path below the project."""
+
+    path: str
+    mutant: Mutant
+
+    @property
+    def key(self) -> str:
+        """What the kept results call it."""
+        return f"{self.path}:{self.mutant.line}:{self.mutant.start}:{self.mutant.text}"
+
+    def shown(self) -> str:
+        """Return the changed line, before and after."""
+        source = (ROOT / self.path).read_bytes()
+        before = source.decode().splitlines()[self.mutant.line - 1].strip()
+        after = self.mutant.applied(source).decode().splitlines()[self.mutant.line - 1].strip()
+        return f"{self.path}:{self.mutant.line}\n    - {before}\n    + {after}"
+
+
+def source_files() -> list[Path]:
+    """Return the modules of the packages but the kernels, which run compiled."""
+    return sorted(
+        path
+        for folder in PACKAGE_FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        if "kernels" not in path.parts
+    )
+
+
+def sample(files: Sequence[Path], count: int, seed: int) -> list[Place]:
+    """Return ``count`` random mutants."""
+    places = [
+        Place(str(path.relative_to(ROOT)), mutant)
+        for path in files
+        for mutant in find_mutants(path.read_bytes())
+    ]
+    return random.Random(seed).sample(places, min(count, len(places)))
+
+
+def measure() -> None:
+    """Run all tests but those of Spark and brokers, and write down which lines each reaches."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "tests.mutants.reach"]
+    subprocess.run([*command, "-m", _UNMEASURED], cwd=ROOT, check=True)
+
+
+class Trial:
+    """A copy of the packages in which mutants are tried, one after the other."""
+
+    def __init__(self, number: int, reach: Reach) -> None:
+        self._folder = FOLDER / f"copy-{number}"
+        self._reach = reach
+        shutil.rmtree(self._folder, ignore_errors=True)
+        for folder in PACKAGE_FOLDERS:
+            unused = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / folder, self._folder / folder, ignore=unused)
+
+    def result(self, place: Place) -> str:
+        """Return what the tests make of a mutant."""
+        tests: list[str] = []
+        expected = 0.0
+        for test in self._reach.of_line(place.path, place.mutant.line):
+            expected += self._reach.seconds.get(test, 0.0)
+            if tests and expected > _MOST_SECONDS:
+                break
+            tests.append(test)
+        if not tests:
+            return NOT_REACHED
+        target = self._folder / place.path
+        source = target.read_bytes()
+        target.write_bytes(place.mutant.applied(source))
+        try:
+            return SURVIVED if self._passes(tests, expected) else CAUGHT
+        finally:
+            target.write_bytes(source)
+
+    def _passes(self, tests: list[str], expected: float) -> bool:
+        arguments = self._folder / "tests.txt"
+        arguments.write_text("\n".join(tests), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        paths = [str(self._folder / folder) for folder in PACKAGE_FOLDERS]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "HYPOTHESIS_PROFILE": "ci",
+            "NUMBA_CACHE_DIR": str(self._folder / "kernels"),
+        }
+        try:
+            done = subprocess.run(
+                [*command, f"--basetemp={self._folder / 'temporary'}", f"@{arguments}"],
+                cwd=ROOT,
+                env=environment,
+                check=False,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=_START_SECONDS + _PATIENCE * expected,
+            )
+        except subprocess.TimeoutExpired:
+            return False  # a loop that does not end
+        return done.returncode == 0
+
+
+def _work(
+    number: int, reach: Reach, places: queue.SimpleQueue[Place], results: dict[str, str]
+) -> None:
+    trial = Trial(number, reach)
+    while True:
+        try:
+            place = places.get_nowait()
+        except queue.Empty:
+            return
+        started = time.monotonic()
+        result = trial.result(place)
+        results[place.key] = result
+        with (FOLDER / "results.jsonl").open("a", encoding="utf-8") as kept:
+            kept.write(json.dumps([place.key, result]) + "\n")
+        seconds = time.monotonic() - started
+        sys.stderr.write(f"{len(results)}: {result} in {seconds:.0f} s: {place.shown()}\n")
+
+
+def _kept_results() -> dict[str, str]:
+    path = FOLDER / "results.jsonl"
+    if not path.exists():
+        return {}
+    return dict(json.loads(line) for line in path.read_text("utf-8").splitlines())
+
+
+def main() -> int:
+    """Try mutants and print those that no test noticed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=300, help="default 300")
+    parser.add_argument("--seed", type=int, default=1, help="default 1")
+    parser.add_argument("--jobs", type=int, default=2, help="default 2")
+    parser.add_argument("--only", default="", metavar="SUBSTRING", help="of the file's path")
+    parser.add_argument("--measure", action="store_true", help="measure anew what tests reach")
+    arguments = parser.parse_args()
+    if arguments.measure or not (FOLDER / "lines-gw0").exists():
+        measure()
+    files = [path for path in source_files() if arguments.only in str(path)]
+    reach = read_reach(files)
+    places = sample(files, arguments.count, arguments.seed)
+    kept = _kept_results()
+    results = {place.key: kept[place.key] for place in places if place.key in kept}
+    waiting: queue.SimpleQueue[Place] = queue.SimpleQueue()
+    for place in places:
+        if place.key not in results:
+            waiting.put(place)
+    threads = [
+        threading.Thread(target=_work, args=(number, reach, waiting, results))
+        for number in range(arguments.jobs)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for place in places:
+        if results[place.key] != CAUGHT:
+            sys.stdout.write(f"{results[place.key]}: {place.shown()}\n")
+    counts = ", ".join(f"{number} {what}" for what, number in Counter(results.values()).items())
+    sys.stdout.write(f"seed {arguments.seed}, {len(places)} mutants: {counts}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
