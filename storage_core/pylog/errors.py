@@ -93,6 +93,14 @@ class LogDirectoryError(_LocatedError):
     """A path that holds no Kafka log, or that cannot be read."""
 
 
+class UnreadableFileError(LogDirectoryError):
+    """A file that is there and cannot be read.
+
+    No permission, an I/O error, not a regular file (a FIFO, a device, a directory …), or a link
+    that leads nowhere or in a circle.
+    """
+
+
 class UnknownTopicOrPartitionError(LogStorageError):
     """A topic or partition that was asked for and is not there."""
 

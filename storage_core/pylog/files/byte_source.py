@@ -13,7 +13,8 @@ import os
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Self
 
-from pylog.errors import LogDirectoryError, SegmentVanishedError
+from pylog.errors import UnreadableFileError
+from pylog.files.regular_file import open_regular_file
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -80,8 +81,8 @@ class LocalFile(ByteSource):
     ------
     SegmentVanishedError
         The file does not exist (any more).
-    LogDirectoryError
-        It cannot be opened; the text says why.
+    UnreadableFileError
+        It is not a regular file, a link that leads nowhere, or cannot be opened or read.
     """
 
     __slots__ = ("_descriptor", "path")
@@ -89,14 +90,7 @@ class LocalFile(ByteSource):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._descriptor = -1
-        try:
-            self._descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        except FileNotFoundError as error:
-            reason = "file is gone (deleted or renamed since the directory was listed)"
-            raise SegmentVanishedError(reason, self.path) from error
-        except OSError as error:
-            reason = f"cannot open file: {error.strerror}"
-            raise LogDirectoryError(reason, self.path) from error
+        self._descriptor = open_regular_file(self.path)
 
     @property
     def descriptor(self) -> int:
@@ -122,7 +116,7 @@ class LocalFile(ByteSource):
             return os.pread(self._descriptor, length, position)
         except OSError as error:
             reason = f"cannot read {length} bytes: {error.strerror}"
-            raise LogDirectoryError(reason, self.path, position) from error
+            raise UnreadableFileError(reason, self.path, position) from error
 
     def read_into(self, position: int, buffer: memoryview) -> int:
         """Fill ``buffer`` from ``position`` on; return how many bytes there were."""
@@ -135,7 +129,7 @@ class LocalFile(ByteSource):
                 filled += count
         except OSError as error:
             reason = f"cannot read {len(buffer)} bytes: {error.strerror}"
-            raise LogDirectoryError(reason, self.path, position) from error
+            raise UnreadableFileError(reason, self.path, position) from error
         return filled
 
     def next_data(self, position: int) -> int | None:

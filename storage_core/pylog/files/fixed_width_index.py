@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
-from pylog.errors import SegmentVanishedError
+from pylog.errors import SegmentVanishedError, UnreadableFileError
 from pylog.files.storage import open_file
 
 if TYPE_CHECKING:
@@ -51,21 +51,35 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
     Parameters
     ----------
     source
-        The file, closed by `close`; None stands for a missing file, which has no entries.
+        The file, closed by `close`; None stands for one that is missing or cannot be read, which
+        has no entries.
     base_offset
         Base offset of the segment, to which the entries' offsets are relative.
+    defect
+        Why the file cannot be read, if that is so.
     """
 
-    __slots__ = ("_entry_count", "_page_bytes", "_pages", "_size_bytes", "_source", "base_offset")
+    __slots__ = (
+        "_defect",
+        "_entry_count",
+        "_page_bytes",
+        "_pages",
+        "_size_bytes",
+        "_source",
+        "base_offset",
+    )
 
     entry_struct: ClassVar[struct.Struct]
     """Layout of one entry: two integers, each sorted over the file."""
     relative_offset_column: ClassVar[int]
     """Which of the two is the relative offset."""
 
-    def __init__(self, source: ByteSource | None, base_offset: int) -> None:
+    def __init__(
+        self, source: ByteSource | None, base_offset: int, defect: str | None = None
+    ) -> None:
         self.base_offset = base_offset
         self._source = source
+        self._defect = defect
         self._size_bytes = 0 if source is None else source.size()
         # Whole entries per page, so that none lies across two pages.
         self._page_bytes = PAGE_BYTES - PAGE_BYTES % self.entry_struct.size
@@ -74,17 +88,22 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], base_offset: int) -> Self:
-        """Return the index in file ``path``; one without entries if there is no such file.
+        """Return the index in file ``path``; one without entries if that is missing or unreadable.
+
+        A local file that cannot be opened (it is a FIFO, say) is a hint that nobody can use;
+        `find_defect` says why.
 
         Raises
         ------
         LogDirectoryError
-            The file exists and cannot be opened.
+            The file is remote and cannot be opened.
         """
         try:
             return cls(open_file(path), base_offset)
         except SegmentVanishedError:
             return cls(None, base_offset)
+        except UnreadableFileError as error:
+            return cls(None, base_offset, error.reason)
 
     @property
     def slot_count(self) -> int:
@@ -121,6 +140,8 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
 
     def find_defect(self) -> str | None:
         """Return what Kafka's ``sanityCheck`` would complain about, None if nothing."""
+        if self._defect is not None:
+            return self._defect
         width = self.entry_struct.size
         if self._size_bytes % width:
             return f"index length {self._size_bytes} is not a multiple of the entry size {width}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pylog.errors import LogDirectoryError
 from pylog.files.byte_source import LocalFile
+from pylog.files.regular_file import ensure_regular, missing_or_unreadable
 from pylog.locations import is_remote
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class DirectoryEntry(Protocol):
         ...
 
     def stat(self) -> FileStatus:
-        """Return size and identity; `FileNotFoundError` if the file is gone."""
+        """Return size and identity; `OSError` if the file is gone or cannot be looked at."""
         ...
 
 
@@ -67,7 +68,7 @@ def open_file(location: str | os.PathLike[str]) -> ByteSource:
     SegmentVanishedError
         There is no such file (any more).
     LogDirectoryError
-        It cannot be opened; the text says why.
+        It cannot be opened; the text says why. `UnreadableFileError` for a local file.
     """
     text = os.fspath(location)
     if is_remote(text):
@@ -75,6 +76,25 @@ def open_file(location: str | os.PathLike[str]) -> ByteSource:
 
         return RemoteFile(text)
     return LocalFile(text)
+
+
+def stat_file(entry: DirectoryEntry) -> FileStatus:
+    """Return size and identity of an entry that is to be read as a file.
+
+    Raises
+    ------
+    SegmentVanishedError
+        It is gone since the directory was listed.
+    UnreadableFileError
+        It is not a regular file, or a link that leads nowhere.
+    """
+    try:
+        status = entry.stat()
+    except OSError as error:
+        raise missing_or_unreadable(entry.path, error) from error
+    if isinstance(status, os.stat_result):  # an object store has nothing but files
+        ensure_regular(status, entry.path)
+    return status
 
 
 def settled_since(location: str) -> int:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 TRANSACTION_INDEX_VERSION = 0
+MAX_TRANSACTION_INDEX_BYTES = 64 * 1024 * 1024
+"""Two million aborted transactions in one segment: what is larger is not read."""
 ENTRY = struct.Struct(">hqqqq")
 _ENTRIES_PER_READ = 4096
 
@@ -76,7 +78,7 @@ def read_transaction_index(
     ------
     CorruptIndexError
         An entry has an unknown version, a last offset not above the one before it, or a last
-        offset below the base offset.
+        offset below the base offset; or the file is longer than 64 MiB.
     SegmentVanishedError
         There is no such file. A segment without aborts has none; but one that was there when the
         directory was listed must not be taken for empty, or aborted records would be served.
@@ -145,6 +147,13 @@ def _read_entries(path: str | os.PathLike[str]) -> Iterator[tuple[int, Transacti
     """Yield each whole entry and its byte position."""
     position = 0
     with open_file(path) as file:
+        size = file.size()
+        if size > MAX_TRANSACTION_INDEX_BYTES:
+            reason = (
+                f"transaction index has {size} bytes, expected at most "
+                f"{MAX_TRANSACTION_INDEX_BYTES}"
+            )
+            raise CorruptIndexError(reason, path)
         while chunk := file.read_at(position, _ENTRIES_PER_READ * ENTRY.size):
             whole = len(chunk) - len(chunk) % ENTRY.size
             for fields in ENTRY.iter_unpack(chunk[:whole]):
