@@ -14,9 +14,19 @@ NO_SEQUENCE = -1
 NO_PARTITION_LEADER_EPOCH = -1
 
 INTERNAL_TOPICS = frozenset(
-    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
+    {
+        "__consumer_offsets",
+        "__transaction_state",
+        "__share_group_state",
+        "__cluster_metadata",
+        "__remote_log_metadata",
+    }
 )
-"""Topics that a reader skips unless it names them (Kafka: Topic.isInternal, and the KRaft log)."""
+"""Topics that a reader skips unless it names them.
+
+Kafka: Topic.isInternal, the KRaft log, and the topic in which TopicBasedRemoteLogMetadataManager
+keeps what lies in remote storage.
+"""
 
 
 class CompressionType(IntEnum):

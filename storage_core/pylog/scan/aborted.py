@@ -26,6 +26,7 @@ from pylog.errors import (
     CorruptIndexError,
     CorruptSnapshotError,
     SegmentVanishedError,
+    UnreadableFileError,
 )
 from pylog.files.file_names import (
     PRODUCER_SNAPSHOT_FILE_SUFFIX,
@@ -39,9 +40,8 @@ from pylog.locations import join
 from pylog.model import AbortedTransaction, ControlRecordType
 from pylog.record.record_batch import RecordBatch
 from pylog.scan.checked_windows import CheckedWindows
-from pylog.scan.log_segment_view import open_segment
 from pylog.scan.open_transactions import OpenTransactions
-from pylog.scan.slicing import segment_slices
+from pylog.scan.slicing import open_slice, segment_slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +107,10 @@ def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tupl
     damage = view.damage
     gaps = 0 if damage is None else damage.found
     for piece in segment_slices(view, start_offset, end_offset):
-        with open_segment(piece.path, piece.file_id) as source:
+        opened = open_slice(piece, damage)
+        if opened is None:
+            continue
+        with opened as source:
             for window in CheckedWindows(source, piece, damage=damage):
                 now = 0 if damage is None else damage.found
                 yield window.scan, now > gaps
@@ -200,7 +203,7 @@ def _newest_snapshot(view: LogView) -> tuple[dict[int, int], int]:
         name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
         try:
             entries = read_producer_snapshot(join(view.directory.path, name))
-        except (CorruptSnapshotError, SegmentVanishedError):
+        except (CorruptSnapshotError, SegmentVanishedError, UnreadableFileError):
             continue  # an older one, and more headers, tell the same
         return {
             entry.producer_id: entry.current_txn_first_offset
@@ -257,7 +260,7 @@ def _from_indexes(view: LogView, first: int, end_offset: int) -> list[AbortedTra
             return None
         try:
             entries = read_transaction_index(segment.file_path(TXN_INDEX_FILE_SUFFIX))
-        except CorruptIndexError:
+        except (CorruptIndexError, UnreadableFileError):
             return None
         if not entries:  # made for an ABORT that is not in it: lost in a crash, or truncated away
             return None

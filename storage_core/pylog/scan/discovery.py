@@ -8,6 +8,7 @@ name: a log directory may well be called ``kafka-0``.
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING
 from pylog.errors import LogDirectoryError, UnexpectedFileError
 from pylog.files.file_names import (
     LEADER_EPOCH_CHECKPOINT,
-    LOG_FILE_SUFFIX,
     PARTITION_METADATA,
     find_partition_directory_name,
     find_segment_file_name,
@@ -28,6 +28,7 @@ from pylog.locations import is_remote, name_of, parent_of, parse_location, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
 
 
@@ -50,9 +51,9 @@ class PartitionDirectory:
         return parent_of(self.path)
 
 
-def _is_log_file(name: str) -> bool:
+def _is_live_segment_file(name: str) -> bool:
     parts = find_segment_file_name(name)
-    return parts is not None and parts.suffix == LOG_FILE_SUFFIX and not parts.state
+    return parts is not None and not parts.state
 
 
 def _is_partition_file(name: str) -> bool:
@@ -76,15 +77,13 @@ def discover_partitions(path: str | os.PathLike[str]) -> list[PartitionDirectory
     """
     root = parse_location(os.fspath(path))
     entries = list_directory(root)
-    if any(_is_log_file(entry.name) for entry in entries):
+    # An index alone makes it one, too: that its .log is gone is to be noticed.
+    if any(_is_live_segment_file(entry.name) for entry in entries):
         return [_partition_directory(root)]
     found = []
     for entry in entries:
         name = find_partition_directory_name(entry.name)
-        if name is None or not entry.is_dir():
-            continue
-        # A directory such as backup-2024 has a partition's name and holds nothing of Kafka's.
-        if any(_is_partition_file(child.name) for child in list_directory(entry.path)):
+        if name is not None and _may_be_partition(entry):
             found.append(PartitionDirectory(name.topic_partition, entry.path, name.state))
     if not found:
         reason = (
@@ -93,6 +92,33 @@ def discover_partitions(path: str | os.PathLike[str]) -> list[PartitionDirectory
         )
         raise LogDirectoryError(reason, root)
     return sorted(found)
+
+
+def _may_be_partition(entry: DirectoryEntry) -> bool:
+    """Whether an entry with a partition's name is a directory with a partition's files.
+
+    So is one that cannot be looked into, and a link that leads nowhere (to a disk that is not
+    mounted, say): to pass over it would hide a partition. Who reads it is told what is wrong.
+    """
+    if is_remote(entry.path):
+        # A directory such as backup-2024 has a partition's name and holds nothing of Kafka's.
+        return entry.is_dir() and _holds_partition(entry.path)
+    try:
+        status = os.stat(entry.path)  # noqa: PTH116 - kept as text
+    except FileNotFoundError:
+        return os.path.islink(entry.path)  # noqa: PTH114 - kept as text
+    except OSError:
+        return True
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    try:
+        return _holds_partition(entry.path)
+    except LogDirectoryError:
+        return True
+
+
+def _holds_partition(path: str) -> bool:
+    return any(_is_partition_file(child.name) for child in list_directory(path))
 
 
 def _partition_directory(path: str) -> PartitionDirectory:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.log_file.batch_walk import (
     WholeBatches,
     computed_checksum,
@@ -39,8 +39,19 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
     skips_damage
         Whether to look behind damage. Then there is never a defect; the end is that of the file
         where nothing sound follows the last damage, and ``last`` is the last sound batch.
+
+    Raises
+    ------
+    UnreadableFileError
+        The file cannot be read, and damage is not to be skipped.
     """
-    with segment.open_log() as source:
+    try:
+        opened = segment.open_log()
+    except UnreadableFileError:
+        if not skips_damage:
+            raise
+        return WholeBatches(segment.size_bytes, None, None)  # who reads it reports it
+    with opened as source:
         size = source.size()
         start = segment.last_indexed_position(source, size)
         whole_end = _sound_end if skips_damage else _whole_end

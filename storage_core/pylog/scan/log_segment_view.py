@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.errors import SegmentVanishedError
+from pylog.errors import SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import (
     INDEX_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
@@ -75,6 +75,9 @@ class LogSegmentView:
         ``.swap`` for a segment that compaction has put in place but not renamed yet, else "".
     file_id
         Which file the ``.log`` was when it was listed; 0 where the storage tells nothing.
+    defect
+        Why the ``.log`` cannot be read at all: it is not a regular file, or a link that leads
+        nowhere. Its size is 0 then, and not known.
     """
 
     directory: str
@@ -83,10 +86,16 @@ class LogSegmentView:
     suffixes: frozenset[str]
     state: str = ""
     file_id: int = 0
+    defect: str | None = None
 
     def file_path(self, suffix: str = LOG_FILE_SUFFIX) -> str:
         """Return the path of the segment's file of that kind."""
         return join(self.directory, f"{file_name_prefix(self.base_offset)}{suffix}{self.state}")
+
+    def ensure_readable(self) -> None:
+        """Raise `UnreadableFileError` if the listing told that the ``.log`` cannot be read."""
+        if self.defect is not None:
+            raise UnreadableFileError(self.defect, self.file_path())
 
     @property
     def has_transaction_index(self) -> bool:
@@ -105,6 +114,8 @@ class LogSegmentView:
         ------
         SegmentVanishedError
             It is gone, or another file has its name.
+        UnreadableFileError
+            It is not a regular file, or cannot be opened.
         """
         return open_segment(self.file_path(), self.file_id)
 

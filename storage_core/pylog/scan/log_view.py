@@ -10,7 +10,13 @@ import logging
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pylog.errors import CorruptCheckpointError, CorruptRecordError, SegmentVanishedError
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptRecordError,
+    LogDirectoryError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import (
     LEADER_EPOCH_CHECKPOINT,
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
     from pylog.scan.damage import DamageReport
     from pylog.scan.discovery import PartitionDirectory
     from pylog.scan.log_segment_view import LogSegmentView
+    from pylog.scan.segment_listing import SegmentListing
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -52,10 +59,10 @@ class LogView:
     damage
         Where damaged ranges that planning comes upon are noted; None for an error at the first.
 
-    Raises
-    ------
-    LogDirectoryError
-        The directory cannot be listed.
+    Notes
+    -----
+    A directory that cannot be listed is a `LogDirectoryError` for whoever asks what it holds, and
+    none for those who are about the other partitions of its log directory.
     """
 
     def __init__(
@@ -68,19 +75,56 @@ class LogView:
         self.topic_partition = directory.topic_partition
         self._log_start_offsets = log_start_offsets or LogStartOffsets(directory.log_directory)
         self.damage = damage
-        listing = list_segments(directory.path)
-        self.segments: Sequence[LogSegmentView] = listing.segments
-        self.producer_snapshot_offsets = listing.producer_snapshot_offsets
-        self.file_count = listing.file_count
-        self.leftover_file_count = listing.leftover_file_count
+        self._listed: SegmentListing | LogDirectoryError
+        try:
+            self._listed = list_segments(directory.path)
+        except LogDirectoryError as error:
+            self._listed = error
 
     def __repr__(self) -> str:
-        return f"LogView({shown(self.directory.path)!r}, {len(self.segments)} segments)"
+        listed = self._listed
+        what = "unreadable"
+        if not isinstance(listed, LogDirectoryError):
+            what = f"{len(listed.segments)} segments"
+        return f"LogView({shown(self.directory.path)!r}, {what})"
 
     def taken_anew(self, damage: DamageReport | None = None) -> LogView:
         """Return a view of the same directory as it is now."""
         offsets = LogStartOffsets(self.directory.log_directory)
         return LogView(self.directory, offsets, damage)
+
+    @property
+    def listing(self) -> SegmentListing:
+        """What the directory holds.
+
+        Raises
+        ------
+        LogDirectoryError
+            It could not be listed.
+        """
+        if isinstance(self._listed, LogDirectoryError):
+            raise self._listed
+        return self._listed
+
+    @property
+    def segments(self) -> Sequence[LogSegmentView]:
+        """The segments in offset order."""
+        return self.listing.segments
+
+    @property
+    def producer_snapshot_offsets(self) -> list[int]:
+        """From the names of ``.snapshot`` files, in no order."""
+        return self.listing.producer_snapshot_offsets
+
+    @property
+    def file_count(self) -> int:
+        """Files and directories of any kind."""
+        return self.listing.file_count
+
+    @property
+    def leftover_file_count(self) -> int:
+        """Files ending in ``.deleted``, ``.cleaned`` or ``.swap``."""
+        return self.listing.leftover_file_count
 
     @property
     def topic(self) -> str:
@@ -99,25 +143,42 @@ class LogView:
 
     @cached_property
     def log_start_offset(self) -> int:
-        """The first offset that a broker serves.
+        """The first offset that a broker serves from this disk.
 
         The larger of the first segment's base offset and what the log directory's
-        ``log-start-offset-checkpoint`` says of this partition; 0 where there is no segment.
+        ``log-start-offset-checkpoint`` says of this partition; 0 where there is no segment. For
+        what a tiered topic has before that see `pylog.scan.remote_offsets`.
         """
-        base = self.segments[0].base_offset if self.segments else 0
+        return max(self.local_log_start_offset, self.checkpointed_log_start_offset or 0)
+
+    @property
+    def local_log_start_offset(self) -> int:
+        """The first segment's base offset, as its name tells it; 0 without a segment."""
+        return self.segments[0].base_offset if self.segments else 0
+
+    @cached_property
+    def checkpointed_log_start_offset(self) -> int | None:
+        """What the log directory's checkpoint says of this partition; None if it says nothing.
+
+        Raises
+        ------
+        CorruptCheckpointError, UnreadableFileError
+            The checkpoint does not follow its format, or cannot be read; where the view has a
+            damage report, a warning is logged instead.
+        """
         try:
-            return max(base, self._log_start_offsets.of(self.topic_partition))
-        except CorruptCheckpointError as error:
+            return self._log_start_offsets.find(self.topic_partition)
+        except (CorruptCheckpointError, UnreadableFileError) as error:
             if self.damage is None:
                 raise
             _LOGGER.warning("%s: the log starts with its first segment", error)
-            return base
+            return None
 
     @cached_property
     def end(self) -> WholeBatches:
         """How far whole batches reach in the last segment, see `pylog.scan.log_end`."""
         if not self.segments:
-            return WholeBatches(0, None, None)
+            return WholeBatches(0, None, self._missing_logs())
         return find_log_end(self.segments[-1], skips_damage=self.damage is not None)
 
     @cached_property
@@ -130,16 +191,42 @@ class LogView:
         Raises
         ------
         CorruptRecordError
-            The last segment holds an impossible header: where the log ends cannot be told.
+            The last segment holds an impossible header, or no ``.log`` file is left: where the log
+            ends cannot be told.
+        UnreadableFileError
+            The last ``.log`` file cannot be read; likewise.
+        """
+        return max(self.log_start_offset, self.next_offset)
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last whole batch of the files, whatever the log starts with.
+
+        See `log_end_offset` for the errors.
         """
         if self.end.defect is not None:
+            if not self.segments:
+                raise CorruptRecordError(self.end.defect, self.directory.path)
             raise CorruptRecordError(
                 self.end.defect, self.segments[-1].file_path(), self.end.end_position
             )
         if self.end.last is not None:
-            return max(self.log_start_offset, self.end.last.header.next_offset)
-        base = self.segments[-1].base_offset if self.segments else 0
-        return max(self.log_start_offset, base)
+            return self.end.last.header.next_offset
+        return self.segments[-1].base_offset if self.segments else 0
+
+    def _missing_logs(self) -> str | None:
+        """Return what is wrong with a log of which index files are there, and no ``.log``."""
+        bases = self.listing.base_offsets_without_log
+        if not bases:
+            return None
+        reason = (
+            f"no .log file is here, but index files of {len(bases)} segments, the first of base "
+            f"offset {bases[0]}: the records are gone"
+        )
+        if self.damage is None:
+            return reason
+        _LOGGER.warning("%s", CorruptRecordError(reason, self.directory.path))
+        return None
 
     def segment_end(self, index: int) -> int:
         """Return how many bytes of segment ``index`` are to be read: of the last, whole batches."""
@@ -164,12 +251,24 @@ class LogView:
 
     @cached_property
     def leader_epochs(self) -> list[EpochEntry]:
-        """Content of ``leader-epoch-checkpoint``; empty where there is none."""
+        """Content of ``leader-epoch-checkpoint``; empty where there is none.
+
+        Raises
+        ------
+        CorruptCheckpointError, UnreadableFileError
+            The file does not follow its format, or cannot be read.
+        """
         return read_leader_epoch_checkpoint(join(self.directory.path, LEADER_EPOCH_CHECKPOINT))
 
     @cached_property
     def metadata(self) -> PartitionMetadata | None:
-        """Content of ``partition.metadata``; None where there is none (brokers before 2.8)."""
+        """Content of ``partition.metadata``; None where there is none (brokers before 2.8).
+
+        Raises
+        ------
+        CorruptCheckpointError, UnreadableFileError
+            The file does not follow its format, or cannot be read.
+        """
         try:
             return read_partition_metadata(join(self.directory.path, PARTITION_METADATA))
         except SegmentVanishedError:
@@ -186,12 +285,12 @@ class LogStartOffsets:
     def _offsets(self) -> dict[TopicPartition, int]:
         return read_offset_checkpoint(self._path)
 
-    def of(self, topic_partition: TopicPartition) -> int:
-        """Return the offset that the checkpoint has for a partition, 0 if it has none.
+    def find(self, topic_partition: TopicPartition) -> int | None:
+        """Return the offset that the checkpoint has for a partition, None if it has none.
 
         Raises
         ------
-        CorruptCheckpointError
-            The file does not follow its format.
+        CorruptCheckpointError, UnreadableFileError
+            The file does not follow its format, or cannot be read.
         """
-        return self._offsets.get(topic_partition, 0)
+        return self._offsets.get(topic_partition)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import LogStorageError, OffsetOutOfRangeError
 from pylog.model import TopicPartition
+from pylog.scan.remote_offsets import find_remote_offsets, remote_offsets_note
 from pylog.scan.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def resolve_start(spec: OffsetSpec, view: LogView, latest: int) -> int:
     LogStorageError
         No record is as late as a `Timestamp` that says "error".
     """
+    _warn_of_remote_offsets(spec, view)
     if isinstance(spec, Timestamp):
         found = find_offset_for_timestamp(view, spec.milliseconds)
         if found is not None and found.offset < latest:
@@ -170,6 +172,16 @@ def resolve_start(spec: OffsetSpec, view: LogView, latest: int) -> int:
             raise LogStorageError(reason)
         return latest
     return _resolve(spec, view, latest)
+
+
+def _warn_of_remote_offsets(spec: OffsetSpec, view: LogView) -> None:
+    """Say it where a read begins, or might, with records that only remote storage has."""
+    is_earlier = spec == EARLIEST or isinstance(spec, Timestamp)
+    if not is_earlier and not (isinstance(spec, int) and spec < view.local_log_start_offset):
+        return
+    remote = find_remote_offsets(view)
+    if remote is not None:
+        _LOGGER.warning("%s: %s", view.topic_partition, remote_offsets_note(remote))
 
 
 def resolve_end(spec: OffsetSpec, view: LogView, latest: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogStorageError, SegmentVanishedError
+from pylog.errors import LogStorageError, SegmentVanishedError, UnreadableFileError
 from pylog.model import IsolationLevel
 from pylog.scan.aborted import find_aborted_transactions, find_last_stable_offset
 from pylog.scan.early_batches import without_early_batches
@@ -81,8 +81,12 @@ def _late_enough(
         return slices
     late = []
     for piece in slices:
-        with open_segment(piece.path, piece.file_id) as source:
-            rest = without_early_batches(source, piece, where.min_timestamp)
+        try:
+            with open_segment(piece.path, piece.file_id) as source:
+                rest = without_early_batches(source, piece, where.min_timestamp)
+        except UnreadableFileError:
+            late.append(piece)  # who reads it will say so
+            continue
         if rest.size_bytes:
             late.append(rest)
     return tuple(late)

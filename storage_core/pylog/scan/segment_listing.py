@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, SegmentVanishedError
+from pylog.errors import LogDirectoryError, SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     LOG_FILE_SUFFIX,
@@ -22,7 +22,7 @@ from pylog.files.file_names import (
     SWAP_FILE_SUFFIX,
     find_segment_file_name,
 )
-from pylog.files.storage import list_directory, settled_since
+from pylog.files.storage import list_directory, settled_since, stat_file
 from pylog.log_file.batch_walk import find_whole_batches
 from pylog.scan.log_segment_view import LogSegmentView
 
@@ -47,12 +47,19 @@ class SegmentListing:
         Files and directories of any kind.
     leftover_file_count
         Those of ``.deleted``, ``.cleaned`` and ``.swap``.
+    base_offsets_without_log
+        Of segments of which index files are there and no ``.log``, ascending. A broker deletes such
+        files at its start.
+    misnamed_logs
+        Names that end in ``.log`` and are not those of a segment: other than 20 ASCII digits.
     """
 
     segments: list[LogSegmentView] = field(default_factory=list)
     producer_snapshot_offsets: list[int] = field(default_factory=list)
     file_count: int = 0
     leftover_file_count: int = 0
+    base_offsets_without_log: list[int] = field(default_factory=list)
+    misnamed_logs: list[str] = field(default_factory=list)
 
 
 class _Names:
@@ -62,25 +69,31 @@ class _Names:
         self._directory = directory
         self._state = state
         self._suffixes: dict[int, set[str]] = {}
-        self._logs: dict[int, FileStatus] = {}
+        self._logs: dict[int, FileStatus | UnreadableFileError] = {}
 
     def add(self, name: SegmentFileName, entry: DirectoryEntry) -> None:
         if name.suffix == LOG_FILE_SUFFIX:
-            self._logs[name.base_offset] = entry.stat()
+            try:
+                self._logs[name.base_offset] = stat_file(entry)
+            except UnreadableFileError as error:
+                self._logs[name.base_offset] = error
         self._suffixes.setdefault(name.base_offset, set()).add(name.suffix)
 
     def segments(self) -> list[LogSegmentView]:
-        return [
-            LogSegmentView(
-                self._directory,
-                base,
-                status.st_size,
-                frozenset(self._suffixes[base]),
-                self._state,
-                status.st_ino,
+        return [self._segment(base, status) for base, status in sorted(self._logs.items())]
+
+    def base_offsets_without_log(self) -> set[int]:
+        return self._suffixes.keys() - self._logs.keys()
+
+    def _segment(self, base: int, status: FileStatus | UnreadableFileError) -> LogSegmentView:
+        suffixes = frozenset(self._suffixes[base])
+        if isinstance(status, UnreadableFileError):
+            return LogSegmentView(
+                self._directory, base, 0, suffixes, self._state, defect=status.reason
             )
-            for base, status in sorted(self._logs.items())
-        ]
+        return LogSegmentView(
+            self._directory, base, status.st_size, suffixes, self._state, status.st_ino
+        )
 
 
 def list_segments(directory: str) -> SegmentListing:
@@ -98,7 +111,7 @@ def list_segments(directory: str) -> SegmentListing:
         before = settled_since(directory)
         try:
             listing = _list_once(directory)
-        except (FileNotFoundError, SegmentVanishedError):
+        except SegmentVanishedError:
             continue  # renamed or deleted between listing and stat, or before it was read
         if before == settled_since(directory):
             return listing
@@ -114,6 +127,8 @@ def _list_once(directory: str) -> SegmentListing:
         listing.file_count += 1
         name = find_segment_file_name(entry.name)
         if name is None:
+            if entry.name.endswith(LOG_FILE_SUFFIX):
+                listing.misnamed_logs.append(entry.name)
             continue
         if name.state:
             listing.leftover_file_count += 1
@@ -128,26 +143,25 @@ def _list_once(directory: str) -> SegmentListing:
     replacing = [
         segment for segment in swap.segments() if not cleaned or segment.base_offset < min(cleaned)
     ]
-    listing.segments = _replaced(live.segments(), replacing)
+    replaced = _Replaced(replacing)
+    kept = [each for each in live.segments() if each.base_offset not in replaced]
+    listing.segments = sorted([*kept, *replacing], key=lambda each: each.base_offset)
+    without_log = live.base_offsets_without_log()
+    listing.base_offsets_without_log = sorted(base for base in without_log if base not in replaced)
     return listing
 
 
-def _replaced(
-    segments: list[LogSegmentView], replacing: list[LogSegmentView]
-) -> list[LogSegmentView]:
-    """Return the segments of a log once those of a compaction have taken their places."""
-    if not replacing:
-        return segments
-    start = replacing[0].base_offset
-    end = max(_next_offset(segment) for segment in replacing)
-    # One that compaction left empty has no range, and still takes its name.
-    names = {segment.base_offset for segment in replacing}
-    kept = [
-        each
-        for each in segments
-        if each.base_offset not in names and not start <= each.base_offset < end
-    ]
-    return sorted([*kept, *replacing], key=lambda each: each.base_offset)
+class _Replaced:
+    """The base offsets of segments whose places those of a compaction have taken."""
+
+    def __init__(self, replacing: list[LogSegmentView]) -> None:
+        # One that compaction left empty has no range, and still takes its name.
+        self._names = {segment.base_offset for segment in replacing}
+        self._start = min(self._names, default=0)
+        self._end = max(map(_next_offset, replacing), default=0)
+
+    def __contains__(self, base_offset: int) -> bool:
+        return base_offset in self._names or self._start <= base_offset < self._end
 
 
 def _next_offset(segment: LogSegmentView) -> int:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptRecordError, UnreadableFileError
+from pylog.scan.damage import DamagedRange
+from pylog.scan.log_segment_view import open_segment
 from pylog.scan.scan_task import SegmentSlice
 
 if TYPE_CHECKING:
+    from pylog.files.byte_source import ByteSource
+    from pylog.scan.damage import DamageReport
     from pylog.scan.log_view import LogView
 
 
@@ -31,10 +35,57 @@ def slice_of(view: LogView, index: int, start: int = 0, end: int | None = None) 
 def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[SegmentSlice, ...]:
     """Return the byte ranges of every segment that may hold offsets ``[start, end)``.
 
-    They begin and end with whole batches, so they may hold a little more.
+    They begin and end with whole batches, so they may hold a little more. A file that cannot be
+    read has a slice, too, so that whoever reads it comes upon that.
     """
-    if start_offset >= end_offset:
-        return ()
+    slices = []
+    if start_offset < end_offset:
+        slices = _slices_between(view, start_offset, end_offset)
+    if _is_lost(view, start_offset, end_offset):
+        slices.append(slice_of(view, len(view.segments) - 1))
+    return tuple(slices)
+
+
+def open_slice(
+    piece: SegmentSlice, damage: DamageReport | None, lowest_offset: int = 0
+) -> ByteSource | None:
+    """Open the file of a slice; None where it cannot be read and ``damage`` has been told so.
+
+    Parameters
+    ----------
+    piece
+        The slice.
+    damage
+        Where that is noted; None for an error.
+    lowest_offset
+        The offset after the last batch before this slice.
+
+    Raises
+    ------
+    SegmentVanishedError
+        It is gone, or another file has its name.
+    UnreadableFileError
+        It is not a regular file, or cannot be opened, and there is no report.
+    """
+    try:
+        return open_segment(piece.path, piece.file_id)
+    except UnreadableFileError as error:
+        if damage is None:
+            raise
+        damage.add(
+            DamagedRange(
+                piece.path,
+                piece.start_position,
+                piece.end_position,
+                max(lowest_offset, piece.base_offset),
+                piece.next_base_offset,
+                error.reason,
+            )
+        )
+        return None
+
+
+def _slices_between(view: LogView, start_offset: int, end_offset: int) -> list[SegmentSlice]:
     slices = []
     first = view.find_segment(start_offset) or 0
     for index in range(first, len(view.segments)):
@@ -44,13 +95,26 @@ def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[S
         following = view.next_base_offset(index)
         segment_end = view.segment_end(index)
         start, end = 0, segment_end
+        is_unreadable = segment.defect is not None
         if segment_end and (
             segment.base_offset < start_offset or _ends_inside(following, end_offset)
         ):
             start, end = _positions(view, index, start_offset, end_offset)
-        if start < end:
+        if start < end or is_unreadable:
             slices.append(slice_of(view, index, start, end))
-    return tuple(slices)
+    return slices
+
+
+def _is_lost(view: LogView, start_offset: int, end_offset: int) -> bool:
+    """Whether the last segment, of which nothing can be read, begins where the range ends.
+
+    Damage that is skipped hides all of it then, so that the log seems to end before it.
+    """
+    if view.damage is None or not view.segments or start_offset > end_offset:
+        return False
+    base = view.segments[-1].base_offset
+    is_at_end = base == end_offset == view.log_end_offset
+    return is_at_end and (view.segments[-1].defect is not None or view.end.end_position > 0)
 
 
 def _ends_inside(following: int | None, end_offset: int) -> bool:
@@ -76,7 +140,7 @@ def _positions(view: LogView, index: int, start_offset: int, end_offset: int) ->
             if _ends_inside(view.next_base_offset(index), end_offset) and not covers_the_end:
                 last = segment.find_batch(source, end_offset - 1, segment_end)
                 end = segment_end if last is None else last.end_position
-    except CorruptRecordError:
+    except (CorruptRecordError, UnreadableFileError):
         if view.damage is None:
             raise
         return 0, segment_end  # the reader finds its way through

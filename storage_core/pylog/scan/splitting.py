@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.errors import CorruptRecordError, InvalidRecordError, UnreadableFileError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
 from pylog.files.offset_index import OffsetIndex
 from pylog.log_file.batch_walk import is_sound_batch, walk_headers
@@ -107,7 +107,7 @@ def _find_cut(piece: SegmentSlice, wanted: int) -> Cut | None:
         with open_segment(piece.path, piece.file_id) as source:
             found = _indexed_batch(source, piece, wanted) or _walked_batch(source, piece, wanted)
             return None if found is None else Cut(found.position, _first_offset(source, found))
-    except (CorruptRecordError, InvalidRecordError):
+    except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
         return None  # who reads it will say so
 
 

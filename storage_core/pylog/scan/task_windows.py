@@ -15,9 +15,8 @@ from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.scan.checked_windows import CheckedWindows
 from pylog.scan.early_batches import without_early_batches
-from pylog.scan.log_segment_view import open_segment
 from pylog.scan.log_view import LogView
-from pylog.scan.slicing import segment_slices
+from pylog.scan.slicing import open_slice, segment_slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +80,10 @@ class TaskWindows:
 
     def _windows_of(self, piece: SegmentSlice) -> Iterator[tuple[SegmentSlice, SegmentWindow]]:
         where = self._task.where
-        with open_segment(piece.path, piece.file_id) as source:
+        opened = open_slice(piece, self._damage, self._next_offset)
+        if opened is None:
+            return
+        with opened as source:
             if where is not None and where.min_timestamp is not None:
                 piece = without_early_batches(source, piece, where.min_timestamp)
             windows = CheckedWindows(

@@ -25,7 +25,7 @@ from pylog.files.time_index import TimeIndex
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 from pylog.record.record_batch import RecordBatch
 from pylog.scan.checked_windows import CheckedWindows
-from pylog.scan.slicing import slice_of
+from pylog.scan.slicing import open_slice, slice_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,10 @@ def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset 
             continue
         if following is not None and _is_earlier(segment, timestamp, following):
             continue
-        with segment.open_log() as source:
+        opened = open_slice(slice_of(view, index), view.damage)
+        if opened is None:
+            continue
+        with opened as source:
             start = _start_position(view, index, source, timestamp)
             for found in _records_from(view, source, slice_of(view, index, start), timestamp):
                 if found.offset >= view.log_start_offset:
@@ -97,8 +100,11 @@ def find_max_timestamp(view: LogView) -> TimestampOffset | None:
         Bytes that have to be looked at are damaged.
     """
     best: tuple[int, int, int] | None = None  # timestamp, segment, position
-    for index, segment in enumerate(view.segments):
-        with segment.open_log() as source:
+    for index in range(len(view.segments)):
+        opened = open_slice(slice_of(view, index), view.damage)
+        if opened is None:
+            continue
+        with opened as source:
             piece = slice_of(view, index, _start_position(view, index, source, None))
             for window in CheckedWindows(source, piece, damage=view.damage):
                 headers = window.scan.headers
@@ -119,8 +125,11 @@ def find_max_timestamp(view: LogView) -> TimestampOffset | None:
 def _largest_of_all_records(view: LogView) -> TimestampOffset | None:
     """Return what `find_max_timestamp` does, where a batch is not as late as its header says."""
     best = None
-    for index, segment in enumerate(view.segments):
-        with segment.open_log() as source:
+    for index in range(len(view.segments)):
+        opened = open_slice(slice_of(view, index), view.damage)
+        if opened is None:
+            continue
+        with opened as source:
             for found in _records_from(view, source, slice_of(view, index), 0):
                 if best is None or found.timestamp > best.timestamp:
                     best = found

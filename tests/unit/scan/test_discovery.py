@@ -143,11 +143,14 @@ def test_segments_in_a_directory_that_tells_no_topic_are_told(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_directory_that_may_not_be_read_is_told(tmp_path: Path) -> None:
-    make(tmp_path, "orders-0")
+def test_a_directory_that_may_not_be_read_is_an_error_for_who_reads_it(tmp_path: Path) -> None:
+    make(tmp_path, "orders-0", "orders-1")
     (tmp_path / "orders-0").chmod(0)
     try:
-        assert "cannot list directory: Permission denied" in refusal(tmp_path)
+        assert pylog.scan(tmp_path, assign={"orders": [1]}).count() == 2
+        with pytest.raises(LogDirectoryError, match="cannot list directory: Permission denied"):
+            pylog.scan(tmp_path).count()
+        assert "cannot list directory: Permission denied" in refusal(tmp_path / "orders-0")
     finally:
         (tmp_path / "orders-0").chmod(0o755)
 
