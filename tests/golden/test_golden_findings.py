@@ -48,6 +48,9 @@ EXPECTED: dict[str, Expected] = {
     # The delay after which a broker deletes such files was made huge.
     "4.3.0/leftovers:left-compaction-0": {("note", "leftover_file"): 9},
     "4.3.0/leftovers:left-retention-0": {("note", "leftover_file"): 3},
+    # All but the last segment was uploaded, and deleted from the broker's disk.
+    "4.3.0/tiered:archive-0": {("note", "remote_offsets"): 1},
+    "4.3.0/tiered:archive-txn-0": {("note", "remote_offsets"): 1},
 }
 
 

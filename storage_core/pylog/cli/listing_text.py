@@ -47,12 +47,13 @@ def _columns(listing: Listing, note: Callable[[PartitionRow], str]) -> dict[str,
 
 
 def _full_note(row: PartitionRow) -> str:
-    return "; ".join([*map(printable, row.findings), *_leftovers(row)])
+    return "; ".join([*map(printable, [*row.findings, *row.notes]), *_leftovers(row)])
 
 
 def _short_note(row: PartitionRow) -> str:
     findings = [_count(len(row.findings), "finding")] if row.findings else []
-    return ", ".join([*findings, *_leftovers(row)])
+    notes = [_count(len(row.notes), "note")] if row.notes else []
+    return ", ".join([*findings, *notes, *_leftovers(row)])
 
 
 def _leftovers(row: PartitionRow) -> list[str]:
@@ -104,9 +105,9 @@ def rich_table(listing: Listing) -> Table:
 
 
 def finding_lines(listing: Listing) -> Iterator[str]:
-    """Yield the findings, each with its partition."""
+    """Yield the findings and notes, each with its partition."""
     for row in listing.rows:
-        for finding in row.findings:
+        for finding in [*row.findings, *row.notes]:
             yield printable(f"{row.topic}-{row.partition}: {finding}")
 
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pylog.cli import exit_status
-from pylog.errors import CorruptRecordError, LogStorageError
+from pylog.errors import CorruptRecordError
 from pylog.files.partition_metadata import format_uuid
+from pylog.inspect.attempts import Attempts
+from pylog.inspect.directory_findings import directory_findings
+from pylog.inspect.finding import Severity
 from pylog.locations import shown
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.scan.log_directory import open_directory
 from pylog.scan.log_end import ensure_last_batch_is_sound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from pylog.scan.log_view import LogView
-
-_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class PartitionRow:
         Files ending in ``.deleted``, ``.cleaned`` or ``.swap``; not part of the log.
     findings
         What is wrong, a line each.
+    notes
+        What is worth to know and not wrong: that the log begins in remote storage.
     status
         Exit status that this partition asks for.
     """
@@ -54,6 +57,7 @@ class PartitionRow:
     path: str
     log_directory: str
     findings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     status: int = exit_status.SOUND
 
     def to_json(self) -> dict[str, Any]:
@@ -70,53 +74,54 @@ class PartitionRow:
             "leftoverFiles": self.leftover_files,
             "path": self.path,
             "findings": self.findings,
+            "notes": self.notes,
         }
-
-
-class _Attempts:
-    """Reads value after value and keeps what went wrong."""
-
-    def __init__(self) -> None:
-        self.findings: list[str] = []
-        self.status = exit_status.SOUND
-
-    def read(self, value: Callable[[], _Value]) -> _Value | None:
-        try:
-            return value()
-        except (LogStorageError, OSError) as error:
-            self.findings.append(str(error))
-            self.status = max(self.status, exit_status.status_of(error))
-            return None
 
 
 def list_partition(view: LogView) -> PartitionRow:
     """Return the row of one partition, from names, side files and a few batch headers."""
-    attempts = _Attempts()
+    attempts = Attempts()
+    is_listed = attempts.read(lambda: view.listing) is not None
+    segments = view.segments if is_listed else ()
+    for segment in segments:
+        attempts.read(segment.ensure_readable)
     metadata = attempts.read(lambda: view.metadata)
     log_start_offset = attempts.read(lambda: view.log_start_offset)
-    log_end_offset = attempts.read(lambda: _log_end_offset(view))
+    log_end_offset = attempts.read(lambda: _log_end_offset(view, log_start_offset))
     if log_end_offset is not None:
         attempts.read(lambda: _check_last_batch(view))
+    leader_epoch = attempts.read(lambda: _latest_leader_epoch(view))
+    found = list(directory_findings(view)) if is_listed else []
+    warnings = [
+        f"{each.message} in {shown(each.path)}"
+        for each in found
+        if each.severity is Severity.WARNING
+    ]
+    status = max(map(exit_status.status_of, attempts.errors), default=exit_status.SOUND)
+    if warnings:
+        status = max(status, exit_status.FINDINGS)
     return PartitionRow(
         topic=view.topic,
         partition=view.partition,
         log_start_offset=log_start_offset,
         log_end_offset=log_end_offset,
-        segments=len(view.segments),
-        size_bytes=view.size_bytes,
-        leader_epoch=attempts.read(lambda: _latest_leader_epoch(view)),
+        segments=len(segments),
+        size_bytes=sum(segment.size_bytes for segment in segments),
+        leader_epoch=leader_epoch,
         topic_id=None if metadata is None else format_uuid(metadata.topic_id),
-        leftover_files=view.leftover_file_count,
+        leftover_files=view.leftover_file_count if is_listed else 0,
         path=shown(view.directory.path),
         log_directory=shown(view.directory.log_directory),
-        findings=attempts.findings,
-        status=attempts.status,
+        findings=[str(error) for error in attempts.errors] + warnings,
+        notes=[each.message for each in found if each.severity is Severity.NOTE],
+        status=status,
     )
 
 
-def _log_end_offset(view: LogView) -> int:
+def _log_end_offset(view: LogView, log_start_offset: int | None) -> int:
+    """Return the log end offset; that of the files where the log's start cannot be told."""
     try:
-        return view.log_end_offset
+        return view.next_offset if log_start_offset is None else view.log_end_offset
     except CorruptRecordError as error:
         if view.end.last is None:
             raise

@@ -18,10 +18,12 @@ message      string
 All is read: checksums are verified and records decoded, headers held against indexes. The log is
 walked up to three times; memory is that of one window and the indexes of one segment.
 
-Codes: damaged_batches (error). missing_, damaged_, wrong_ with index, time_index or
+Codes: damaged_batches, unreadable_directory (errors). missing_log (an error where no ``.log`` is
+left, else a warning). misnamed_log; missing_, damaged_, wrong_ with index, time_index or
 transaction_index; damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back,
 leader_epoch_disagrees; high_watermark_, recovery_point_, cleaner_offset_ and
-log_start_offset_above_log_end (warnings). torn_tail, zero_tail, leftover_file (notes).
+log_start_offset_above_log_end (warnings). torn_tail, zero_tail, leftover_file, remote_offsets
+(notes). A file that cannot be read at all (a FIFO, a link that leads nowhere) is a damaged one.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pylog.errors import LogDirectoryError
+from pylog.inspect.directory_findings import UNREADABLE_DIRECTORY, directory_findings
 from pylog.inspect.epoch_findings import EpochFindings
+from pylog.inspect.finding import Finding, Severity
 from pylog.inspect.header_windows import SegmentHeaders
 from pylog.inspect.index_findings import IndexFindings
 from pylog.inspect.log_findings import damage_findings, tail_findings
@@ -47,7 +52,6 @@ from pylog.scan.damage import DamageReport
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.inspect.finding import Finding
     from pylog.scan.log_view import LogView
 
 FINDINGS_SCHEMA = table_schema(
@@ -77,8 +81,14 @@ def findings_of(view: LogView) -> Iterator[pa.RecordBatch]:
 
 
 def _findings(view: LogView) -> Iterator[Finding]:
+    try:
+        found = list(directory_findings(view))
+    except LogDirectoryError as error:
+        yield Finding(Severity.ERROR, UNREADABLE_DIRECTORY, view.directory.path, str(error.reason))
+        return
     damaged = list(damage_findings(view))
     yield from damaged
+    yield from found
     yield from tail_findings(view)
     epochs, unreadable = read_epochs(view)
     following = EpochFindings(view, epochs)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.scan.checked_windows import CheckedWindows
-from pylog.scan.slicing import slice_of
+from pylog.scan.slicing import open_slice, slice_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,8 +61,8 @@ class SegmentHeaders:
 
     def __init__(self, view: LogView, index: int) -> None:
         if view.next_base_offset(index) is None:
-            # Raises where the last segment is damaged: what is behind that would be left out.
-            _ = view.log_end_offset
+            # Raises where the last segment is damaged: what follows it would be left out.
+            _ = view.next_offset
         self._segment = view.segments[index]
         self._piece = slice_of(view, index)
         self._damage = view.damage
@@ -71,7 +71,10 @@ class SegmentHeaders:
 
     def __iter__(self) -> Iterator[SegmentWindow]:
         """Yield windows in file order; see `header_windows` for the errors."""
-        with self._segment.open_log() as source:
+        opened = open_slice(self._piece, self._damage)
+        if opened is None:
+            return
+        with opened as source:
             windows = CheckedWindows(source, self._piece, damage=self._damage, has_checksums=False)
             for window in windows:
                 self.next_offset = windows.next_offset

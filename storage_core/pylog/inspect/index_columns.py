@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pylog.errors import SegmentVanishedError
+from pylog.errors import SegmentVanishedError, UnreadableFileError
 from pylog.files.offset_index import OffsetIndex
 from pylog.files.storage import open_file
 from pylog.files.time_index import TimeIndex
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from pylog.files.fixed_width_index import FixedWidthIndex
 
+MAX_INDEX_BYTES = 64 * 1024 * 1024
+"""Eight million entries, six times the default size of the file: of more none is read."""
 _OFFSET_ENTRY = np.dtype([("relative_offset", ">i4"), ("value", ">i4")])
 _TIME_ENTRY = np.dtype([("value", ">i8"), ("relative_offset", ">i4")])
 
@@ -30,8 +32,8 @@ class IndexColumns(NamedTuple):
     values
         int64, shape (entries,): positions of an offset index, timestamps (ms) of a time index.
     defect
-        What Kafka's own check of the file would complain about, or else the first entry that is
-        not above the one before it; None if nothing.
+        Why the file cannot be read; what Kafka's own check of it would complain about; or the
+        first entry that is not above the one before it; None if nothing.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -52,17 +54,31 @@ def read_time_index(path: str, base_offset: int) -> IndexColumns:
 
 
 def _read(path: str, index: FixedWidthIndex[Any], entry: np.dtype[np.void]) -> IndexColumns:
-    wanted = index.entry_count * entry.itemsize
+    data, defect = b"", None
     try:
-        with open_file(path) as source:
-            data = source.read_at(0, wanted)
-    except SegmentVanishedError:
-        data = b""
+        wanted = index.entry_count * entry.itemsize
+        if wanted > MAX_INDEX_BYTES:
+            defect = f"entries take {wanted} bytes, expected at most {MAX_INDEX_BYTES}"
+        else:
+            data = _read_whole(path, wanted)
+    except UnreadableFileError as error:
+        defect = error.reason
     whole = len(data) - len(data) % entry.itemsize
     entries = np.frombuffer(data[:whole], dtype=entry)
     offsets = entries["relative_offset"].astype(np.int64) + index.base_offset
     values = entries["value"].astype(np.int64)
-    return IndexColumns(offsets, values, index.find_defect() or _disorder(offsets, values))
+    defect = defect or index.find_defect() or _disorder(offsets, values)
+    return IndexColumns(offsets, values, defect)
+
+
+def _read_whole(path: str, wanted: int) -> bytes:
+    if not wanted:
+        return b""
+    try:
+        with open_file(path) as source:
+            return source.read_at(0, wanted)
+    except SegmentVanishedError:
+        return b""
 
 
 def _disorder(offsets: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> str | None:

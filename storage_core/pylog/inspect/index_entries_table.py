@@ -13,7 +13,8 @@ producer_id        int64        transaction: of an aborted transaction
 first_offset       int64        transaction: its first offset
 last_offset        int64        transaction: that of its ABORT marker
 last_stable_offset int64        transaction: right after the abort
-defect             string       why no entry of the file can be read; all but its name is null then
+defect             string       what is wrong with the file, in a row of its own after the entries
+                                that can be read; all but the file's name is null there
 ================== ============ =========================================================
 
 As stored: nothing here is checked against the log. Slots of a preallocated file are no entries.
@@ -27,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.arrow_buffers import fixed_width_array, string_array
-from pylog.errors import CorruptIndexError
+from pylog.errors import CorruptIndexError, UnreadableFileError
 from pylog.files.file_names import (
     INDEX_FILE_SUFFIX,
     TIME_INDEX_FILE_SUFFIX,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.inspect.index_columns import IndexColumns
     from pylog.scan.log_view import LogView
 
 INDEX_ENTRIES_SCHEMA = table_schema(
@@ -78,11 +80,13 @@ def index_entries_of(view: LogView) -> Iterator[pa.RecordBatch]:
         found = read_offset_index(path, base_offset)
         columns = {"offset": found.offsets, "position": found.values}
         yield _record_batch(view, "offset", path, _arrays(columns))
+        yield from _defect(view, "offset", path, found)
         path = segment.file_path(TIME_INDEX_FILE_SUFFIX)
         found = read_time_index(path, base_offset)
         stamps = fixed_width_array(found.values, null=NO_TIMESTAMP).view(TIMESTAMP)
         arrays = {**_arrays({"offset": found.offsets}), "timestamp": stamps}
         yield _record_batch(view, "time", path, arrays)
+        yield from _defect(view, "time", path, found)
         if segment.has_transaction_index:
             path = segment.file_path(TXN_INDEX_FILE_SUFFIX)
             yield _record_batch(view, "transaction", path, _transactions(path))
@@ -91,15 +95,24 @@ def index_entries_of(view: LogView) -> Iterator[pa.RecordBatch]:
 def _transactions(path: str) -> dict[str, pa.Array]:
     try:
         entries = read_transaction_index(path)
-    except CorruptIndexError as error:
-        # Told and not raised: readers do without a transaction index that is damaged.
-        return {"entry": pa.nulls(1, pa.int64()), "defect": string_array([str(error.reason)])}
+    except (CorruptIndexError, UnreadableFileError) as error:
+        # A row and not an error: readers do without a transaction index that is damaged.
+        return _defect_arrays(error.reason)
     return _arrays(
         {
             name: np.array([getattr(entry, name) for entry in entries], dtype=np.int64)
             for name in _TRANSACTION_COLUMNS
         }
     )
+
+
+def _defect(view: LogView, index: str, path: str, found: IndexColumns) -> Iterator[pa.RecordBatch]:
+    if found.defect is not None:
+        yield _record_batch(view, index, path, _defect_arrays(found.defect))
+
+
+def _defect_arrays(defect: str) -> dict[str, pa.Array]:
+    return {"entry": pa.nulls(1, pa.int64()), "defect": string_array([defect])}
 
 
 def _arrays(columns: dict[str, npt.NDArray[np.int64]]) -> dict[str, pa.Array]:

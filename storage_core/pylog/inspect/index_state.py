@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from pylog.errors import CorruptIndexError
+from pylog.errors import CorruptIndexError, UnreadableFileError
 from pylog.files.file_names import (
     INDEX_FILE_SUFFIX,
     TIME_INDEX_FILE_SUFFIX,
@@ -31,7 +31,8 @@ class IndexState(NamedTuple):
     ----------
     state
         ``missing``; ``empty``: no entry, as of a new segment; ``ok``; or ``damaged``: what Kafka
-        would rebuild, out of order, or pointing behind the last batch. Readers do without.
+        would rebuild, what cannot be read, out of order, or pointing beyond the last batch. Readers
+        do without.
     entries
         How many there are, those of a preallocated tail left out; None for a missing file and a
         transaction index that cannot be read.
@@ -106,6 +107,6 @@ def _transaction_index(segment: LogSegmentView) -> IndexState:
         return _MISSING
     try:
         entries = len(read_transaction_index(segment.file_path(TXN_INDEX_FILE_SUFFIX)))
-    except CorruptIndexError as error:
+    except (CorruptIndexError, UnreadableFileError) as error:
         return IndexState("damaged", None, str(error.reason))
     return IndexState("ok" if entries else "empty", entries)

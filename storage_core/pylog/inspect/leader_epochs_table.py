@@ -6,6 +6,8 @@ column         type    meaning
 epoch          int32
 start_offset   int64   the first offset written under it
 end_offset     int64   where the next epoch starts; the log end offset for the last
+defect         string  in a row without an epoch: why the file cannot be read. In the row of the
+                       last epoch: why the log end offset cannot be told
 ============== ======= ==========================================================
 
 No row where a partition has no such file (brokers before 0.11, formats v0 and v1).
@@ -18,6 +20,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pylog.errors import CorruptCheckpointError, UnreadableFileError
+from pylog.inspect.attempts import Attempts
 from pylog.inspect.row_batches import record_batches, table_schema
 
 if TYPE_CHECKING:
@@ -26,7 +30,10 @@ if TYPE_CHECKING:
     from pylog.scan.log_view import LogView
 
 LEADER_EPOCHS_SCHEMA = table_schema(
-    ("epoch", pa.int32()), ("start_offset", pa.int64()), ("end_offset", pa.int64())
+    ("epoch", pa.int32()),
+    ("start_offset", pa.int64()),
+    ("end_offset", pa.int64()),
+    ("defect", pa.string()),
 )
 
 
@@ -35,19 +42,26 @@ def leader_epochs_of(view: LogView) -> Iterator[pa.RecordBatch]:
 
     Raises
     ------
-    CorruptCheckpointError
-        The file does not follow its format.
-    CorruptRecordError
-        Where the log ends cannot be told.
+    LogDirectoryError
+        The directory cannot be listed.
     """
     return record_batches(view.topic_partition, _rows(view), LEADER_EPOCHS_SCHEMA)
 
 
 def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
-    entries = view.leader_epochs
+    view.listing  # noqa: B018 - raises where nothing can be told of the partition
+    try:
+        entries = view.leader_epochs
+    except (CorruptCheckpointError, UnreadableFileError) as error:
+        yield None, None, None, error.reason
+        return
     for entry, following in pairwise(entries):
-        yield entry.epoch, entry.start_offset, following.start_offset
+        yield entry.epoch, entry.start_offset, following.start_offset, None
     if entries:
         last = entries[-1]
-        # An epoch may have begun without a record; it ends where it starts then.
-        yield last.epoch, last.start_offset, max(last.start_offset, view.log_end_offset)
+        attempts = Attempts()
+        end = attempts.read(lambda: view.log_end_offset)
+        if end is not None:
+            end = max(last.start_offset, end)  # an epoch may have begun without a record
+        defect = str(attempts.errors[0]) if attempts.errors else None
+        yield last.epoch, last.start_offset, end, defect

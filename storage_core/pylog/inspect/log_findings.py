@@ -31,9 +31,13 @@ def damage_findings(view: LogView) -> Iterator[Finding]:
     """
     if not view.segments:
         return
-    slices = tuple(slice_of(view, index) for index in range(len(view.segments)))
+    slices = tuple(
+        slice_of(view, index)
+        for index, segment in enumerate(view.segments)
+        if view.segment_end(index) or segment.defect is not None
+    )
     start, end = view.segments[0].base_offset, view.log_end_offset
-    task = ScanTask(view.directory, tuple(each for each in slices if each.size_bytes), start, end)
+    task = ScanTask(view.directory, slices, start, end)
     damage = DamageReport(is_logged=False)
     reader = TaskReader(task, record_schema([]), mode=ReadMode.DROPMALFORMED, damage=damage)
     for _ in reader.record_batches():  # decodes all records, so that none that is invalid hides

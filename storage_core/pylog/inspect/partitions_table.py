@@ -17,8 +17,11 @@ leader_epoch       int32        the latest; null where none is known
 topic_id           string       as Kafka writes it; null before Kafka 2.8
 leftover_files     int64        ending in ``.deleted``, ``.cleaned`` or ``.swap``: not in the log
 path               string       of the directory
+defects            list<string> what is wrong with files or the directory, each with its path; empty
+                                if nothing. What cannot be told because of that is null
 ================== ============ =========================================================
 
+One row a partition, whatever is wrong with it: the table is the overview that tells which one is.
 From file names, side files and few headers; the last stable offset may take the headers of all that
 has been written since the newest producer snapshot. Timestamps need not be in order.
 """
@@ -29,8 +32,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.files.partition_metadata import format_uuid
+from pylog.inspect.attempts import Attempts
 from pylog.inspect.row_batches import TIMESTAMP, none_if, record_batches, table_schema
 from pylog.locations import shown
 from pylog.log_file.batch_walk import find_whole_batches
@@ -55,39 +59,52 @@ PARTITIONS_SCHEMA = table_schema(
     ("topic_id", pa.string()),
     ("leftover_files", pa.int64()),
     ("path", pa.string()),
+    ("defects", pa.list_(pa.string())),
 )
 
 
-def partitions_of(view: LogView) -> Iterator[pa.RecordBatch]:
-    """Yield the one row of a partition.
+_TOLD_OF_CONTENT = len(PARTITIONS_SCHEMA) - 4  # all columns but topic, partition, path, defects
 
-    Raises
-    ------
-    CorruptRecordError
-        A header that has to be looked at is impossible.
-    CorruptCheckpointError
-        A side file of the partition does not follow its format.
-    """
+
+def partitions_of(view: LogView) -> Iterator[pa.RecordBatch]:
+    """Yield the one row of a partition; damage is a value in it, and no error."""
     return record_batches(view.topic_partition, _rows(view), PARTITIONS_SCHEMA)
 
 
 def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
-    log_end_offset = view.log_end_offset  # first: where that cannot be told, nothing else counts
-    last = _last_header(view)
-    metadata = view.metadata
+    attempts = Attempts()
+    segments = attempts.read(lambda: view.segments)
+    if segments is None:
+        yield *[None] * _TOLD_OF_CONTENT, shown(view.directory.path), _defects(attempts)
+        return
+    for segment in segments:
+        attempts.read(segment.ensure_readable)
+    start_offset = attempts.read(lambda: view.log_start_offset)
+    # Where the start cannot be told, the files still tell the end.
+    end_offset = attempts.read(
+        lambda: view.next_offset if start_offset is None else view.log_end_offset
+    )
+    is_whole = start_offset is not None and end_offset is not None
+    last = None if end_offset is None else attempts.read(lambda: _last_header(view))
+    metadata = attempts.read(lambda: view.metadata)
     yield (
-        view.log_start_offset,
-        log_end_offset,
-        find_last_stable_offset(view),
-        len(view.segments),
+        start_offset,
+        end_offset,
+        attempts.read(lambda: find_last_stable_offset(view)) if is_whole else None,
+        len(segments),
         view.size_bytes,
-        _first_timestamp(view),
+        attempts.read(lambda: _first_timestamp(view)) if is_whole else None,
         None if last is None else none_if(last.max_timestamp, NO_TIMESTAMP),
-        _latest_leader_epoch(view, last),
+        attempts.read(lambda: _latest_leader_epoch(view, last)),
         None if metadata is None else format_uuid(metadata.topic_id),
         view.leftover_file_count,
         shown(view.directory.path),
+        _defects(attempts),
     )
+
+
+def _defects(attempts: Attempts) -> list[str]:
+    return [str(error) for error in attempts.errors]
 
 
 def _first_timestamp(view: LogView) -> int | None:
@@ -98,7 +115,7 @@ def _first_timestamp(view: LogView) -> int | None:
         try:
             with segment.open_log() as source:
                 found = segment.find_batch(source, start_offset, end)
-        except CorruptRecordError:
+        except (CorruptRecordError, UnreadableFileError):
             if view.damage is None:
                 raise
             return None

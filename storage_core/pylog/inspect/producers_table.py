@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pylog.errors import CorruptSnapshotError
+from pylog.errors import CorruptSnapshotError, UnreadableFileError
 from pylog.files.file_names import PRODUCER_SNAPSHOT_FILE_SUFFIX, file_name_prefix
 from pylog.files.producer_snapshot import NO_OFFSET, ProducerStateEntry, read_producer_snapshot
 from pylog.inspect.row_batches import TIMESTAMP, none_if, record_batches, table_schema
@@ -75,7 +75,7 @@ def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
         name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
         try:
             entries = read_producer_snapshot(join(view.directory.path, name))
-        except CorruptSnapshotError as error:
+        except (CorruptSnapshotError, UnreadableFileError) as error:
             yield name, offset, *[None] * _NUMBERS, error.reason
             continue
         for entry in sorted(entries):  # in the file they stand as in a hash map

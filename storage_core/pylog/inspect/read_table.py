@@ -51,8 +51,10 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         Whether table "batches" computes checksums, for its column ``is_valid_crc``.
     mode
         "FAILFAST": damage to a log is an error. "DROPMALFORMED", "PERMISSIVE": batches that are
-        damaged, also those of a wrong checksum, are left out and logged as warnings. In table
-        "findings" they are rows, in every mode.
+        damaged, also those of a wrong checksum, and what cannot be read at all are left out and
+        logged as warnings. In every mode damage is a row of table "findings", and a value in the
+        partition's row of table "partitions"; and what is wrong with a side file is a value in a
+        row of the table that is about it.
 
     Returns
     -------
@@ -83,7 +85,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         views = [view.taken_anew(DamageReport()) for view in views]
 
     def rows_of(view: LogView) -> list[pa.RecordBatch]:
-        return list(wanted.record_batches(view))
+        return list(wanted.rows_of(view))
 
     # Threads: kernels and reads release the interpreter, and a disk or a store has latency to hide.
     threads = max(1, min(_MAX_THREADS, len(views), os.cpu_count() or 1))

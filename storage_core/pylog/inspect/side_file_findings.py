@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.errors import CorruptCheckpointError, CorruptSnapshotError, SegmentVanishedError
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptSnapshotError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
@@ -54,7 +59,7 @@ def snapshot_findings(view: LogView) -> Iterator[Finding]:
         path = join(view.directory.path, name)
         try:
             read_producer_snapshot(path)
-        except CorruptSnapshotError as error:
+        except (CorruptSnapshotError, UnreadableFileError) as error:
             yield warning("damaged_snapshot", path, str(error.reason))
         except SegmentVanishedError:
             continue  # a broker deletes old ones
@@ -73,7 +78,7 @@ def checkpoint_findings(view: LogView, end: int) -> Iterator[Finding]:
     path = join(view.directory.path, PARTITION_METADATA)
     try:
         read_partition_metadata(path)
-    except CorruptCheckpointError as error:
+    except (CorruptCheckpointError, UnreadableFileError) as error:
         yield warning("damaged_metadata", path, str(error.reason))
     except SegmentVanishedError:
         pass  # brokers before 2.8 have none
@@ -81,7 +86,7 @@ def checkpoint_findings(view: LogView, end: int) -> Iterator[Finding]:
         path = join(view.directory.log_directory, name)
         try:
             offset = read_offset_checkpoint(path).get(view.topic_partition, 0)
-        except CorruptCheckpointError as error:
+        except (CorruptCheckpointError, UnreadableFileError) as error:
             yield warning(_UNREADABLE, path, str(error.reason))
             continue
         if offset > end:
@@ -94,7 +99,7 @@ def read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
     path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)
     try:
         return read_leader_epoch_checkpoint(path), []
-    except CorruptCheckpointError as error:
+    except (CorruptCheckpointError, UnreadableFileError) as error:
         return [], [warning(_UNREADABLE, path, str(error.reason))]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pylog.errors import LogDirectoryError
 from pylog.inspect.batches_table import BATCHES_SCHEMA, batches_of
 from pylog.inspect.findings_table import FINDINGS_SCHEMA, findings_of
 from pylog.inspect.index_entries_table import INDEX_ENTRIES_SCHEMA, index_entries_of
@@ -17,11 +19,14 @@ from pylog.inspect.table_names import unknown_table
 from pylog.inspect.transactions_table import TRANSACTIONS_SCHEMA, transactions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
 
     from pylog.scan.log_view import LogView
+
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,24 @@ class MetadataTable:
     name: str
     schema: pa.Schema
     record_batches: Callable[[LogView], Iterable[pa.RecordBatch]]
+
+    def rows_of(self, view: LogView) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one partition, or those up to what keeps it from being read.
+
+        Raises
+        ------
+        LogStorageError
+            Something is damaged or cannot be read. Where the view skips damage, a directory or
+            file that cannot be read is a warning instead, so that it does not hide the others.
+        """
+        try:
+            yield from self.record_batches(view)
+        except LogDirectoryError as error:
+            if view.damage is None:
+                raise
+            _LOGGER.warning(
+                "table %s has not all of %s: %s", self.name, view.topic_partition, error
+            )
 
 
 # A table is added by a line here and its name in `table_names`, in the same order.

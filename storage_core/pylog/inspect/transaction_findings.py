@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.errors import CorruptIndexError
+from pylog.errors import CorruptIndexError, SegmentVanishedError, UnreadableFileError
 from pylog.files.file_names import TXN_INDEX_FILE_SUFFIX
 from pylog.files.transaction_index import read_transaction_index
 from pylog.inspect.finding import warning
@@ -42,9 +42,11 @@ def transaction_findings(view: LogView) -> Iterator[Finding]:
         if segment.has_transaction_index:
             try:
                 entries = read_transaction_index(path)
-            except CorruptIndexError as error:
+            except (CorruptIndexError, UnreadableFileError) as error:
                 yield warning("damaged_transaction_index", path, str(error.reason))
                 continue
+            except SegmentVanishedError:
+                pass  # deleted since the directory was listed
         told: Aborted = {
             (each.producer_id, each.last_offset): each.first_offset for each in entries
         }

@@ -14,7 +14,8 @@ size_in_bytes           int64   of its data batches
 batches                 int64   data batches that are there
 records                 int64   records in them
 begins_before_log_start bool    whether its first offset lies below the log start offset, where
-                                retention has deleted it; null where that cannot be told
+                                retention has deleted it; null where that cannot be told, for want
+                                of a side file that can be read
 ======================= ======= ===============================================================
 
 From batch headers and markers; transaction indexes and producer snapshots only tell of what
@@ -34,7 +35,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.errors import CorruptIndexError, CorruptSnapshotError, SegmentVanishedError
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptIndexError,
+    CorruptSnapshotError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
 from pylog.files.file_names import (
     PRODUCER_SNAPSHOT_FILE_SUFFIX,
     TXN_INDEX_FILE_SUFFIX,
@@ -119,10 +126,12 @@ class _Transaction:
         self.records += event.record_count
 
     def row(
-        self, state: str, marker_offset: int | None, log_start_offset: int
+        self, state: str, marker_offset: int | None, log_start_offset: int | None
     ) -> tuple[object, ...]:
         began_before = self.began_before
-        if self.first_offset is not None and self.first_offset < log_start_offset:
+        if log_start_offset is None:
+            began_before = began_before or None
+        elif self.first_offset is not None and self.first_offset < log_start_offset:
             began_before = True
         return (
             self.producer_id,
@@ -140,6 +149,7 @@ class _Transaction:
 
 def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
     past = _Past(view)
+    log_start_offset = _log_start_offset(view)
     open_transactions: dict[int, _Transaction] = {}
     left_out = _left_out(view)
     for event in _events(view):
@@ -153,11 +163,19 @@ def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
             continue
         del open_transactions[event.producer_id]
         past.complete(transaction, event)
-        yield transaction.row(event.state, event.base_offset, view.log_start_offset)
+        yield transaction.row(event.state, event.base_offset, log_start_offset)
     _note_damage(view, left_out, open_transactions)
     still_open = sorted(open_transactions.values(), key=lambda each: each.first_offset or 0)
     for transaction in still_open:
-        yield transaction.row("open", None, view.log_start_offset)
+        yield transaction.row("open", None, log_start_offset)
+
+
+def _log_start_offset(view: LogView) -> int | None:
+    """Return the log start offset, None where its checkpoint cannot be read."""
+    try:
+        return view.log_start_offset
+    except (CorruptCheckpointError, UnreadableFileError):
+        return None
 
 
 def _left_out(view: LogView) -> int:
@@ -249,7 +267,7 @@ def _open_at(view: LogView, offset: int) -> dict[int, int] | None:
     name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
     try:
         entries = read_producer_snapshot(join(view.directory.path, name))
-    except (CorruptSnapshotError, SegmentVanishedError):
+    except (CorruptSnapshotError, SegmentVanishedError, UnreadableFileError):
         return None
     return {
         entry.producer_id: entry.current_txn_first_offset
@@ -266,7 +284,7 @@ def _aborted_from_before(view: LogView, offset: int) -> dict[tuple[int, int], in
             continue
         try:
             entries = read_transaction_index(segment.file_path(TXN_INDEX_FILE_SUFFIX))
-        except (CorruptIndexError, SegmentVanishedError):
+        except (CorruptIndexError, SegmentVanishedError, UnreadableFileError):
             continue
         for entry in entries:
             if entry.first_offset < offset:

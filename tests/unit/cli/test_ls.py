@@ -80,6 +80,7 @@ def test_json_is_one_document_with_exact_sizes(
         "leftoverFiles": 0,
         "path": str(log_directory / "orders-0"),
         "findings": [],
+        "notes": [],
     }
     assert found["partitions"][0]["leaderEpoch"] is None
     assert found["notLive"] == []

@@ -1,0 +1,34 @@
+"""Value after value of one row, whatever is wrong with the files that some of them come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from pylog.errors import LogStorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_Value = TypeVar("_Value")
+
+
+class Attempts:
+    """Reads values, and keeps what went wrong, so that a row has whatever can be told.
+
+    Attributes
+    ----------
+    errors
+        What went wrong, each once: a file that cannot be read is behind more than one value.
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[LogStorageError] = []
+
+    def read(self, value: Callable[[], _Value]) -> _Value | None:
+        """Return what ``value`` does, None where that raises an error of ours."""
+        try:
+            return value()
+        except LogStorageError as error:
+            if str(error) not in map(str, self.errors):
+                self.errors.append(error)
+            return None

@@ -1,0 +1,65 @@
+"""Findings about what lies in a partition directory, and what does not: no file is read but two.
+
+Those two are the checkpoints that tell of remote storage, see `pylog.scan.remote_offsets`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.files.file_names import LOG_FILE_SUFFIX
+from pylog.inspect.finding import Finding, Severity, warning
+from pylog.locations import join
+from pylog.scan.remote_offsets import find_remote_offsets, remote_offsets_note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.scan.log_view import LogView
+
+UNREADABLE_DIRECTORY = "unreadable_directory"
+MISSING_LOG = "missing_log"
+MISNAMED_LOG = "misnamed_log"
+REMOTE_OFFSETS = "remote_offsets"
+
+
+def directory_findings(view: LogView) -> Iterator[Finding]:
+    """Yield what the names in a partition directory tell, and where its log begins elsewhere.
+
+    Raises
+    ------
+    LogDirectoryError
+        The directory could not be listed.
+    """
+    yield from _missing_logs(view)
+    for name in view.listing.misnamed_logs:
+        message = f"file ends in {LOG_FILE_SUFFIX} and has no name of a segment: it is not read"
+        yield warning(MISNAMED_LOG, join(view.directory.path, name), message)
+    remote = find_remote_offsets(view)
+    if remote is not None:
+        yield Finding(
+            Severity.NOTE,
+            REMOTE_OFFSETS,
+            view.directory.path,
+            remote_offsets_note(remote),
+            next_offset=remote.start_offset,
+            end_offset=remote.end_offset,
+        )
+
+
+def _missing_logs(view: LogView) -> Iterator[Finding]:
+    """Yield a finding if there are index files without their ``.log``.
+
+    A broker that crashes while it deletes a segment leaves such files, and deletes them when it
+    starts. Where no ``.log`` is left at all, it starts with an empty log: that is a loss.
+    """
+    bases = view.listing.base_offsets_without_log
+    if not bases:
+        return
+    listed = ", ".join(map(str, bases[:3])) + (" …" if len(bases) > 3 else "")
+    message = f"index files of {len(bases)} segments have no .log file, base offsets {listed}"
+    severity = Severity.WARNING
+    if not view.segments:
+        severity = Severity.ERROR
+        message += "; no .log file is left, and with it no record"
+    yield Finding(severity, MISSING_LOG, view.directory.path, message, next_offset=bases[0])
