@@ -9,6 +9,7 @@ import pytest
 from pylog.cli.ls import ls
 from tests.support.batches import Stored, batch_v2, message, plain_records, with_bad_crc
 from tests.support.log_files import write_log_start_offsets, write_partition, write_segment
+from tests.support.odd_files import deadline, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,6 +127,53 @@ def test_a_damaged_checkpoint_is_a_note_and_the_row_stays(
     assert done.status == 1
     assert done.lines[2].split()[:4] == ["orders", "0", "0", "10"]
     assert "leader-epoch-checkpoint" in done.lines[2]
+
+
+def test_index_files_without_their_log_are_a_note_and_status_1(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    (log_directory / "orders-0" / "00000000000000000000.log").unlink()
+    done = pylog_run("ls", log_directory)
+    assert done.status == 1
+    assert done.lines[1].split()[:4] == ["old", "7", "0", "1"]
+    assert done.lines[2].split()[:5] == ["orders", "0", "0", "?", "0"]
+    assert "no .log file is here, but index files of 1 segments" in done.lines[2]
+
+
+@pytest.mark.parametrize("name", ["partition.metadata", "leader-epoch-checkpoint"])
+def test_a_side_file_that_is_no_file_is_a_note_and_the_row_stays(
+    log_directory: Path, pylog_run: Callable[..., Outcome], name: str
+) -> None:
+    put(log_directory / "orders-0" / name, "fifo")
+    with deadline(log_directory):
+        done = pylog_run("ls", log_directory)
+    assert done.status == 2
+    assert done.lines[1].split()[:4] == ["old", "7", "0", "1"]
+    assert done.lines[2].split()[:4] == ["orders", "0", "0", "10"]
+    assert "not a regular file but a FIFO" in done.lines[2]
+
+
+def test_the_end_is_told_where_the_start_is_not(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    (log_directory / "log-start-offset-checkpoint").write_bytes(b"nonsense")
+    done = pylog_run("ls", log_directory)
+    assert done.status == 1
+    assert [line.split()[:4] for line in done.lines[1:3]] == [
+        ["old", "7", "?", "1"],
+        ["orders", "0", "?", "10"],
+    ]
+    assert done.lines[-1].endswith("2 findings")
+
+
+def test_a_partition_that_is_a_broken_link_is_a_row_with_a_note(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    (log_directory / "orders-1").symlink_to(log_directory / "nowhere")
+    done = pylog_run("ls", log_directory)
+    assert done.status == 2
+    assert done.lines[3].split()[:5] == ["orders", "1", "?", "?", "0"]
+    assert str(log_directory / "orders-1") in done.lines[3]
 
 
 def test_a_torn_tail_is_no_finding(log_directory: Path, pylog_run: Callable[..., Outcome]) -> None:
