@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from pylog.scan.log_view import LogView
 
-UNREADABLE_DIRECTORY = "unreadable_directory"
 MISSING_LOG = "missing_log"
 MISNAMED_LOG = "misnamed_log"
 REMOTE_OFFSETS = "remote_offsets"

@@ -18,12 +18,13 @@ message      string
 All is read: checksums are verified and records decoded, headers held against indexes. The log is
 walked up to three times; memory is that of one window and the indexes of one segment.
 
-Codes: damaged_batches, unreadable_directory (errors). missing_log (an error where no ``.log`` is
-left, else a warning). misnamed_log; missing_, damaged_, wrong_ with index, time_index or
-transaction_index; damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back,
-leader_epoch_disagrees; high_watermark_, recovery_point_, cleaner_offset_ and
-log_start_offset_above_log_end (warnings). torn_tail, zero_tail, leftover_file, remote_offsets
-(notes). A file that cannot be read at all (a FIFO, a link that leads nowhere) is a damaged one.
+Codes: damaged_batches (error). unreadable (error: the directory, or a disk that fails; what would
+follow is not told). missing_log (an error where no ``.log`` is left, else a warning).
+misnamed_log; missing_, damaged_, wrong_ with index, time_index or transaction_index;
+damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back, leader_epoch_disagrees;
+high_watermark_, recovery_point_, cleaner_offset_ and log_start_offset_above_log_end (warnings).
+torn_tail, zero_tail, leftover_file, remote_offsets (notes). A file that cannot be read at all (a
+FIFO, a link that leads nowhere) is a damaged one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.errors import LogDirectoryError
-from pylog.inspect.directory_findings import UNREADABLE_DIRECTORY, directory_findings
+from pylog.inspect.directory_findings import directory_findings
 from pylog.inspect.epoch_findings import EpochFindings
 from pylog.inspect.finding import Finding, Severity
 from pylog.inspect.header_windows import SegmentHeaders
@@ -81,11 +82,16 @@ def findings_of(view: LogView) -> Iterator[pa.RecordBatch]:
 
 
 def _findings(view: LogView) -> Iterator[Finding]:
+    """Yield all findings, or those before a directory or file that cannot be read, and that."""
     try:
-        found = list(directory_findings(view))
+        yield from _findings_in_files(view)
     except LogDirectoryError as error:
-        yield Finding(Severity.ERROR, UNREADABLE_DIRECTORY, view.directory.path, str(error.reason))
-        return
+        path = view.directory.path if error.path is None else str(error.path)
+        yield Finding(Severity.ERROR, "unreadable", path, error.reason, error.position)
+
+
+def _findings_in_files(view: LogView) -> Iterator[Finding]:
+    found = list(directory_findings(view))
     damaged = list(damage_findings(view))
     yield from damaged
     yield from found

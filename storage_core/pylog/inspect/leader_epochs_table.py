@@ -49,7 +49,7 @@ def leader_epochs_of(view: LogView) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
-    view.listing  # noqa: B018 - raises where nothing can be told of the partition
+    _ = view.listing  # raises where nothing can be told of the partition
     try:
         entries = view.leader_epochs
     except (CorruptCheckpointError, UnreadableFileError) as error:

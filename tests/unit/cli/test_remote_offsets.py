@@ -76,7 +76,7 @@ def test_reads_that_begin_in_local_segments_need_no_warning(
 ) -> None:
     directory = golden_root.partition("4.3.0/tiered:archive-0").directory
     for position in (145, 147, "latest", "max_timestamp"):
-        pylog.scan(directory, start=position).count()  # type: ignore[arg-type]
+        pylog.scan(directory, start=position).count()
     assert caplog.records == []
     with pytest.raises(OffsetOutOfRangeError):
         pylog.scan(directory, start=144).count()

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pylog.errors import TimestampOverflowError
+from pylog.errors import LogDirectoryError, TimestampOverflowError
 from pylog.inspect.table_names import TABLE_NAMES
 from pyspark_pylog import DefaultSource
 from pyspark_pylog.options import READ_OPTIONS, ReadOptions
@@ -126,3 +126,22 @@ def test_a_timestamp_beyond_microseconds_is_an_error_unless_left_out(tmp_path: P
         batch for batch in reader.read(reader.partitions()[0]) if isinstance(batch, pa.RecordBatch)
     ]
     assert [batch["position"].to_pylist() for batch in batches] == [[0]]
+
+
+def test_a_partition_that_cannot_be_read_hides_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
+    (tmp_path / "orders-1").symlink_to(tmp_path / "nowhere")
+
+    def rows(table: str, **options: str) -> list[dict[str, object]]:
+        chosen = {"path": str(tmp_path), "table": table, **options}
+        reader = PylogTableReader(ReadOptions.parse(chosen), table_schema(table))
+        tasks = pickle.loads(pickle.dumps(reader.partitions()))  # noqa: S301 - our own
+        return [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
+
+    assert [row["log_end_offset"] for row in rows("partitions")] == [2, None]
+    assert [row["partition"] for row in rows("batches", mode="DROPMALFORMED")] == [0]
+    assert "table batches has not all of orders-1" in caplog.text
+    with pytest.raises(LogDirectoryError, match=r"host .*orders-1"):
+        rows("batches")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError, LogDirectoryError, UnreadableFileError
+from pylog.files.byte_source import LocalFile
 from tests.support.batches import (
     ABORT,
     COMMIT,
@@ -204,7 +207,7 @@ def test_a_partition_that_is_a_link_to_nowhere_is_not_passed_over(
     assert [len(row["defects"]) for row in rows] == [0, 0, 1]
     found = pylog.read_table(logs, "findings").to_pylist()
     assert [(row["severity"], row["code"], row["partition"]) for row in found] == [
-        ("error", "unreadable_directory", 9)
+        ("error", "unreadable", 9)
     ]
     with pytest.raises(LogDirectoryError):
         pylog.read_table(logs, "segments")
@@ -268,3 +271,24 @@ def test_a_file_with_nearly_the_name_of_a_segment_is_a_finding(directory: Path, 
     (row,) = pylog.read_table(directory, "findings").to_pylist()
     assert (row["severity"], row["code"]) == ("warning", "misnamed_log")
     assert row["path"] == str(directory / name)
+
+
+def test_a_disk_that_fails_is_a_finding_of_its_partition(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = segment_path(directory, 10)
+    sound = LocalFile.read_into
+
+    def failing(file: LocalFile, position: int, buffer: memoryview) -> int:
+        if file.path == str(path):
+            reason = f"cannot read {len(buffer)} bytes: {os.strerror(errno.EIO)}"
+            raise UnreadableFileError(reason, file.path, position)
+        return sound(file, position, buffer)
+
+    monkeypatch.setattr(LocalFile, "read_into", failing)
+    segment_path(directory.parent / "orders-1", 0, ".index").unlink()
+    found = pylog.read_table(directory.parent, "findings").to_pylist()
+    rows = {(row["partition"], row["severity"], row["code"]): row for row in found}
+    assert (1, "warning", "missing_index") in rows
+    assert rows[0, "error", "unreadable"]["path"] == str(path)
+    assert "Input/output error" in rows[0, "error", "unreadable"]["message"]
