@@ -21,6 +21,8 @@ MISSING_LOG = "missing_log"
 MISNAMED_LOG = "misnamed_log"
 REMOTE_OFFSETS = "remote_offsets"
 
+_LISTED = 3
+
 
 def directory_findings(view: LogView) -> Iterator[Finding]:
     """Yield what the names in a partition directory tell, and where its log begins elsewhere.
@@ -55,8 +57,9 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
     bases = view.listing.base_offsets_without_log
     if not bases:
         return
-    listed = ", ".join(map(str, bases[:3])) + (" …" if len(bases) > 3 else "")
-    message = f"index files of {len(bases)} segments have no .log file, base offsets {listed}"
+    more = len(bases) - _LISTED
+    listed = ", ".join(map(str, bases[:_LISTED])) + (f" and {more} more" if more > 0 else "")
+    message = f"index files have no .log file beside them, at base offsets {listed}"
     severity = Severity.WARNING
     if not view.segments:
         severity = Severity.ERROR

@@ -220,8 +220,8 @@ class LogView:
         if not bases:
             return None
         reason = (
-            f"no .log file is here, but index files of {len(bases)} segments, the first of base "
-            f"offset {bases[0]}: the records are gone"
+            f"no .log file is here, but index files are, the first of base offset {bases[0]}: the "
+            "records are gone; look for the files, or read another replica"
         )
         if self.damage is None:
             return reason
