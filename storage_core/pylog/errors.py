@@ -109,6 +109,13 @@ class SegmentVanishedError(_LocatedError):
     """A segment file that was planned for reading and is gone or shorter now."""
 
 
+class SegmentReplacedError(SegmentVanishedError):
+    """A file in an object store that became another one between two reads of it.
+
+    What was read of it before may be of either; reading again reads the new one.
+    """
+
+
 class TimestampOverflowError(_LocatedError):
     """A record timestamp in milliseconds that does not fit into 64-bit microseconds."""
 

@@ -10,7 +10,11 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from typing import Self
 
 REMOTE_SCHEMES = ("s3", "s3a", "gs", "hdfs", "viewfs", "abfs", "abfss")
 _SAME_AS = {"s3a": "s3"}
@@ -32,6 +36,10 @@ class RemoteLocation(str):
     """
 
     __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        """Keep the whole of ``text``, also of another location, which `str` would shorten."""
+        return super().__new__(cls, str.__str__(text))
 
     def __str__(self) -> str:
         return shown(self)

@@ -25,6 +25,14 @@ class Request(NamedTuple):
     is_listing: bool
     body_bytes: int
     was_refused: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Redirect(NamedTuple):
+    """An answer that sends the client to another host."""
+
+    status: int
+    endpoint: str
 
 
 @dataclass
@@ -65,7 +73,8 @@ class Proxy:
     refuse
         Asked for every request with its method, path and how many there were before; what it
         returns is done instead: ``"close"`` the connection, ``"cut"`` the body in its middle and
-        close, ``"hang"`` until `release`, or answer with an HTTP status. None passes it on.
+        close, ``"hang"`` until `release`, or answer with an HTTP status or a `Redirect`. None
+        passes it on.
     """
 
     def __init__(self, endpoint: str) -> None:
@@ -73,7 +82,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._requests: list[Request] = []
         self._released = threading.Event()
-        self.refuse: Callable[[str, str, int], str | int | None] = lambda *_: None
+        self.refuse: Callable[[str, str, int], str | int | Redirect | None] = lambda *_: None
         self._server = ThreadingHTTPServer((HOST, 0), _handler_of(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -125,7 +134,8 @@ class Proxy:
         headers: list[tuple[str, str]] = []
         if what is None or what == "cut":
             status, headers, body = self._pass_on(handler)
-        request = Request(handler.command, path, is_listing, len(body), what is not None)
+        sent = tuple(handler.headers.items())
+        request = Request(handler.command, path, is_listing, len(body), what is not None, sent)
         with self._lock:
             self._requests.append(request)
         if what == "hang":
@@ -135,6 +145,8 @@ class Proxy:
             return
         if isinstance(what, int):
             status = what
+        if isinstance(what, Redirect):
+            status, headers = what.status, [("Location", f"http://{what.endpoint}{handler.path}")]
         _answer(handler, status, headers, body, is_cut=what == "cut")
 
     def _pass_on(self, handler: BaseHTTPRequestHandler) -> tuple[int, list[tuple[str, str]], bytes]:

@@ -11,9 +11,16 @@ from __future__ import annotations
 import errno
 import os
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
-from pylog.errors import UnreadableFileError
+from pylog.errors import (
+    CorruptRecordError,
+    LogDirectoryError,
+    SegmentReplacedError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
 from pylog.files.regular_file import open_regular_file
 
 if TYPE_CHECKING:
@@ -39,6 +46,24 @@ class ByteSource(ABC):
     def file_id(self) -> int:
         """Return what tells the file from another one of its name; 0 if nothing does."""
         return 0
+
+    def has_been_replaced(self) -> bool:
+        """Whether what was read may be of another file that has the name by now.
+
+        Never of a local one: what is open stays the same file, whatever becomes of its name.
+        """
+        return False
+
+    def ensure_same(self) -> None:
+        """Return if all that was read is of one file.
+
+        Raises
+        ------
+        SegmentReplacedError
+            Another file may have answered some of the reads.
+        """
+        if self.has_been_replaced():
+            raise _replaced(self.path)
 
     @abstractmethod
     def read_at(self, position: int, length: int) -> bytes:
@@ -69,7 +94,25 @@ class ByteSource(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            if error is None:
+                self.ensure_same()
+            elif isinstance(error, CorruptRecordError | SegmentVanishedError):
+                self._explain(error)
+        finally:
+            self.close()
+
+    def _explain(self, error: CorruptRecordError | SegmentVanishedError) -> None:
+        """Raise `SegmentReplacedError` if that is why bytes look damaged, or are missing."""
+        is_replaced = False
+        with suppress(SegmentVanishedError, LogDirectoryError):
+            is_replaced = self.has_been_replaced()
+        if is_replaced:
+            raise _replaced(self.path) from error
+
+
+def _replaced(path: str) -> SegmentReplacedError:
+    return SegmentReplacedError("file was replaced by another one while it was read", path)
 
 
 class LocalFile(ByteSource):

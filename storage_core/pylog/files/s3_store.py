@@ -1,12 +1,20 @@
 """The `pyarrow.fs.S3FileSystem` of a bucket's URI.
 
-``FileSystem.from_uri`` would do, but for one thing: what it returns asks a server that takes
-requests and never answers 31 times, which is minutes for one read. Here there are five attempts.
+``FileSystem.from_uri`` would do, but for two things. What it returns asks a server that takes
+requests and never answers 31 times, which is minutes for one read; here there are five attempts.
+And it goes wherever a server redirects it to. ``pyarrow`` has no setting for that; the AWS SDK
+below it follows no redirect for the region ``aws-global``, which is signed for as ``us-east-1``. So
+that name is used where an endpoint of the user's own is asked in that region, which most stores
+other than Amazon's are content with. In another region redirects are followed: the other host gets
+the request without the ``Authorization`` header, hence neither access key nor signature, but with
+the session token of temporary credentials.
 """
 
 from __future__ import annotations
 
+import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
@@ -17,6 +25,9 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 5
 CONNECT_SECONDS = 5.0
+_REGION_WITHOUT_REDIRECTS = "aws-global"
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_SIGNED_ALIKE = "us-east-1"
 _STORE = re.compile(r"s3://(?:([^@:]*)(?::([^@]*))?@)?([^@:/]+)")
 
 
@@ -68,14 +79,29 @@ def s3_file_system(store: str, query: str) -> pa_fs.S3FileSystem:
         raise S3UriError(msg)
     access_key, secret_key, bucket = parts.groups(default="")
     options = _parse(query)
+    if "endpoint_override" not in options:
+        options = _endpoint_of_environment() | options
     if not options.keys() & {"region", "endpoint_override"}:
         options["region"] = pa_fs.resolve_s3_region(bucket)
-    return pa_fs.S3FileSystem(
+    make = partial(
+        pa_fs.S3FileSystem,
         access_key=unquote(access_key) or None,
         secret_key=unquote(secret_key) or None,
         retry_strategy=pa_fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
         **{"connect_timeout": CONNECT_SECONDS, **options},
     )
+    made = make()
+    # The region may also come from the environment or a profile.
+    if "endpoint_override" in options and made.region == _SIGNED_ALIKE:
+        return make(region=_REGION_WITHOUT_REDIRECTS)
+    return made
+
+
+def _endpoint_of_environment() -> dict[str, Any]:
+    """Return where AWS's environment variables say that S3 is; ``pyarrow`` passes them over."""
+    url = next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
+    scheme, _, endpoint = url.rstrip("/").rpartition("://")
+    return {"endpoint_override": endpoint, "scheme": scheme or "https"} if endpoint else {}
 
 
 def _parse(query: str) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def open_file(location: str | os.PathLike[str]) -> ByteSource:
     """
     text = os.fspath(location)
     if is_remote(text):
-        from pylog.files.remote_storage import RemoteFile  # noqa: PLC0415 - imports Arrow
+        from pylog.files.remote_file import RemoteFile  # noqa: PLC0415 - imports Arrow
 
         return RemoteFile(text)
     return LocalFile(text)

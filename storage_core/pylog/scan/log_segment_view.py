@@ -50,7 +50,7 @@ def open_segment(path: str, file_id: int) -> ByteSource:
         It is gone, or another file has its name: compaction puts new files in place of old ones.
     """
     source = open_file(path)
-    if file_id and source.file_id() != file_id:
+    if file_id and source.file_id() not in (file_id, 0):
         source.close()
         reason = "file was replaced (by compaction, say) since the directory was listed"
         raise SegmentVanishedError(reason, path)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import LogDirectoryError, SegmentVanishedError
+from pylog.errors import LogDirectoryError, SegmentReplacedError, SegmentVanishedError
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.scan.checked_windows import CheckedWindows
 from pylog.scan.early_batches import without_early_batches
@@ -65,12 +65,17 @@ class TaskWindows:
             Something is damaged, and there is no report to note it in.
         SegmentVanishedError
             Records of the range have been deleted since the task was planned.
+        SegmentReplacedError
+            A file in an object store was replaced while it was read. Noticed after the last read
+            of the file: who stops earlier has rows that were not checked against that.
         """
         slices = self._task.slices
         for _ in range(_MOST_LOOKS):
             try:
                 for piece in slices:
                     yield from self._windows_of(piece)
+            except SegmentReplacedError:
+                raise  # rows that were given already may be of either file
             except SegmentVanishedError as error:
                 slices = self._slices_now(error)
             else:
@@ -95,6 +100,8 @@ class TaskWindows:
                 window_bytes=self._window_bytes,
             )
             for window in windows:
+                if window.end_position >= piece.end_position:
+                    source.ensure_same()  # before the last rows are given away
                 self._next_offset = windows.next_offset
                 yield piece, window
             # What a slice was to hold is done with, also where the last batches held less.
