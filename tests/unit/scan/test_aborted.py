@@ -185,6 +185,50 @@ def test_a_transaction_index_that_was_cut_shows_when_the_marker_comes_by(tmp_pat
         committed(directory)
 
 
+@pytest.mark.parametrize("window_bytes", [17, 1 << 10])
+@pytest.mark.parametrize("others", [0, 1, 40])
+def test_a_missing_abort_shows_also_where_its_marker_is_in_a_later_window(
+    tmp_path: Path, window_bytes: int, others: int
+) -> None:
+    # Records of others stand between the transaction's and its marker, so that windows do, too.
+    between = [data(3 + number, -1, plain=True) for number in range(others)]
+    batches = [data(0), abort(1), data(2), *between, abort(3 + others)]
+    directory = write_partition(tmp_path, {0: batches})
+    whole = TRANSACTION_ENTRY.pack(0, 1, 0, 1, 2) + TRANSACTION_ENTRY.pack(
+        0, 1, 2, 3 + others, 4 + others
+    )
+    path = segment_path(directory, 0, ".txnindex")
+    path.write_bytes(whole)
+    expected = list(range(3, 3 + others))
+    assert committed(directory, window_bytes=window_bytes) == expected
+    path.write_bytes(whole[: TRANSACTION_ENTRY.size])
+    lacks = rf"lacks the transaction of producer 1 .* offset {3 + others},"
+    with pytest.raises(CorruptIndexError, match=lacks):
+        committed(directory, window_bytes=window_bytes)
+
+
+def test_a_missing_abort_shows_where_a_window_begins_with_a_batch_of_several_records(
+    tmp_path: Path,
+) -> None:
+    first = batch_v2(plain_records(0, 5), producer_id=7, is_transactional=True)
+    batches = [first, data(5, -1, plain=True), abort(6, 7), data(7, 2), abort(8, 2)]
+    directory = write_partition(tmp_path, {0: batches})
+    path = segment_path(directory, 0, ".txnindex")
+    # What is there covers the range, and says nothing of producer 7.
+    path.write_bytes(TRANSACTION_ENTRY.pack(0, 2, 7, 8, 9))
+    with pytest.raises(CorruptIndexError, match=r"of producer 7 .* offset 6,"):
+        committed(directory, window_bytes=17)
+
+
+@pytest.mark.parametrize("window_bytes", [17, 1 << 20])
+def test_a_gap_between_two_windows_is_a_gap(tmp_path: Path, window_bytes: int) -> None:
+    # Compaction took the COMMIT at 1 and the records of the aborted transaction after it.
+    batches = [data(0), data(2, -1, plain=True), abort(3), data(4), commit(5)]
+    directory = write_partition(tmp_path, {0: batches})
+    segment_path(directory, 0, ".txnindex").write_bytes(TRANSACTION_ENTRY.pack(0, 9, 0, 1, 2))
+    assert committed(directory, window_bytes=window_bytes) == [0, 2, 4]
+
+
 def test_what_a_removed_marker_committed_is_not_taken_for_aborted(tmp_path: Path) -> None:
     # Compaction took the COMMIT at 1 and the records of the aborted transaction behind it.
     batches = [data(0), abort(3), data(4), commit(5)]
