@@ -150,11 +150,26 @@ def test_the_rows_of_a_single_window_are_checked_before_they_are_given(
 
 
 def test_a_file_replaced_between_planning_and_reading_is_looked_at_anew(store: Store) -> None:
-    # Where the batch of offset 200 was, there is now the end of one that holds it.
+    # Where the batch of offset 200 began there begins another one now, of offset 240.
     scan = pylog.scan(store.directory, start=200, columns=["offset"])
     scan.plan()
-    store.put(OTHER_SHAPE)
+    size = len(log_of(b"o", records=10))
+    longer = b"".join(batch_of_size(12 * number, 12, size) for number in range(30))
+    assert (longer.index(batch_of_size(240, 12, size)), len(longer)) == (20 * size, len(OLD))
+    store.put(longer + batch_of_size(360, 12, size))
     assert scan.to_table()["offset"].to_pylist() == list(range(200, RECORDS))
+
+
+def batch_of_size(first: int, count: int, size_bytes: int) -> bytes:
+    """Return a batch whose last value makes it so long."""
+    records = [Stored(offset, 1_000, None, b"n" * 500) for offset in range(first, first + count)]
+    for length in range(size_bytes // 3, size_bytes):
+        records[-1] = Stored(first + count - 1, 1_000, None, b"n" * length)
+        data = batch_v2(records).data
+        if len(data) >= size_bytes:
+            break
+    assert len(data) == size_bytes
+    return data
 
 
 def test_a_look_up_does_not_answer_from_two_files(store: Store) -> None:
