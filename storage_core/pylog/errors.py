@@ -324,5 +324,33 @@ class TransactionCoordinatorFencedError(_PartitionError):
     """A replaced coordinator's marker (Kafka: TransactionCoordinatorFencedException)."""
 
 
+class OffsetInsideBatchError(LogStorageError):
+    """A log was to be cut at an offset where no batch begins.
+
+    Parameters
+    ----------
+    topic_partition
+        The log, as text.
+    requested
+        Where it was to be cut.
+    first, following
+        The nearest boundaries: where the batch around begins, and the offset after it.
+    """
+
+    def __init__(self, topic_partition: str, requested: int, first: int, following: int) -> None:
+        super().__init__(topic_partition, requested, first, following)
+        self.topic_partition = topic_partition
+        self.requested = requested
+        self.first = first
+        self.following = following
+
+    def __str__(self) -> str:
+        return (
+            f"offset {self.requested} of {self.topic_partition} lies inside a batch of offsets "
+            f"{self.first} to {self.following - 1}: the log can be cut at {self.first} or at "
+            f"{self.following}"
+        )
+
+
 class PolicyViolationError(_PartitionError):
     """What the topic's configuration forbids (Kafka: PolicyViolationException)."""

@@ -28,6 +28,7 @@ OTHER_ARGUMENTS: dict[type[LogStorageError], tuple[object, ...]] = {
     RecordValidationError: ("one record is wrong", ((3, "no key"),), "web-events-0"),
     InvalidTimestampError: ("one record is wrong", ((3, "too old"),), "web-events-0"),
     UnexpectedAppendOffsetError: ("below the end", "web-events-0", 7, 9),
+    errors.OffsetInsideBatchError: ("web-events-0", 7, 5, 9),
     errors.UnknownTopicOrPartitionError: ("no topic web-events",),
 }
 

@@ -23,3 +23,8 @@ Partition = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the summary as one JSON document, sizes in bytes.")
 ]
+
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Print what would go, and change nothing in the directory."),
+]

@@ -27,6 +27,7 @@ from pylog.config.config_property import (
     integer,
     long,
 )
+from pylog.errors import PolicyViolationError
 from pylog.model import CompressionType, TimestampType
 
 if TYPE_CHECKING:
@@ -114,6 +115,18 @@ class LogConfig(PropertyConfig):
     def is_delete(self) -> bool:
         """Whether segments are removed by age and size."""
         return DELETE in self.cleanup_policy
+
+    def ensure_records_may_be_deleted(self, topic_partition: str) -> None:
+        """Return if the start of a partition's log may be moved on request.
+
+        Raises
+        ------
+        PolicyViolationError
+            The topic is compacted and nothing else.
+        """
+        if self.cleanup_policy and not self.is_delete:
+            reason = "records can be deleted only of topics whose cleanup.policy contains delete"
+            raise PolicyViolationError(reason, topic_partition)
 
     @property
     def max_segment_ms(self) -> int:

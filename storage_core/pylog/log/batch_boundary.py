@@ -1,26 +1,45 @@
-"""Where the batch begins that holds an offset."""
+"""Cutting a log at a batch's boundary, and nowhere else."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.errors import OffsetInsideBatchError
 from pylog.log.fetch_isolation import FetchIsolation
-from pylog.record.batch_header import parse_batch_header
+from pylog.record.batch_offsets import batch_offsets
 
 if TYPE_CHECKING:
     from pylog.log.unified_log import UnifiedLog
 
 
-def first_offset_of_batch(log: UnifiedLog, offset: int) -> int:
-    """Return the first offset of the batch that ``offset`` lies in.
+def truncate_at_boundary(log: UnifiedLog, offset: int, *, takes_whole_batch: bool = False) -> None:
+    """Remove everything from ``offset`` on, and nothing below it.
 
-    ``offset`` itself if it lies in none, or in a compressed batch of v0 or v1, whose header does
-    not tell its first offset.
+    Parameters
+    ----------
+    log
+        Of which this is the only writer.
+    offset
+        First offset to remove; at or after the end of the log, nothing is removed.
+    takes_whole_batch
+        Whether a batch that holds records on both sides of ``offset`` goes as a whole, as in
+        Kafka; the log then ends where it began.
+
+    Raises
+    ------
+    OffsetInsideBatchError
+        There is such a batch, and it is not to go. Nothing has been removed.
+    CorruptRecordError, InvalidRecordError
+        The batch there is of v0 or v1, and damaged.
     """
     if not log.log_start_offset <= offset < log.log_end_offset:
-        return offset
+        log.truncate_to(offset)
+        return
     fetched = log.read(offset, 1, FetchIsolation.LOG_END)
-    if not fetched.records:
-        return offset
-    first = parse_batch_header(memoryview(fetched.records), 0).base_offset
-    return offset if first is None else min(first, offset)
+    if fetched.records:
+        found = batch_offsets(memoryview(fetched.records))
+        if found.are_cut_at(offset):
+            if not takes_whole_batch:
+                raise OffsetInsideBatchError(str(log.topic_partition), offset, *found)
+            offset = found.first
+    log.truncate_to(offset)

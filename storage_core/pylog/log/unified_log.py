@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING
 from pylog.errors import (
     KafkaStorageError,
     OffsetOutOfRangeError,
-    PolicyViolationError,
 )
 from pylog.log.append_origin import AppendOrigin
 from pylog.log.fetch_isolation import FetchIsolation
@@ -547,9 +546,7 @@ class UnifiedLog:
         OffsetOutOfRangeError
             The offset is negative or above the high watermark.
         """
-        if self.config.cleanup_policy and not self.config.is_delete:
-            reason = "records can be deleted only of topics whose cleanup.policy contains delete"
-            raise PolicyViolationError(reason, str(self.topic_partition))
+        self.config.ensure_records_may_be_deleted(str(self.topic_partition))
         with self._changing():
             offset = self.high_watermark if offset is None else offset
             if not 0 <= offset <= self.high_watermark:

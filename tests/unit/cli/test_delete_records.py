@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_log_start_offsets, write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +51,56 @@ def test_records_below_the_offset_are_served_no_more(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "start", "segments"),
+    [
+        (["--offset", 4], 4, 0),
+        (["--offset", 12], 12, 1),
+        (["--all"], 30, 2),
+        (["--offset", 2], 3, 0),
+    ],
+)
+def test_a_dry_run_tells_what_would_go_and_changes_nothing(
+    arguments: list[object],
+    start: int,
+    segments: int,
+    tmp_path: Path,
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    # As a broker that was killed leaves it: an owner would recover it, and write.
+    batches = {first: [batch_v2(plain_records(first, 10))] for first in (0, 10, 20)}
+    write_partition(tmp_path, batches, name="t-0")
+    write_log_start_offsets(tmp_path, {("t", 0): 3})
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    size = sum(len(batches[first][0].data) for first in (0, 10)[:segments])
+    done = pylog_run("delete-records", tmp_path, *WHERE, *arguments, "--dry-run", "--json")
+    assert (done.status, done.error) == (0, "")
+    assert json.loads(done.output) == {
+        "topic": "t",
+        "partition": 0,
+        "startOffsetBefore": 3,
+        "logStartOffset": start,
+        "dryRun": True,
+        "removed": {
+            "startOffset": 3,
+            "endOffset": start,
+            "records": start - 3,
+            "sizeBytes": size,
+            "segments": segments,
+        },
+    }
+    done = pylog_run("delete-records", tmp_path, *WHERE, *arguments, "--dry-run")
+    assert done.lines[0].startswith(f"t-0 would start at offset {start}")
+    if start > 3:
+        assert done.lines[1] == (
+            f"offsets 3 to {start - 1} would go: {start - 3} records; {size} bytes, "
+            f"{segments} segments as a whole"
+        )
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert after == before
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "give either --offset or --all"),
@@ -57,9 +109,13 @@ def test_records_below_the_offset_are_served_no_more(
     ],
 )
 def test_what_cannot_be_deleted_is_one_line(
-    arguments: list[str], message: str, logs: Path, pylog_run: Callable[..., Outcome]
+    arguments: list[str],
+    message: str,
+    more: list[str],
+    logs: Path,
+    pylog_run: Callable[..., Outcome],
 ) -> None:
-    done = pylog_run("delete-records", logs, *WHERE, *arguments)
+    done = pylog_run("delete-records", logs, *WHERE, *arguments, *more)
     assert (done.status, done.output) == (2, b"")
     assert message in done.error
     assert done.error.count("\n") == 1
@@ -71,6 +127,7 @@ def test_records_of_a_compacted_topic_stay(
 ) -> None:
     config = {"cleanup.policy": "compact"}
     pylog.write_topic(tmp_path / "logs", "t", [(b"k", b"v")], config=config)
-    done = pylog_run("delete-records", tmp_path / "logs", *WHERE, "--all")
-    assert done.status == 2
-    assert "topics whose cleanup.policy contains delete in partition t-0" in done.error
+    for more in ([], ["--dry-run"]):
+        done = pylog_run("delete-records", tmp_path / "logs", *WHERE, "--all", *more)
+        assert done.status == 2
+        assert "topics whose cleanup.policy contains delete in partition t-0" in done.error

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from tests.support.batches import batch_v2, plain_records, wrapper
+from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,25 +30,139 @@ def offsets(directory: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("offset", "end"), [(0, 0), (2, 0), (3, 3), (5, 3), (6, 6), (8, 6), (9, 9), (100, 9)]
-)
-def test_the_log_ends_where_the_batch_with_the_offset_began(
+def content_of(directory: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        str(path.relative_to(directory)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
+
+
+WHERE = ("--topic", "t", "--partition", "0", "--offset")
+
+
+@pytest.mark.parametrize(("offset", "end"), [(0, 0), (3, 3), (6, 6), (9, 9), (100, 9)])
+def test_a_log_is_cut_between_batches(
     offset: int, end: int, logs: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
-    where = ("--topic", "t", "--partition", "0", "--offset", offset)
-    done = pylog_run("truncate", logs, *where)
+    done = pylog_run("truncate", logs, *WHERE, offset)
     assert (done.status, done.error) == (0, "")
-    assert done.lines[0] == f"t-0 ends at offset {end} (exclusive), before at 9"
-    inside = f"offset {offset} was inside of a batch: all from {end} on went with it"
-    assert done.lines[1:] == ([inside] if offset in {2, 5, 8} else [])
+    assert done.lines == [f"t-0 ends at offset {end} (exclusive), before at 9"]
     assert offsets(logs) == list(range(end))
-    assert json.loads(pylog_run("truncate", logs, *where, "--json").output) == {
+    assert json.loads(pylog_run("truncate", logs, *WHERE, offset, "--json").output) == {
         "topic": "t",
         "partition": 0,
         "endOffsetBefore": end,
         "logEndOffset": end,
     }
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--dry-run",)])
+@pytest.mark.parametrize(("offset", "first"), [(1, 0), (2, 0), (4, 3), (5, 3), (7, 6), (8, 6)])
+def test_an_offset_inside_a_batch_is_refused_and_nothing_is_lost(
+    offset: int, first: int, more: tuple[str, ...], logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    log = logs / "t-0" / f"{0:020d}.log"
+    before = log.read_bytes()
+    done = pylog_run("truncate", logs, *WHERE, offset, *more)
+    assert (done.status, done.output) == (2, b"")
+    assert done.error == (
+        f"pylog: error: offset {offset} of t-0 lies inside a batch of offsets {first} to "
+        f"{first + 2}: the log can be cut at {first} or at {first + 3}; --whole-batch removes "
+        "that batch as a whole\n"
+    )
+    assert log.read_bytes() == before
+    assert offsets(logs) == list(range(9))
+
+
+@pytest.mark.parametrize(("offset", "end"), [(2, 0), (3, 3), (5, 3), (8, 6)])
+def test_a_whole_batch_goes_where_that_is_asked_for(
+    offset: int, end: int, logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("truncate", logs, *WHERE, offset, "--whole-batch")
+    assert (done.status, done.error) == (0, "")
+    assert done.lines[0] == f"t-0 ends at offset {end} (exclusive), before at 9"
+    inside = f"offset {offset} is inside a batch: all from {end} on goes with it"
+    assert done.lines[1:] == ([inside] if offset != end else [])
+    assert offsets(logs) == list(range(end))
+
+
+@pytest.mark.parametrize(("magic", "codec"), [(0, "gzip"), (1, "gzip"), (1, "snappy")])
+@pytest.mark.parametrize(("offset", "cut"), [(3, 3), (4, None), (5, None), (6, 6)])
+def test_a_compressed_batch_of_an_old_format_is_not_cut_through(
+    magic: int,
+    codec: str,
+    offset: int,
+    cut: int | None,
+    tmp_path: Path,
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    # Its header names its last offset only.
+    batches = [
+        wrapper(plain_records(first, 3), magic=magic, codec=codec) for first in range(0, 9, 3)
+    ]
+    write_partition(tmp_path, {0: batches}, name="t-0")
+    for more in (("--dry-run",), ()):
+        done = pylog_run("truncate", tmp_path, *WHERE, offset, *more)
+        assert done.status == (2 if cut is None else 0)
+        if cut is None:
+            assert "a batch of offsets 3 to 5: the log can be cut at 3 or at 6" in done.error
+    assert offsets(tmp_path) == list(range(9 if cut is None else cut))
+
+
+def test_a_dry_run_tells_what_would_go_and_changes_nothing(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    # As a broker that was killed leaves it: an owner would recover it, and write.
+    segments = {
+        first: [batch_v2(plain_records(first, 5)), batch_v2(plain_records(first + 5, 5))]
+        for first in (0, 10, 20)
+    }
+    directory = write_partition(tmp_path, segments, name="t-0")
+    with (directory / f"{20:020d}.log").open("ab") as log:
+        log.write(segments[20][0].data[:40])
+    size = sum(len(batch.data) for batch in (segments[0][1], *segments[10], *segments[20]))
+    before = content_of(tmp_path)
+    done = pylog_run("truncate", tmp_path, *WHERE, 5, "--dry-run")
+    assert (done.status, done.error) == (0, "")
+    assert done.lines == [
+        "t-0 would end at offset 5",
+        f"offsets 5 to 29 would go: 25 records; {size} bytes, 2 segments as a whole",
+    ]
+    done = pylog_run("truncate", tmp_path, *WHERE, 7, "--dry-run", "--whole-batch", "--json")
+    assert json.loads(done.output) == {
+        "topic": "t",
+        "partition": 0,
+        "endOffsetBefore": 30,
+        "logEndOffset": 5,
+        "dryRun": True,
+        "removed": {
+            "startOffset": 5,
+            "endOffset": 30,
+            "records": 25,
+            "sizeBytes": size,
+            "segments": 2,
+        },
+    }
+    done = pylog_run("truncate", tmp_path, *WHERE, 30, "--dry-run")
+    assert done.lines == ["t-0 would end at offset 30, as it does now: nothing would go"]
+    assert content_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("offset", [0, 3, 5, 8, 9, 40])
+def test_a_dry_run_says_what_the_cut_does(
+    offset: int, logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    said = json.loads(
+        pylog_run("truncate", logs, *WHERE, offset, "--whole-batch", "--dry-run", "--json").output
+    )
+    removed = said.pop("removed")
+    log = logs / "t-0" / f"{0:020d}.log"
+    size = log.stat().st_size
+    done = json.loads(pylog_run("truncate", logs, *WHERE, offset, "--whole-batch", "--json").output)
+    assert said == done | {"dryRun": True}
+    assert removed["records"] == 9 - len(offsets(logs))
+    assert removed["sizeBytes"] == size - log.stat().st_size
 
 
 @pytest.mark.parametrize(
