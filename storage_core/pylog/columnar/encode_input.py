@@ -17,6 +17,7 @@ from pylog.record.binary_column import (
     BinaryColumn,
     binary_column,
     buffer_view,
+    is_binary_type,
     null_column,
     pool_array,
     read_only,
@@ -60,6 +61,23 @@ class _Headers(NamedTuple):
 
 
 _NO_HEADERS = _Headers(NO_ENDS, NO_BYTES, _NO_COLUMN, _NO_COLUMN)
+
+
+def is_timestamp_type(kind: pa.DataType) -> bool:
+    """Whether a column ``timestamp`` may be of that type."""
+    known = (pa.types.is_timestamp, pa.types.is_int64, pa.types.is_null)
+    return any(is_kind(kind) for is_kind in known)
+
+
+def is_headers_type(kind: pa.DataType) -> bool:
+    """Whether a column ``headers`` may be of that type."""
+    if pa.types.is_null(kind):
+        return True
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if not is_list or not pa.types.is_struct(kind.value_type):
+        return False
+    places = [kind.value_type.get_field_index(name) for name in _HEADER_FIELDS]
+    return all(at >= 0 and is_binary_type(kind.value_type.field(at).type) for at in places)
 
 
 def columns_of(batch: pa.RecordBatch, timestamp_ms: int, first_row: int) -> Columns:
@@ -124,7 +142,7 @@ def _timestamps_of(array: pa.Array, timestamp_ms: int, first_row: int) -> npt.ND
     kind, rows = array.type, len(array)
     if pa.types.is_null(kind):
         return _all(rows, timestamp_ms)
-    if not (pa.types.is_timestamp(kind) or pa.types.is_int64(kind)):
+    if not is_timestamp_type(kind):
         msg = f"column 'timestamp' is of type {kind}, neither a timestamp nor int64 milliseconds"
         raise ValueError(msg)
     unit = kind.unit if pa.types.is_timestamp(kind) else "ms"
@@ -170,11 +188,10 @@ def _headers_of(array: pa.Array, first_row: int) -> _Headers:
     kind, rows = array.type, len(array)
     if pa.types.is_null(kind) or array.null_count == rows:
         return _NO_HEADERS
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    fields = kind.value_type if is_list else None
-    if fields is None or not pa.types.is_struct(fields) or not _has_header_fields(fields):
+    if not is_headers_type(kind):
         msg = f"column 'headers' is of type {kind}, not list<struct<key, value>>"
         raise ValueError(msg)
+    fields = kind.value_type
     dtype = np.int32 if pa.types.is_list(kind) else np.int64
     stored = buffer_view(array.buffers()[1], dtype)[array.offset : array.offset + rows + 1]
     ends = widened(stored)
@@ -187,10 +204,6 @@ def _headers_of(array: pa.Array, first_row: int) -> _Headers:
     return _Headers(
         ends, validity, binary_column(keys, "headers.key"), binary_column(values, "headers.value")
     )
-
-
-def _has_header_fields(fields: pa.StructType) -> bool:
-    return all(fields.get_field_index(name) >= 0 for name in _HEADER_FIELDS)
 
 
 def _ensure_keys(

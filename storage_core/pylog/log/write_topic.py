@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +14,7 @@ from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
+from pylog.log.record_columns import find_columns
 from pylog.log.record_rows import ColumnNames, batches_of_objects
 from pylog.log.topic_creation import add_partition, create_topic, logs_of_topic, topic_id_of
 from pylog.log.topic_writer import ByKey, TopicWriter, parse_compression
@@ -33,7 +36,6 @@ ROWS_AT_ONCE = 65_536
 """Rows of a table that are sorted into partitions at a time."""
 
 _PARTITIONERS = ("default", "round_robin", "integer_key")
-_OPTIONAL_COLUMNS = ("key", "timestamp", "headers")
 
 
 @runtime_checkable
@@ -114,22 +116,25 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
 
     Notes
     -----
-    After an error what had been appended before it is kept.
+    After an error what had been appended before it is kept. The options, the columns' types and
+    the first rows are looked at before a new topic is made.
     """
     path = writable_log_directory(directory)
     codec = parse_compression(compression)
     names = ColumnNames(key, value, timestamp, headers, partition)
-    pieces = _pieces(records, names)
+    _ensure_known(partitioner)
+    pieces = _with_first_looked_at(_pieces(records, names))
     context = context or LogContext()
     with LogManager([path], context=context) as manager:
+        # Whatever is wrong with the options shows before a topic is made.
+        make_writer = partial(
+            TopicWriter, topic, compression=codec, level=level, batch_size_bytes=batch_size
+        )
+        make_writer({}, _config_to_be(manager, topic, config))
         logs = _open_topic(manager, topic, partitions, config, topic_id)
-        writer = TopicWriter(
-            topic,
+        writer = make_writer(
             logs,
             manager.config_of(topic),
-            compression=codec,
-            level=level,
-            batch_size_bytes=batch_size,
             partitioner=_partitioner(partitioner, len(logs)),
         )
         for batch, numbers in pieces:
@@ -142,6 +147,15 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
             sum(each.size_bytes for each in written),
             {number: log.log_end_offset for number, log in logs.items()},
         )
+
+
+def _config_to_be(
+    manager: LogManager, topic: str, config: LogConfig | Mapping[str, str] | None
+) -> LogConfig:
+    """Return the configuration that a topic has, or is to have if it is not there."""
+    if logs_of_topic(manager, topic):
+        return manager.config_of(topic)
+    return LogConfig.from_properties({**manager.config.properties(), **_properties(config)})
 
 
 def _open_topic(
@@ -191,6 +205,13 @@ def _properties(config: LogConfig | Mapping[str, str] | None) -> dict[str, str]:
     return {name: text for name, text in config.properties().items() if defaults[name] != text}
 
 
+def _ensure_known(partitioner: str | Partitioner) -> None:
+    if not callable(partitioner) and partitioner not in _PARTITIONERS:
+        known = ", ".join(_PARTITIONERS)
+        msg = f"partitioner {partitioner!r} is neither a function nor one of {known}"
+        raise ValueError(msg)
+
+
 def _partitioner(chosen: str | Partitioner, count: int) -> Partitioner | None:
     if callable(chosen):
         return chosen
@@ -199,14 +220,17 @@ def _partitioner(chosen: str | Partitioner, count: int) -> Partitioner | None:
     if chosen == "round_robin":
         round_robin = RoundRobinPartitioner(count)
         return lambda batch: round_robin.partitions(batch.num_rows)
-    if chosen == "integer_key":
-        integer_key = IntegerKeyPartitioner(count)
-        return lambda batch: integer_key.partition_column(batch.column("key"))
-    msg = f"partitioner {chosen!r} is neither a function nor one of {', '.join(_PARTITIONERS)}"
-    raise ValueError(msg)
+    integer_key = IntegerKeyPartitioner(count)
+    return lambda batch: integer_key.partition_column(batch.column("key"))
 
 
 _Pieces = Iterator[tuple[pa.RecordBatch, "npt.NDArray[np.integer[Any]] | None"]]
+
+
+def _with_first_looked_at(pieces: _Pieces) -> _Pieces:
+    """Return the same pieces, of which the first has been made: it may be that it cannot be."""
+    first = list(islice(pieces, 1))
+    return chain(first, pieces)
 
 
 def _pieces(records: object, names: ColumnNames) -> _Pieces:
@@ -215,7 +239,7 @@ def _pieces(records: object, names: ColumnNames) -> _Pieces:
         records = pa.Table.from_batches([records])
     if isinstance(records, _ArrowStream):
         reader = pa.RecordBatchReader.from_stream(records)
-        columns = _found_columns(reader.schema.names, names)
+        columns = find_columns(reader.schema, names)
         return _pieces_of_stream(reader, columns, names.partition)
     if not isinstance(records, Iterable) or isinstance(records, str | bytes | Mapping):
         msg = (
@@ -231,24 +255,6 @@ def _pieces(records: object, names: ColumnNames) -> _Pieces:
     )
 
 
-def _found_columns(schema_names: list[str], names: ColumnNames) -> dict[str, str]:
-    """Return the column of each part of a record; one that was named must be there."""
-    named = {"key": names.key, "value": names.value, "timestamp": names.timestamp}
-    named |= {"headers": names.headers, "partition": names.partition}
-    found = {}
-    for part, name in named.items():
-        if name is None:
-            if part in _OPTIONAL_COLUMNS and part in schema_names:
-                found[part] = part
-            continue
-        if schema_names.count(name) != 1:
-            how_many = "no" if name not in schema_names else "more than one"
-            msg = f"{how_many} column {name!r} for {part}; columns: {', '.join(schema_names)}"
-            raise ValueError(msg)
-        found[part] = name
-    return found
-
-
 def _pieces_of_stream(
     reader: pa.RecordBatchReader, columns: Mapping[str, str], partition: str | None
 ) -> _Pieces:
@@ -262,9 +268,8 @@ def _pieces_of_stream(
 
 
 def _partition_numbers(column: pa.Array, name: str) -> npt.NDArray[np.int64]:
-    if not pa.types.is_integer(column.type) or column.null_count:
-        what = "has nulls" if pa.types.is_integer(column.type) else f"is of type {column.type}"
-        msg = f"column {name!r} {what}, partitions are integers"
+    if column.null_count:
+        msg = f"column {name!r} has nulls, partitions are integers"
         raise ValueError(msg)
     numbers: npt.NDArray[np.int64] = column.to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers

@@ -87,6 +87,12 @@ def null_column(rows: int) -> BinaryColumn:
     return BinaryColumn(NO_ENDS, NO_BYTES, read_only(np.zeros(rows // 8 + 1, dtype=np.uint8)))
 
 
+def is_binary_type(kind: pa.DataType) -> bool:
+    """Whether `binary_column` takes a column of that type."""
+    known = (*_INT32_OFFSETS, *_INT64_OFFSETS, pa.types.is_fixed_size_binary, pa.types.is_null)
+    return any(is_kind(kind) for is_kind in known)
+
+
 def binary_column(array: pa.Array, name: str) -> BinaryColumn:
     """Return the bytes of ``array``; text is its UTF-8.
 
@@ -103,6 +109,9 @@ def binary_column(array: pa.Array, name: str) -> BinaryColumn:
         It is of another type.
     """
     kind = array.type
+    if not is_binary_type(kind):
+        msg = f"column {name!r} is of type {kind}; those of bytes and text are {ACCEPTED}"
+        raise ValueError(msg)
     if pa.types.is_null(kind):
         return null_column(len(array))
     first, rows = array.offset, len(array)
@@ -110,12 +119,9 @@ def binary_column(array: pa.Array, name: str) -> BinaryColumn:
         ends = _ends(array, np.int32)
     elif any(is_kind(kind) for is_kind in _INT64_OFFSETS):
         ends = _ends(array, np.int64)
-    elif pa.types.is_fixed_size_binary(kind):
+    else:
         width = kind.byte_width
         ends = read_only(np.arange(first, first + rows + 1, dtype=np.int64) * width)
-    else:
-        msg = f"column {name!r} is of type {kind}; those of bytes and text are {ACCEPTED}"
-        raise ValueError(msg)
     return BinaryColumn(ends, buffer_view(array.buffers()[-1], np.uint8), validity_of(array))
 
 

@@ -306,7 +306,10 @@ def test_what_is_no_record_is_a_clear_error(given: object, message: str, tmp_pat
     ("options", "message"),
     [
         ({"key": "none"}, "no column 'none' for key; columns: key, value, ignored"),
-        ({"partition": "value"}, "column 'value' is of type binary, partitions are integers"),
+        (
+            {"partition": "value"},
+            "column 'value' is of type binary; a record's partition is an integer",
+        ),
         ({"compression": "brotli"}, "compression 'brotli' is none of none, gzip, snappy"),
         ({"compression": "gzip", "level": 10}, "gzip level is 10"),
         ({"partitioner": "random"}, "'random' is neither a function nor one of default"),
@@ -326,6 +329,121 @@ def test_wrong_options_are_clear_errors(
     assert message in str(caught.value)
     if (tmp_path / "t-0").exists():
         assert pylog.write_topic(tmp_path, "t", []).end_offsets == {0: 0}
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        (
+            {"price": [1.5]},
+            {"value": "price"},
+            (
+                "column 'price' is of type double; a record's value is binary or text: cast the "
+                "column, for example table.set_column(table.schema.get_field_index('price'), "
+                "'price', table['price'].cast('string'))"
+            ),
+        ),
+        (
+            {"id": [7], "value": [b"v"]},
+            {"key": "id"},
+            "column 'id' is of type int64; a record's key",
+        ),
+        (
+            {"at": ["now"], "value": [b"v"]},
+            {"timestamp": "at"},
+            (
+                "column 'at' is of type string; a record's timestamp is a timestamp, or int64 "
+                "milliseconds: cast the column, for example table.set_column("
+                "table.schema.get_field_index('at'), 'at', table['at'].cast('timestamp[ms]'))"
+            ),
+        ),
+        (
+            {"tags": [["a"]], "value": [b"v"]},
+            {"headers": "tags"},
+            (
+                "column 'tags' is of type list<item: string>; a record's headers are "
+                "list<struct<key: string, value: binary>>"
+            ),
+        ),
+        (
+            {"tags": [[{"key": "a", "value": 1}]], "value": [b"v"]},
+            {"headers": "tags"},
+            "; a record's headers are list<struct<key: string, value: binary>>",
+        ),
+        (
+            {"shard": ["0"], "value": [b"v"]},
+            {"partition": "shard"},
+            (
+                "column 'shard' is of type string; a record's partition is an integer: cast the "
+                "column, for example table.set_column(table.schema.get_field_index('shard'), "
+                "'shard', table['shard'].cast('int32'))"
+            ),
+        ),
+    ],
+)
+def test_a_column_of_a_wrong_type_is_named_as_the_user_does_with_a_cast(
+    columns: dict[str, list[object]], options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared below
+        pylog.write_topic(tmp_path / "logs", "t", pa.table(columns), **options)
+    assert message in str(caught.value)
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize("name", ["price", "at", "shard"])
+def test_the_cast_that_a_message_suggests_helps(name: str, tmp_path: Path) -> None:
+    columns: dict[str, Any] = {
+        "value": [b"v"],
+        "price": [1.5],
+        "at": ["2024-05-01"],
+        "shard": ["0"],
+    }
+    table = pa.table(columns)
+    options: dict[str, Any] = {
+        "price": {"key": "price"},
+        "at": {"timestamp": "at"},
+        "shard": {"partition": "shard"},
+    }[name]
+    with pytest.raises(ValueError, match="for example ") as caught:
+        pylog.write_topic(tmp_path, "t", table, **options)
+    suggested = str(caught.value).partition("for example ")[2]
+    table = eval(suggested, {"table": table, "pa": pa})  # noqa: S307 - our own words
+    assert pylog.write_topic(tmp_path, "t", table, **options).records == 1
+
+
+@pytest.mark.parametrize(
+    ("records", "options"),
+    [
+        (pa.table({"value": [1]}), {}),
+        (pa.table({"v": [b"a"]}), {}),
+        (pa.table({"value": [b"a"], "n": [None]}), {"key": "none"}),
+        (pa.table({"value": [b"a"], "n": pa.array([None], "int32")}), {"partition": "n"}),
+        ([(b"k", 1)], {}),
+        ([{"key": b"k"}], {}),
+        ([None], {}),
+        ([(b"k", b"v")], {"compression": "brotli"}),
+        ([(b"k", b"v")], {"compression": "gzip", "level": 10}),
+        ([(b"k", b"v")], {"batch_size": 0}),
+        ([(b"k", b"v")], {"partitioner": "random"}),
+        ([(b"k", b"v")], {"partitions": 0}),
+        ([(b"k", b"v")], {"config": {"segment.byte": "1"}}),
+        (
+            [(b"k", b"v")],
+            {"config": {"compression.type": "gzip", "compression.gzip.level": "99"}},
+        ),
+    ],
+)
+def test_a_call_that_cannot_succeed_leaves_no_new_topic(
+    records: object, options: dict[str, Any], tmp_path: Path
+) -> None:
+    pylog.write_topic(tmp_path, "other", [(b"k", b"v")])
+    before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
+    with pytest.raises(ValueError):  # noqa: PT011 - the texts are compared elsewhere
+        pylog.write_topic(tmp_path, "new", records, **options)
+    after = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
+    assert [path for path in after if "new" in str(path)] == []
+    assert set(before) <= set(after)
+    assert pylog.write_topic(tmp_path, "new", [(b"k", b"v")], partitions=2).records == 1
 
 
 def test_what_came_before_a_wrong_record_is_kept(tmp_path: Path) -> None:
