@@ -16,6 +16,7 @@ from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
     LogDirectoryError,
+    SegmentReplacedError,
     SegmentVanishedError,
 )
 
@@ -60,6 +61,8 @@ def _advice(
 ) -> str:
     if isinstance(error, CorruptRecordError | InvalidRecordError):
         return f"; {of_damage}"
+    if isinstance(error, SegmentReplacedError):
+        return "; load() again to read what is there now"
     if isinstance(error, SegmentVanishedError):
         return (
             "; if retention deleted it since the DataFrame's first action, load() again, else make "

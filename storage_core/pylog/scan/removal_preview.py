@@ -63,13 +63,12 @@ def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = 
                 raise OffsetInsideBatchError(str(view.topic_partition), offset, *found)
             offset = found.first
     slices = segment_slices(view, offset, end)
-    is_emptied = offset < view.segments[0].base_offset  # then even the first one is made anew
     return Removal(
         offset,
         end,
         _count(view, slices, offset, end),
         sum(piece.size_bytes for piece in slices),
-        sum(segment.base_offset > offset or is_emptied for segment in view.segments),
+        sum(segment.base_offset > offset for segment in view.segments),
     )
 
 
