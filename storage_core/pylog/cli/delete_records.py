@@ -17,7 +17,6 @@ from pylog.cli.write_options import (  # noqa: TC001 - typer reads them
     Topic,
 )
 from pylog.model import TopicPartition
-from pylog.scan.removal_preview import preview_record_deletion
 
 
 def delete_records(
@@ -48,6 +47,8 @@ def delete_records(
         raise typer.BadParameter(msg)
     topic_partition = TopicPartition(topic, partition)
     if dry_run:
+        from pylog.scan.removal_preview import preview_record_deletion  # noqa: PLC0415 - imports Arrow
+
         removal = preview_record_deletion(view_of(directory, topic_partition), offset)
         before, after = removal.start_offset, removal.end_offset
         lines = removal_lines(f"{topic_partition} would start at offset {after}", removal)

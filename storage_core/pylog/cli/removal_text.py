@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pylog
 from pylog.log.writable_directory import writable_log_directory
-from pylog.scan.log_directory import open_directory
 
 if TYPE_CHECKING:
     from pylog.model import TopicPartition
@@ -23,7 +23,7 @@ def view_of(path: str, topic_partition: TopicPartition) -> LogView:
     UnknownTopicOrPartitionError
         It has no such partition.
     """
-    return open_directory(writable_log_directory(path, must_exist=True))[topic_partition]
+    return pylog.open_directory(writable_log_directory(path, must_exist=True))[topic_partition]
 
 
 def removal_lines(what: str, removal: Removal) -> list[str]:

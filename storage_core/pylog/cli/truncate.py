@@ -19,7 +19,6 @@ from pylog.cli.write_options import (  # noqa: TC001 - typer reads them
 from pylog.errors import OffsetInsideBatchError
 from pylog.log.batch_boundary import truncate_at_boundary
 from pylog.model import TopicPartition
-from pylog.scan.removal_preview import preview_truncation
 
 
 def truncate(
@@ -56,6 +55,8 @@ def truncate(
     topic_partition = TopicPartition(topic, partition)
     try:
         if dry_run:
+            from pylog.scan.removal_preview import preview_truncation  # noqa: PLC0415 - imports Arrow
+
             view = view_of(directory, topic_partition)
             removal = preview_truncation(view, offset, takes_whole_batch=whole_batch)
             before, after = removal.end_offset, removal.start_offset
