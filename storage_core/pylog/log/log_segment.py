@@ -217,8 +217,8 @@ class LogSegment:
             self._rolling_based_timestamp,
         )
         if self.size_bytes == 0:
-            # Of the whole set, not of its first record, as Kafka has it.
-            self._rolling_based_timestamp = max(each.header.max_timestamp for each in batches)
+            # Of the first batch alone: so a segment that is opened again rolls at the same time.
+            self._rolling_based_timestamp = batches[0].header.max_timestamp
         start = self.log.append(records)
         try:
             for found in batches:
@@ -294,9 +294,9 @@ class LogSegment:
         )
 
     def time_waited_for_roll(self, now_ms: int, message_timestamp: int) -> int:
-        """Return the time from the segment's first timestamp to ``message_timestamp``.
+        """Return the time from the max timestamp of the first batch to ``message_timestamp``.
 
-        From its creation to ``now_ms`` where it has no timestamps.
+        From the segment's creation to ``now_ms`` where that batch has no timestamps.
         """
         self._load_first_batch_timestamp()
         first = self._rolling_based_timestamp

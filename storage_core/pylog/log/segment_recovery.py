@@ -179,18 +179,20 @@ class SegmentRecovery:
         highest = np.maximum.accumulate(headers.max_timestamps)
         carriers = _first_carriers(headers.max_timestamps, highest)
         offset_entries, time_entries = [], []
+        last_written = segment.time_index.last_entry.timestamp
         positions = (headers.positions + window.file_position).tolist()
         for place, position in enumerate(positions):
             if position - self._last_index_position > self._interval:
                 offset_entries.append((int(headers.last_offsets[place]), position))
-                is_new = highest[place] > so_far.timestamp
-                time_entries.append(
-                    (int(highest[place]), int(headers.last_offsets[carriers[place]]))
-                    if is_new
-                    else so_far
-                )
+                entry: tuple[int, int] = so_far
+                if highest[place] > so_far.timestamp:
+                    entry = int(highest[place]), int(headers.last_offsets[carriers[place]])
+                if entry[0] > last_written:  # others are not written, and take no room
+                    time_entries.append(entry)
+                    last_written = entry[0]
                 self._last_index_position = position
-        # An index that is full by its configuration just says nothing about what follows.
+        # Differs from Kafka, which cannot open a log whose index is full by its configuration: it
+        # says nothing about what follows.
         room = segment.offset_index.max_entries - segment.offset_index.entries
         segment.offset_index.append_all(offset_entries[:room])
         room = segment.time_index.max_entries - segment.time_index.entries - 1

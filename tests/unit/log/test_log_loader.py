@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
@@ -423,6 +424,81 @@ def test_an_index_whose_log_has_been_swapped_already_takes_its_place(owned: Owne
     file_of(owned, 3, ".index").write_bytes(bytes(8))
     load(owned, is_clean=True, recovery_point=12)
     assert file_of(owned, 3, ".index").read_bytes() == stated
+
+
+def small_time_index(tmp_path: Path, *timestamps: int) -> OwnedLog:
+    """Append a batch for each timestamp; five time entries fit, the last one reserved.
+
+    From the second batch on each one is due to be indexed.
+    """
+    config = LogConfig(segment_index_bytes=60, index_interval_bytes=0)
+    owned = OwnedLog(tmp_path, config)
+    for offset, timestamp in enumerate(timestamps):
+        data = one_batch(b"v", base_offset=offset, timestamp=timestamp)
+        owned.log.append_as_follower(data)
+    return owned
+
+
+def time_entries(owned: OwnedLog, base_offset: int) -> list[tuple[int, int]]:
+    """Return timestamp and relative offset of each time entry that is in the file."""
+    content = file_of(owned, base_offset, ".timeindex").read_bytes().rstrip(bytes(1))
+    content += bytes(-len(content) % 12)
+    return list(struct.iter_unpack(">qi", content))
+
+
+def test_recovery_leaves_room_for_time_entries_that_tell_something(tmp_path: Path) -> None:
+    # No record between the second and the sixth has a larger timestamp: nothing to be written.
+    owned = small_time_index(tmp_path, 10, 20, 5, 5, 5, 30, 40)
+    written = [(20, 1), (30, 5), (40, 6)]
+    assert time_entries(owned, 0) == written
+    load(owned, is_clean=False)
+    assert time_entries(owned, 0) == written
+
+
+def test_a_segment_that_ended_with_a_full_time_index_is_recovered(tmp_path: Path) -> None:
+    owned = small_time_index(tmp_path, 10, 20, 30, 40, 50, 60)
+    assert owned.base_offsets == [0, 5], "one slot is kept for the entry forced at the roll"
+    written = [(20, 1), (30, 2), (40, 3), (50, 4)]
+    assert time_entries(owned, 0) == written
+    load(owned, is_clean=False)
+    assert owned.base_offsets == [0, 5]
+    assert time_entries(owned, 0) == written
+    assert [record.offset for record in owned.all_records()] == list(range(6))
+
+
+def test_a_segment_that_was_written_with_larger_indexes_is_recovered(tmp_path: Path) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(index_interval_bytes=0))
+    for offset in range(9):
+        owned.log.append_as_follower(one_batch(b"v", base_offset=offset, timestamp=offset))
+    owned.log.roll()
+    assert len(time_entries(owned, 0)) == 8
+    owned.config = LogConfig(segment_index_bytes=60, index_interval_bytes=0)
+    load(owned, is_clean=False)
+    # Four, and the one that tells the segment's largest timestamp.
+    assert time_entries(owned, 0) == [(1, 1), (2, 2), (3, 3), (4, 4), (8, 8)]
+    assert [record.offset for record in owned.all_records()] == list(range(9))
+
+
+def test_the_forced_entry_of_a_segment_that_is_recovered_takes_the_reserved_slot(
+    tmp_path: Path,
+) -> None:
+    # Each small batch after a large one is indexed. The last one comes with a batch that is not,
+    # and that has the largest timestamp.
+    config = LogConfig(segment_index_bytes=60, index_interval_bytes=300)
+    owned = OwnedLog(tmp_path, config)
+    batches = [
+        one_batch(bytes(400 if offset in (0, 2, 4, 6) else 1), base_offset=offset, timestamp=offset)
+        for offset in range(9)
+    ]
+    for data in (*batches[:7], batches[7] + batches[8]):
+        owned.log.append_as_follower(data)
+    written = [(1, 1), (3, 3), (5, 5), (7, 7)]
+    assert time_entries(owned, 0) == written
+    owned.log.roll()
+    assert time_entries(owned, 0) == [*written, (8, 8)]
+    load(owned, is_clean=False)
+    assert owned.base_offsets == [0, 9]
+    assert time_entries(owned, 0) == [*written, (8, 8)]
 
 
 # ---- offsets that no segment can hold

@@ -11,6 +11,7 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError
+from tests.support.batches import Stored, batch_v2
 from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 from tests.unit.log.owned_log import (
     NO_TIMESTAMP,
@@ -92,6 +93,34 @@ def test_a_reopened_segment_takes_the_time_from_its_first_batch(tmp_path: Path) 
     owned.clock.sleep(10)
     assert append_at(owned, NOW_MS + HOUR_MS) == 1
     assert append_at(owned, NOW_MS + HOUR_MS + 1) == 2
+
+
+def test_the_time_counts_from_the_first_batch_of_the_first_append(tmp_path: Path) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(segment_ms=1000))
+    first, later = (
+        one_batch(b"v", base_offset=offset, timestamp=NOW_MS + offset * 900) for offset in (0, 1)
+    )
+    owned.log.append_as_follower(first + later)
+    owned.log.append_as_follower(one_batch(b"v", base_offset=2, timestamp=NOW_MS + 1000))
+    assert owned.base_offsets == [0]
+    owned.log.append_as_follower(one_batch(b"v", base_offset=3, timestamp=NOW_MS + 1001))
+    assert owned.base_offsets == [0, 3]
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
+def test_the_time_counts_from_a_batchs_largest_timestamp(
+    tmp_path: Path, *, is_reopened: bool
+) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(segment_ms=1000))
+    records = [Stored(at, NOW_MS + 500 * at, None, b"v") for at in range(2)]
+    owned.log.append_as_follower(batch_v2(records).data)
+    if is_reopened:
+        owned.log.close()
+        owned.open(recovery_point=2)
+    owned.log.append_as_follower(one_batch(b"v", base_offset=2, timestamp=NOW_MS + 1500))
+    assert owned.base_offsets == [0]
+    owned.log.append_as_follower(one_batch(b"v", base_offset=3, timestamp=NOW_MS + 1501))
+    assert owned.base_offsets == [0, 3]
 
 
 # ---- by size, index and offset
