@@ -21,7 +21,7 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
-from pylog.errors import KafkaStorageError
+from pylog.errors import KafkaStorageError, UnexpectedFileError
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     DELETED_FILE_SUFFIX,
@@ -50,7 +50,7 @@ def file_names(directory: str) -> list[str]:
             return sorted(entry.name for entry in entries if entry.is_file())
     except OSError as error:
         reason = f"cannot list directory: {error.strerror}"
-        raise KafkaStorageError(reason, directory) from error
+        raise KafkaStorageError(reason, directory, errno=error.errno) from error
 
 
 def find_offset_of(name: str) -> int | None:
@@ -64,6 +64,8 @@ def tidy_directory(directory: str, io: DurableIO) -> None:
 
     Raises
     ------
+    UnexpectedFileError
+        A ``.swap`` or ``.cleaned`` file has a name that Kafka gives to none.
     KafkaStorageError
         The disk failed.
     """
@@ -100,7 +102,7 @@ def _offset(directory: str, name: str) -> int:
     offset = find_offset_of(name)
     if offset is None:
         reason = "file name does not begin with an offset; move the file out of the directory"
-        raise KafkaStorageError(reason, os.path.join(directory, name))  # noqa: PTH118
+        raise UnexpectedFileError(reason, os.path.join(directory, name))  # noqa: PTH118
     return offset
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
+from pylog.errors import OffsetOutOfRangeError
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,
@@ -105,33 +105,64 @@ class LocalLog:
 
     # ---- rolling
 
+    def next_base_offset(self, expected_next_offset: int | None = None) -> int:
+        """Return where `roll` would begin a segment."""
+        return max(expected_next_offset or 0, self.log_end_offset)
+
     def roll(self, expected_next_offset: int | None = None) -> LogSegment:
         """Begin a new segment at the larger of the log's end and ``expected_next_offset``.
 
+        Empty segments from there on are replaced by it.
+
         Raises
         ------
-        KafkaStorageError
-            A segment of that base offset is there already and not empty.
+        ValueError
+            A segment there, or above, holds records; nothing is changed.
         """
-        new_offset = max(expected_next_offset or 0, self.log_end_offset)
-        active = self.segments.active_segment
-        if new_offset == active.base_offset and active.size_bytes == 0:
-            _LOGGER.warning("rolling %s at %d again: it is empty", self.directory, new_offset)
-            segment = self.replace_segment(new_offset, active)
-        elif new_offset <= active.base_offset:
-            reason = (
-                f"cannot roll {self.topic_partition} at offset {new_offset}: its active segment "
-                f"begins at {active.base_offset} and holds {active.size_bytes} bytes"
-            )
-            raise KafkaStorageError(reason, self.directory)
+        new_offset = self.next_base_offset(expected_next_offset)
+        following = self.segments.values_from(new_offset)
+        if following:
+            self._ensure_empty(following, new_offset)
+            segment = self._replace_empty(following, new_offset)
         else:
             for suffix in _SUFFIXES:
                 path = SegmentTarget(self.directory, new_offset).path(suffix)
                 self._context.io.remove(path, missing_ok=True)
-            active.on_become_inactive_segment()
+            self.segments.active_segment.on_become_inactive_segment()
             segment = self._new_segment(new_offset)
             self.segments.add(segment)
         self.update_log_end_offset(self.log_end_offset)
+        return segment
+
+    def _ensure_empty(self, segments: Sequence[LogSegment], new_offset: int) -> None:
+        for segment in segments:
+            if segment.size_bytes:
+                msg = (
+                    f"cannot roll {self.topic_partition} at offset {new_offset}: its segment "
+                    f"{segment.log.path} holds {segment.size_bytes} bytes of later records"
+                )
+                raise ValueError(msg)
+
+    def _replace_empty(self, segments: Sequence[LogSegment], new_offset: int) -> LogSegment:
+        """Put a new segment in the place of empty ones at or above its base offset.
+
+        The new one is made first, so that the directory is never without a segment. A crash in
+        between leaves empty segments, of which start-up takes the last one as the active one.
+        """
+        bases = [segment.base_offset for segment in segments]
+        _LOGGER.warning(
+            "rolling %s at %d, in place of the empty segments at %s",
+            self.directory,
+            new_offset,
+            bases,
+        )
+        segment = self.replace_segment(new_offset, segments[0])
+        if bases[-1] > new_offset:
+            # Differs from Kafka, which fails here until the process ends: an append refused after
+            # its roll left a segment above the log's end. Its names must not come back after
+            # records have been appended below them: start-up would take the end to be there.
+            self.remove_segments(segments[:0:-1])
+            self._context.io.sync_directory(self.directory)
         return segment
 
     def _new_segment(self, base_offset: int) -> LogSegment:

@@ -27,7 +27,6 @@ from pylog.log.log_append_info import LogAppendInfo, analyze_records, ensure_fit
 from pylog.log.log_validator import LogValidator
 from pylog.model import TimestampType
 from pylog.record.batch_layout import MAGIC_VALUE_V2
-from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +147,6 @@ class LogAppend:
         self._records, self._batches = result.records, result.batches
         info.first_offset = first_offset
         info.last_offset = result.next_offset - 1
-        info.last_offset_of_first_batch = result.batches[0].header.last_offset
         info.last_leader_epoch = self._leader_epoch
         info.max_timestamp = result.max_timestamp
         info.offset_of_max_timestamp = info.last_offset
@@ -157,10 +155,9 @@ class LogAppend:
 
     def _ensure_follows(self) -> None:
         info, end = self._info, self._log.log_end_offset
-        first = info.first_offset if info.first_offset >= 0 else info.last_offset_of_first_batch
+        first = info.lowest_offset
         if first < end:
-            if info.first_offset < 0:  # of a v0/v1 wrapper the header tells the last offset alone
-                first = next(RecordBatch(self._records).records()).offset
+            # Differs from Kafka, which looks at the last offset of a v0/v1 wrapper alone.
             reason = f"records to append begin at offset {first}, expected {end} or above"
             raise UnexpectedAppendOffsetError(reason, self._name, first, info.last_offset)
 

@@ -26,6 +26,7 @@ from pylog.record.batch_layout import (
     MAGIC_OFFSET,
     MAGIC_VALUE_V2,
 )
+from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig
@@ -45,6 +46,8 @@ class LogAppendInfo:
         records.
     last_offset
         Of the last record.
+    lowest_offset
+        Of the first record where the append keeps its offsets, also of a v0/v1 wrapper.
     last_leader_epoch
         Of the last v2 batch.
     max_timestamp, offset_of_max_timestamp
@@ -73,7 +76,7 @@ class LogAppendInfo:
     source_compression: CompressionType = CompressionType.NONE
     valid_bytes: int = 0
     batch_count: int = 0
-    last_offset_of_first_batch: int = UNKNOWN_OFFSET
+    lowest_offset: int = UNKNOWN_OFFSET
     is_duplicate: bool = False
 
     @property
@@ -145,17 +148,18 @@ def analyze_records(
     Raises
     ------
     InvalidRecordError
-        A client's batch does not begin with offset 0, or a quorum leader's has another epoch.
+        A client's batch does not begin with offset 0, or a quorum leader's has another epoch. A
+        wrapper of v0/v1 whose offsets are to be kept cannot be read.
     RecordTooLargeError
         A batch is larger than ``max.message.bytes``.
     CorruptRecordError
         A header is impossible or a checksum wrong.
     OffsetsOutOfOrderError
-        Offsets of a follower do not increase.
+        Offsets are to be kept, and a batch does not begin after the one before it ends.
     """
     info = LogAppendInfo()
     batches: list[PositionedHeader] = []
-    increases = True
+    keeps_offsets = origin in (AppendOrigin.REPLICATION, AppendOrigin.RAFT_LEADER)
     for found in batches_of(records):
         header = found.header
         if (
@@ -165,22 +169,46 @@ def analyze_records(
         ):
             break
         _check_batch(found, records, config, topic_partition, origin, leader_epoch)
-        increases &= header.last_offset > info.last_offset
+        if keeps_offsets:
+            first_offset = _first_offset(found, records)
+            _ensure_increases(first_offset, found, info.last_offset, topic_partition)
+            if not batches:
+                info.lowest_offset = first_offset
         _add_batch(info, header, is_first=not batches)
         batches.append(found)
         info.valid_bytes = found.end_position
     info.batch_count = len(batches)
-    if origin is AppendOrigin.REPLICATION and not increases:
-        reason = "offsets of the batches to append do not increase"
-        raise OffsetsOutOfOrderError(reason, topic_partition)
     return info, batches
 
 
+def _first_offset(found: PositionedHeader, records: memoryview) -> int:
+    base_offset = found.header.base_offset
+    if base_offset is not None:
+        return base_offset
+    wrapper = RecordBatch(records[found.position : found.end_position])
+    for record in wrapper.records():
+        return record.offset
+    reason = f"compressed message with offset {found.header.offset} holds no records"
+    raise InvalidRecordError(reason, position=found.position)
+
+
+def _ensure_increases(
+    first_offset: int, found: PositionedHeader, previous_offset: int, topic_partition: str
+) -> None:
+    # Differs from Kafka, which compares last offsets alone. It takes batches that overlap, and one
+    # whose last offset is below its first, and serves some offsets twice, others never.
+    last_offset = found.header.last_offset
+    if not previous_offset < first_offset <= last_offset:
+        reason = (
+            f"batch at byte {found.position} of the records to append holds offsets {first_offset} "
+            f"to {last_offset}, the one before it ends at {previous_offset}: offsets must increase"
+        )
+        raise OffsetsOutOfOrderError(reason, topic_partition)
+
+
 def _add_batch(info: LogAppendInfo, header: BatchHeader, *, is_first: bool) -> None:
-    if is_first:
-        info.last_offset_of_first_batch = header.last_offset
-        if header.magic == MAGIC_VALUE_V2:
-            info.first_offset = header.offset
+    if is_first and header.magic == MAGIC_VALUE_V2:
+        info.first_offset = header.offset
     info.last_offset = header.last_offset
     info.last_leader_epoch = header.partition_leader_epoch
     if header.max_timestamp > info.max_timestamp:

@@ -3,6 +3,9 @@
 After a failed write or fsync nobody knows what is on disk, and the system may have dropped pages
 that it could not write. So nothing is written into that directory any more; whoever opens it anew
 recovers it from what is really there.
+
+Only errors of the operating system count (`KafkaStorageError`). An operation that is refused, or a
+file whose content is wrong, concerns one log; such errors have other types.
 """
 
 from __future__ import annotations

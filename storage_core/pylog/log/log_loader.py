@@ -27,7 +27,6 @@ from pylog.errors import (
     CorruptIndexError,
     IndexOffsetOverflowError,
     InvalidOffsetError,
-    KafkaStorageError,
     LogSegmentOffsetOverflowError,
     SegmentVanishedError,
 )
@@ -104,6 +103,8 @@ def load_log(loading: LogLoading) -> UnifiedLog:
 
     Raises
     ------
+    UnexpectedFileError, CorruptRecordError
+        Something in the directory can be neither used nor repaired.
     KafkaStorageError
         The disk failed.
     """
@@ -146,8 +147,8 @@ class _LogLoader:
         self._leader_epochs.truncate_from_end(end)
         self._leader_epochs.truncate_from_start(start)
         if not self._producer_state.is_empty:
-            reason = "producer state is not empty before it is loaded"
-            raise KafkaStorageError(reason, self._directory)
+            reason = f"producer state of {self._directory} is not empty before it is loaded"
+            raise RuntimeError(reason)
         self._producer_state = self._new_producer_state()
         self._producer_state.remove_stray_snapshots(self._segments.base_offsets)
         rebuild_producer_state(

@@ -170,7 +170,7 @@ class LogSegment:
             return os.stat(self.log.path).st_mtime_ns // 1_000_000  # noqa: PTH116
         except OSError as error:
             reason = f"cannot stat file: {error.strerror}"
-            raise KafkaStorageError(reason, self.log.path) from error
+            raise KafkaStorageError(reason, self.log.path, errno=error.errno) from error
 
     def has_overflow(self) -> bool:
         """Whether the last offset does not fit into 32 bits relative to the base offset.

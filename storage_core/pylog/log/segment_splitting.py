@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from pylog.errors import KafkaStorageError
+from pylog.errors import CorruptRecordError
 from pylog.files.file_names import CLEANED_FILE_SUFFIX, DELETED_FILE_SUFFIX, SWAP_FILE_SUFFIX
 from pylog.log.log_segment import LogSegment, SegmentTarget
 from pylog.log_file.batch_walk import PositionedHeader
@@ -36,7 +36,9 @@ def split_overflowed_segment(
     Raises
     ------
     KafkaStorageError
-        The disk failed, or not all of the segment could be read.
+        The disk failed.
+    CorruptRecordError
+        Not all of the segment is whole batches; it stays as it was.
     """
     _LOGGER.info("splitting %s: its offsets do not fit 32 bits", segment.log.path)
     made: list[LogSegment] = []
@@ -53,7 +55,7 @@ def split_overflowed_segment(
         copied += len(data)
     if copied != segment.size_bytes:
         reason = f"only {copied} of {segment.size_bytes} bytes are whole batches, cannot split"
-        raise KafkaStorageError(reason, segment.log.path)
+        raise CorruptRecordError(reason, segment.log.path, copied)
     for new in made:
         new.on_become_inactive_segment()
         new.flush()

@@ -256,8 +256,8 @@ class UnifiedLog:
         Raises
         ------
         OffsetsOutOfOrderError, UnexpectedAppendOffsetError
-            Offsets go back, or begin below the end.
-        CorruptRecordError, RecordBatchTooLargeError, KafkaStorageError
+            A batch does not begin after the one before it, or the first one below the end.
+        CorruptRecordError, InvalidRecordError, RecordBatchTooLargeError, KafkaStorageError
             As in `append_as_leader`.
         """
         return self._append(
@@ -293,9 +293,12 @@ class UnifiedLog:
             size_bytes,
             self._context.clock.milliseconds(),
         )
-        if not segment.should_roll(params):
-            return segment
         first = info.first_offset
+        # An append refused after its roll may have left an empty segment above the end. Only
+        # records that are known to begin there may go into it.
+        is_above = segment.base_offset > max(first, self.log_end_offset)
+        if not is_above and not segment.should_roll(params):
+            return segment
         if first < 0:  # v0/v1 of a leader: only the last offset of a wrapper is known
             first = info.last_offset - _MAX_OFFSET_DELTA
         return self.roll(first)
@@ -306,14 +309,29 @@ class UnifiedLog:
         """Begin a new segment at the end, or at ``expected_next_offset`` if that is higher.
 
         A producer snapshot is taken, and everything before is flushed in the background.
+
+        Raises
+        ------
+        ValueError
+            The log holds records from that offset on; cannot be while its end is right.
         """
         with self._changing():
+            base_offset = self.local_log.next_base_offset(expected_next_offset)
+            if base_offset < self.local_log.segments.active_segment.base_offset:
+                self._forget_refused_roll()
             segment = self.local_log.roll(expected_next_offset)
             self.producer_state.update_map_end_offset(segment.base_offset)
             snapshot = self.producer_state.take_snapshot(sync=False)
         flush_rolled = partial(self._flusher.flush_rolled, segment.base_offset, snapshot)
         self._context.scheduler.schedule_once("flush-log", flush_rolled)
         return segment
+
+    def _forget_refused_roll(self) -> None:
+        """Have the producers at the log's end again, above which an append rolled in vain."""
+        end, now_ms = self.log_end_offset, self._context.clock.milliseconds()
+        self.producer_state.update_map_end_offset(end)
+        # Its snapshot tells nothing of what will lie below it.
+        self.producer_state.truncate_and_reload(self.log_start_offset, end, now_ms)
 
     def flush(self, offset: int | None = None, *, includes_end: bool = False) -> None:
         """Force everything below ``offset`` to disk, then raise the recovery point to it.

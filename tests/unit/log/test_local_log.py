@@ -13,7 +13,7 @@ import pytest
 
 from pylog.clock import ManualClock
 from pylog.config import LogConfig
-from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
+from pylog.errors import OffsetOutOfRangeError
 from pylog.files.file_names import find_partition_directory_name
 from pylog.files.topic_name import log_delete_directory_name
 from pylog.log.fetch_data_info import LogOffsetMetadata
@@ -212,12 +212,50 @@ def test_a_roll_at_an_offset_below_the_end_begins_at_the_end(local: Local) -> No
     assert local.log.roll(0).base_offset == 1
 
 
-def test_a_roll_below_a_segment_that_is_there_is_an_error(local: Local) -> None:
+def test_a_roll_below_empty_segments_replaces_them_for_good(tmp_path: Path) -> None:
+    io = RecordingIO(tmp_path)
+    local = Local(tmp_path, io)
     local.append(b"a")
-    local.log.roll(10)
-    with pytest.raises(KafkaStorageError, match=r"at offset 1: .* begins at 10"):
+    for offset in (10, 20):
+        local.log.roll(offset)
+    before = len(io.operations)
+    assert local.log.roll(3).base_offset == 3
+    assert (local.bases, local.log.log_end_offset) == ([0, 3], 1)
+    assert local.names("*.log*") == [
+        f"{0:020d}.log",
+        f"{3:020d}.log",
+        f"{10:020d}.log.deleted",
+        f"{20:020d}.log.deleted",
+    ]
+    kinds = [each.kind for each in io.operations[before:]]
+    assert kinds[-1] is Kind.SYNC_DIRECTORY, "no power cut brings their names back"
+    data = one_batch(b"b", base_offset=3)
+    local.log.segments.active_segment.append(data, batches_of(memoryview(data)))
+    local.log.update_log_end_offset(4)
+    local.pass_the_delay()
+    assert local.names("*.deleted") == []
+    assert (local.offsets(0), local.offsets(3)) == ([0], [3])
+
+
+def test_a_roll_at_the_lowest_of_several_empty_segments_replaces_all(local: Local) -> None:
+    local.append(b"a")
+    for offset in (10, 20):
+        local.log.roll(offset)
+    assert local.log.roll(10).base_offset == 10
+    assert local.bases == [0, 10]
+    local.pass_the_delay()
+    assert local.names("*.log*") == [f"{0:020d}.log", f"{10:020d}.log"]
+
+
+def test_a_roll_below_a_segment_with_records_is_an_error(local: Local) -> None:
+    local.append(b"a")
+    new = local.log.roll(10)
+    data = one_batch(b"b", base_offset=10)
+    new.append(data, batches_of(memoryview(data)))
+    with pytest.raises(ValueError, match=rf"at offset 1: .*{10:020d}\.log holds {len(data)} bytes"):
         local.log.roll()
     assert local.bases == [0, 10]
+    assert local.names("*.log*") == [f"{0:020d}.log", f"{10:020d}.log"]
 
 
 def test_a_roll_removes_files_of_that_name_that_no_segment_owns(local: Local) -> None:

@@ -24,7 +24,7 @@ from pylog.errors import (
 )
 from pylog.files.leader_epoch_checkpoint import EpochEntry
 from pylog.log.append_origin import AppendOrigin
-from tests.support.batches import LOG_APPEND_TIME, batch_v2
+from tests.support.batches import LOG_APPEND_TIME, batch_v2, batch_v2_of
 from tests.support.codecs import CODEC_IDS
 from tests.support.peers import PEERS, V2_BUILDERS
 from tests.support.recording_io import Fault, FaultyIO, Kind
@@ -43,6 +43,7 @@ from tests.unit.log.owned_log import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 PRODUCER = 1
@@ -188,6 +189,45 @@ def test_offsets_of_a_follower_must_increase(owned: OwnedLog) -> None:
     with pytest.raises(OffsetsOutOfOrderError):
         owned.log.append_as_follower(data)
     assert owned.log.size_bytes == 0
+
+
+@pytest.mark.parametrize(("magic", "codec"), ALL_FORMATS)
+@pytest.mark.parametrize("start", [3, 4])
+def test_batches_of_one_append_must_not_overlap(
+    owned: OwnedLog, magic: int, codec: str, start: int
+) -> None:
+    owned.append_numbers(1)
+    before = one_batch(b"1", b"2", b"3", b"4", base_offset=1)
+    data = of_magic(magic, stored(b"a", b"b", b"c", base_offset=start), codec)
+    expected = f"byte {len(before)} of the records to append holds offsets {start} to "
+    with pytest.raises(OffsetsOutOfOrderError, match=f"{expected}.* the one before it ends at 4"):
+        owned.log.append_as_follower(before + data)
+    assert (owned.log.log_end_offset, len(owned.all_records())) == (1, 1)
+    data = of_magic(magic, stored(b"a", b"b", b"c", base_offset=5), codec)
+    owned.log.append_as_follower(before + data)
+    assert [record.offset for record in owned.all_records()] == list(range(8))
+
+
+def test_a_batch_may_not_end_before_it_begins(owned: OwnedLog) -> None:
+    data = batch_v2_of(b"", base_offset=5, last_offset_delta=-1, record_count=0)
+    with pytest.raises(OffsetsOutOfOrderError, match="holds offsets 5 to 4"):
+        owned.log.append_as_follower(data)
+    assert owned.log.log_end_offset == 0
+
+
+def test_offsets_of_a_quorums_leader_must_increase(owned: OwnedLog) -> None:
+    data = b"".join(one_batch(b"v", b"v", base_offset=offset) for offset in (0, 1))
+    with pytest.raises(OffsetsOutOfOrderError, match="ends at 1"):
+        owned.log.append_as_leader(data, origin=AppendOrigin.RAFT_LEADER)
+    assert owned.log.size_bytes == 0
+
+
+def test_an_old_wrapper_that_begins_below_the_end_is_refused(owned: OwnedLog) -> None:
+    owned.append_numbers(2)
+    data = of_magic(1, stored(b"1", b"2", b"3", base_offset=1), "gzip")
+    with pytest.raises(UnexpectedAppendOffsetError) as caught:
+        owned.log.append_as_follower(data)
+    assert (caught.value.first_offset, caught.value.last_offset) == (1, 3)
 
 
 @pytest.mark.parametrize(("magic", "codec"), ALL_FORMATS)
@@ -382,6 +422,47 @@ def test_producers_that_are_idle_too_long_are_forgotten(owned: OwnedLog) -> None
         owned.clock.sleep(100)
         log.remove_expired_producers()
         assert (23 in log.producer_state.active_producers) is known
+
+
+# ---- refused, with a disk that is well
+
+
+def refusals(owned: OwnedLog) -> list[Callable[[], object]]:
+    """Return operations that a log at offset 2 refuses, each for a reason of its own."""
+    log = owned.log
+    torn = bytearray(one_batch(b"v", base_offset=2))
+    torn[-1] ^= 1
+    far = one_batch(b"v", base_offset=2) + one_batch(b"v", base_offset=2**31 + 9)
+    return [
+        lambda: log.append_as_follower(bytes(torn)),
+        lambda: log.append_as_follower(one_batch(b"v", base_offset=1)),
+        lambda: log.append_as_follower(one_batch(b"v", base_offset=2) * 2),
+        lambda: log.append_as_follower(far),
+        lambda: log.append_as_follower(idempotent(1, offset=10)),
+        lambda: log.append_as_leader(one_batch(bytes(1000))),
+        lambda: log.append_as_leader(one_batch(bytes(500))),
+        lambda: log.append_as_leader(one_batch(b"v", timestamp=NOW_MS + 2 * 3_600_000)),
+        lambda: log.append_as_leader(idempotent(7)),
+        lambda: log.truncate_to(-1),
+        lambda: log.delete_records(3),
+        lambda: log.read(3, 100),
+        lambda: log.roll(1 << 80),
+    ]
+
+
+def test_what_is_refused_is_no_failure_of_the_disk(tmp_path: Path) -> None:
+    config = LogConfig(segment_bytes=400, max_message_bytes=700)
+    owned = OwnedLog(tmp_path, config)
+    Transactional(owned, PRODUCER).append(1)
+    owned.append(bytes(250))
+    for number, refused in enumerate(refusals(owned)):
+        with pytest.raises(Exception) as caught:  # noqa: PT011 - each has its own
+            refused()
+        assert not isinstance(caught.value, KafkaStorageError), number
+        assert owned.log.log_end_offset == 2, number
+    owned.append(b"v")
+    assert owned.first_read(2).value == b"v"
+    assert owned.base_offsets == [0, 2]
 
 
 # ---- a disk that fails

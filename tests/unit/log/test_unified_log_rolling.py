@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.config import LogConfig
-from pylog.errors import KafkaStorageError
+from pylog.errors import InvalidTxnStateError, KafkaStorageError
 from tests.support.batches import Stored, batch_v2
 from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 from tests.unit.log.owned_log import (
@@ -166,6 +166,107 @@ def test_of_an_old_wrapper_only_the_last_offset_is_known(owned: OwnedLog) -> Non
     assert owned.base_offsets == [0, 9]
 
 
+# ---- an append that is refused after its roll
+
+
+LARGE = bytes(200)
+
+
+def refuse_at(owned: OwnedLog, offset: int) -> None:
+    """Append to an open transaction's producer what is none of the transaction."""
+    data = one_batch(LARGE, base_offset=offset, producer_id=7, producer_epoch=0, base_sequence=1)
+    with pytest.raises(InvalidTxnStateError):
+        owned.log.append_as_follower(data)
+
+
+def after_a_refused_roll(tmp_path: Path) -> OwnedLog:
+    """Return a log of one record, with an open transaction and an empty segment at 10."""
+    owned = OwnedLog(tmp_path, LogConfig(segment_bytes=400, file_delete_delay_ms=1000))
+    data = one_batch(
+        LARGE, producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
+    )
+    owned.log.append_as_follower(data)
+    refuse_at(owned, 10)
+    assert (owned.base_offsets, owned.log.log_end_offset) == ([0, 10], 1)
+    assert owned.snapshot_offsets == [10]
+    return owned
+
+
+@pytest.mark.parametrize("as_leader", [False, True])
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_records_below_the_segment_of_a_refused_append_are_appended(
+    tmp_path: Path, *, as_leader: bool, is_flushed: bool
+) -> None:
+    owned = after_a_refused_roll(tmp_path)
+    if is_flushed:
+        owned.scheduler.tick()
+        owned.log.flush()
+    if as_leader:
+        owned.append(b"next")
+    else:
+        owned.log.append_as_follower(one_batch(b"next", base_offset=1))
+    assert owned.base_offsets == [0, 1]
+    assert owned.first_read(1).value == b"next"
+    owned.log.append_as_follower(one_batch(b"later", base_offset=12))
+    assert owned.base_offsets == [0, 1]
+    owned.clock.sleep(1000)
+    owned.scheduler.tick()
+    assert sorted(path.name for path in owned.directory.glob("*.log*")) == [
+        f"{base:020d}.log" for base in (0, 1)
+    ]
+    owned.open(is_clean=False)
+    assert owned.base_offsets == [0, 1]
+    assert [record.offset for record in owned.all_records()] == [0, 1, 12]
+
+
+def test_records_that_reach_into_the_segment_of_a_refused_append_begin_one_of_their_own(
+    tmp_path: Path,
+) -> None:
+    owned = after_a_refused_roll(tmp_path)
+    data = [one_batch(b"v", base_offset=offset) for offset in (8, 9, 10)]
+    owned.log.append_as_follower(b"".join(data))
+    assert owned.base_offsets == [0, 8]
+    assert [owned.first_read(offset).offset for offset in (1, 9, 10)] == [8, 9, 10]
+
+
+def test_an_old_wrapper_is_not_put_into_the_segment_of_a_refused_append(tmp_path: Path) -> None:
+    owned = after_a_refused_roll(tmp_path)
+    # Of these its last offset alone is known: the first ones would lie below the segment's base.
+    records = of_magic(1, stored(b"a", b"b", b"c", base_offset=8), "gzip")
+    owned.log.append_as_follower(records)
+    assert owned.base_offsets == [0, 1]
+    assert [owned.first_read(offset).offset for offset in (1, 10)] == [8, 8]
+
+
+def test_records_from_the_base_of_a_refused_appends_segment_on_go_into_it(tmp_path: Path) -> None:
+    owned = after_a_refused_roll(tmp_path)
+    owned.log.append_as_follower(one_batch(b"v", base_offset=10))
+    assert owned.base_offsets == [0, 10]
+    assert owned.first_read(1).offset == 10
+
+
+def test_several_refused_appends_leave_segments_that_go_together(tmp_path: Path) -> None:
+    owned = after_a_refused_roll(tmp_path)
+    refuse_at(owned, 11 + LARGEST_DELTA)
+    assert owned.base_offsets == [0, 10, 11 + LARGEST_DELTA]
+    owned.append(b"next")
+    assert owned.base_offsets == [0, 1]
+    assert owned.snapshot_offsets == [1]
+
+
+def test_the_snapshot_of_a_refused_appends_roll_goes_with_its_segment(tmp_path: Path) -> None:
+    owned = after_a_refused_roll(tmp_path)
+    data = one_batch(b"v", base_offset=1, producer_id=8, producer_epoch=0, base_sequence=0)
+    owned.log.append_as_follower(data)
+    owned.log.append_as_follower(one_batch(b"v", base_offset=12))
+    # It was taken at 10, of a log that ended at 1: producer 8 would be forgotten.
+    assert owned.snapshot_offsets == [1]
+    assert owned.log.producer_state.map_end_offset == 13
+    owned.open(is_clean=False, recovery_point=13)
+    assert set(owned.log.producer_state.active_producers) == {7, 8}
+    assert owned.first_unstable_offset() == 0
+
+
 # ---- the new segment
 
 
@@ -197,8 +298,11 @@ def test_a_segment_with_records_is_never_replaced(owned: OwnedLog) -> None:
     owned.log.truncate_to(11)
     owned.append(b"c")
     owned.log.local_log.update_log_end_offset(11)
-    with pytest.raises(KafkaStorageError, match="begins at 11 and holds"):
+    with pytest.raises(ValueError, match=r"at offset 11: .*11\.log holds"):
         owned.log.roll()
+    owned.log.local_log.update_log_end_offset(12)
+    owned.append(b"d")
+    assert [record.value for record in owned.all_records()] == [b"a", b"c", b"d"]
 
 
 def test_the_old_files_of_a_new_segment_are_removed_first(owned: OwnedLog) -> None:
