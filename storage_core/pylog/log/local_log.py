@@ -244,9 +244,10 @@ class LocalLog:
         return self.locate(offset) or LogOffsetMetadata(offset)
 
     def locate(self, offset: int) -> LogOffsetMetadata | None:
-        """Return where the batch that holds ``offset`` begins, or the first one behind it.
+        """Return where the batch that holds ``offset`` begins, or the first one after it.
 
-        The log's end for its end offset; None if there is no such batch.
+        The log's end for its end offset; None if there is no such batch. Differs from Kafka since
+        4.0: the offset in the answer is ``offset``, not the base offset of that batch.
         """
         end = self._log_end
         if offset >= end.message_offset:

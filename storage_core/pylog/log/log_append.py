@@ -81,6 +81,7 @@ class LogAppend:
         self._info, self._batches = analyze_records(
             view, self._log.config, self._name, self._origin, leader_epoch=self._leader_epoch
         )
+        self._info.log_start_offset = self._log.log_start_offset
         self._records = view[: self._info.valid_bytes]
         return self._info
 
@@ -147,7 +148,6 @@ class LogAppend:
         self._records, self._batches = result.records, result.batches
         info.first_offset = first_offset
         info.last_offset = result.next_offset - 1
-        info.last_leader_epoch = self._leader_epoch
         info.max_timestamp = result.max_timestamp
         info.offset_of_max_timestamp = info.last_offset
         if log.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:

@@ -49,13 +49,13 @@ class LogAppendInfo:
     lowest_offset
         Of the first record where the append keeps its offsets, also of a v0/v1 wrapper.
     last_leader_epoch
-        Of the last v2 batch.
+        Of the last v2 batch, as it was handed in.
     max_timestamp, offset_of_max_timestamp
         Largest timestamp, ms, and the last offset of the first batch that carries it.
     log_append_time
         When a LogAppendTime topic stamped the records, else `NO_TIMESTAMP`.
     log_start_offset
-        Of the log, after the append.
+        Of the log, when the records were appended.
     source_compression
         Codec of the last compressed batch.
     valid_bytes

@@ -3,7 +3,9 @@
 The recovery point says up to where everything is on disk. It is raised after an fsync, and only if
 the log's end has not gone back meanwhile: what was appended since a truncation has not been forced.
 
-Source: UnifiedLog.flush, roll (Kafka 4.3), where the last rule is missing.
+Source: UnifiedLog.flush, roll (Kafka 4.3). Differs from Kafka, where the last rule is missing, and
+where a flush up to an offset above the log's end puts the recovery point there: records appended
+later would count as flushed.
 """
 
 from __future__ import annotations

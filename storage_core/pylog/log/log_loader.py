@@ -211,7 +211,9 @@ class _LogLoader:
                 segment.sanity_check(is_time_index_new=not has_time_index)
             except (SegmentVanishedError, CorruptIndexError) as error:
                 if parts.base_offset >= unflushed_from:
-                    # Recovered in its turn: segments before it may be damaged, too.
+                    # Recovered in its turn: segments before it may be damaged, too. Differs from
+                    # Kafka, which recovers it now: if the leader epochs are gone as well, those of
+                    # the segments before it would count as outdated and be lost.
                     continue
                 _LOGGER.warning("recovering segment %s: %s", segment.log.path, error)
                 self._segments = LogSegments(loaded)
@@ -308,6 +310,9 @@ class _LogLoader:
                 remove_later()
                 cut = max(1, segment.truncate_to(segment.base_offset))
             if cut:
+                # The one just taken, where a segment began that is gone: a snapshot tells one batch
+                # of each producer, the log up to five.
+                self._remove_snapshots(unflushed[index + 1 :])
                 return None
         return None
 
@@ -369,13 +374,18 @@ class _LogLoader:
 
     def _remove(self, segments: tuple[LogSegment, ...]) -> None:
         self._segments.replace(segments, ())
-        snapshots = [
-            path
-            for segment in segments
-            if (
-                path := self._producer_state.remove_and_mark_snapshot_for_deletion(
-                    segment.base_offset
-                )
-            )
-        ]
+        snapshots = _mark_snapshots(self._producer_state, segments)
         delete_segment_files(segments, self._config, self._context, snapshots=snapshots)
+
+    def _remove_snapshots(self, segments: Sequence[LogSegment]) -> None:
+        snapshots = _mark_snapshots(self._new_producer_state(), segments)
+        delete_segment_files((), self._config, self._context, snapshots=snapshots)
+
+
+def _mark_snapshots(
+    producer_state: ProducerStateManager, segments: Sequence[LogSegment]
+) -> list[str]:
+    """Rename the producer snapshots at the base offsets of segments that go; return their paths."""
+    bases = [segment.base_offset for segment in segments]
+    marked = map(producer_state.remove_and_mark_snapshot_for_deletion, bases)
+    return [path for path in marked if path]

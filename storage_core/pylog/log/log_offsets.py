@@ -3,7 +3,9 @@
 Always ``log start <= high watermark <= log end``. The first unstable offset is that of the oldest
 transaction that is open, or whose marker is not replicated yet; never below the log's start.
 
-Source: UnifiedLog (Kafka 4.3; KIP-98).
+Source: UnifiedLog (Kafka 4.3; KIP-98). Differs from Kafka since 4.0, where a read lowers a high
+watermark or a first unstable offset that lies inside a batch, or in a gap, to the base offset of
+the batch found there: here a read moves nothing, and readers get the same bytes.
 """
 
 from __future__ import annotations

@@ -232,6 +232,8 @@ class LogSegment:
         """Undo the last append, which no reader has been told of.
 
         Its index entries go, too: records appended later would be looked for where they point to.
+        Differs from Kafka, which keeps the bytes of an append for which an index has no room,
+        unknown to the log, and appends after them.
         Where the disk refuses that, the log directory is offline, and its next owner makes the
         indexes anew.
         """
@@ -450,7 +452,12 @@ class LogSegment:
         return removed
 
     def _load_largest_timestamp(self) -> None:
-        """Read behind the last time entry for a larger timestamp."""
+        """Read on after the last time entry for a larger timestamp.
+
+        Differs from Kafka, which does not where truncation empties the time index of a segment
+        whose largest timestamp nobody has asked for since it was opened: look-ups by time would
+        pass over the segment.
+        """
         entry = self.time_index.last_entry
         self._max_timestamp_so_far = entry
         position = self.offset_index.lookup(entry.offset).position

@@ -61,7 +61,10 @@ class OffsetIndex(AbstractIndex):
     def fetch_upper_bound_offset(
         self, fetch_offset: OffsetPosition, fetch_size_bytes: int
     ) -> OffsetPosition | None:
-        """Return the first entry at or behind the end of a range of bytes, None if there is none.
+        """Return the first entry at or after the end of a range of bytes, None if there is none.
+
+        Differs from Kafka, which takes the entry after the right one where that is the first of
+        its search: only more aborted transactions are named, which begin after the range.
 
         Parameters
         ----------

@@ -5,7 +5,8 @@ value name                    answer
 ===== ======================= =============================================================
 -1    LATEST_TIMESTAMP        the log's end
 -2    EARLIEST_TIMESTAMP      the log start offset
--3    MAX_TIMESTAMP           the first record of the log's largest timestamp
+-3    MAX_TIMESTAMP           the first record of the log's largest timestamp; the first one
+                              of the log where none has a timestamp, but not of format v0
 -4    EARLIEST_LOCAL_…        the log start offset: nothing lies on tiered storage
 -5    LATEST_TIERED_…         none
 >= 0                          the first record, by offset, with that timestamp or a later one
@@ -23,6 +24,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.model import NO_TIMESTAMP
+from pylog.record.batch_layout import MAGIC_VALUE_V0
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from pylog.log.log_segment import LogSegment
     from pylog.log.unified_log import UnifiedLog
     from pylog.log_file.batch_walk import PositionedHeader
-    from pylog.record.record import Record
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
@@ -41,7 +42,7 @@ LATEST_TIERED_TIMESTAMP = -5
 
 
 class OffsetForTime(NamedTuple):
-    """A record's timestamp and offset, and its leader epoch if it is known."""
+    """A record's timestamp and offset, and the leader epoch of its batch if that has one."""
 
     timestamp: int
     offset: int
@@ -73,48 +74,45 @@ def find_offset_by_timestamp(log: UnifiedLog, timestamp: int) -> OffsetForTime |
         return OffsetForTime(NO_TIMESTAMP, log.log_end_offset, epochs.latest_epoch)
     if timestamp == LATEST_TIERED_TIMESTAMP:
         return None
-    record = _record_of_max_timestamp(log) if timestamp == MAX_TIMESTAMP else None
-    if timestamp >= 0:
-        record = _first_record_at(log, timestamp)
-    if record is None:
-        return None
-    return OffsetForTime(record.timestamp, record.offset, epochs.epoch_for_offset(record.offset))
+    if timestamp == MAX_TIMESTAMP:
+        return _find_max_timestamp(log)
+    return _find_first_at(log, timestamp)
 
 
-def _record_of_max_timestamp(log: UnifiedLog) -> Record | None:
-    segments = log.segments
-    latest = max(segments, key=lambda segment: segment.max_timestamp_so_far.timestamp)
+def _find_max_timestamp(log: UnifiedLog) -> OffsetForTime | None:
+    latest = max(log.segments, key=lambda segment: segment.max_timestamp_so_far.timestamp)
     timestamp, offset = latest.max_timestamp_so_far
-    if timestamp < 0:
-        return None
     found = latest.translate_offset(offset)
-    if found is None or found.header.max_timestamp != timestamp:
-        return next(_records_at(latest, 0, timestamp, 0), None)
-    return next(_records_of(latest, found, timestamp, 0), None)
-
-
-def _first_record_at(log: UnifiedLog, timestamp: int) -> Record | None:
-    for segment in log.segments:
-        if segment.largest_timestamp >= timestamp:
-            start = log.log_start_offset
-            entry = segment.time_index.lookup(timestamp)
-            position = segment.offset_index.lookup(max(entry.offset, start)).position
-            return next(_records_at(segment, position, timestamp, start), None)
+    is_there = found is not None and found.header.max_timestamp == timestamp
+    position = found.position if found is not None and is_there else 0
+    for batch in latest.log.batches_from(position):
+        if batch.header.max_timestamp == timestamp:
+            has_timestamps = batch.header.magic > MAGIC_VALUE_V0
+            records = _records_of(latest, batch) if has_timestamps else ()
+            return next((each for each in records if each.timestamp == timestamp), None)
     return None
 
 
-def _records_at(
-    segment: LogSegment, position: int, timestamp: int, lowest_offset: int
-) -> Iterator[Record]:
-    for found in segment.log.batches_from(position):
-        if found.header.max_timestamp >= timestamp:
-            yield from _records_of(segment, found, timestamp, lowest_offset)
+def _find_first_at(log: UnifiedLog, timestamp: int) -> OffsetForTime | None:
+    start = log.log_start_offset
+    for segment in log.segments:
+        if segment.largest_timestamp >= timestamp:
+            entry = segment.time_index.lookup(timestamp)
+            position = segment.offset_index.lookup(max(entry.offset, start)).position
+            batches = segment.log.batches_from(position)
+            found = (
+                record
+                for batch in batches
+                if batch.header.max_timestamp >= timestamp
+                for record in _records_of(segment, batch)
+                if record.timestamp >= timestamp and record.offset >= start
+            )
+            return next(found, None)
+    return None
 
 
-def _records_of(
-    segment: LogSegment, found: PositionedHeader, timestamp: int, lowest_offset: int
-) -> Iterator[Record]:
-    data = segment.log.read_at(found.position, found.header.size_bytes)
+def _records_of(segment: LogSegment, batch: PositionedHeader) -> Iterator[OffsetForTime]:
+    data = segment.log.read_at(batch.position, batch.header.size_bytes)
+    epoch = batch.header.partition_leader_epoch
     for record in RecordBatch(data).records():
-        if record.timestamp >= timestamp and record.offset >= lowest_offset:
-            yield record
+        yield OffsetForTime(record.timestamp, record.offset, epoch if epoch >= 0 else None)

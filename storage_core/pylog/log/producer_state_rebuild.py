@@ -82,7 +82,9 @@ def replay_segment(
 ) -> None:
     """Take the batches of one segment from ``start_offset`` on into account.
 
-    Up to, exclusively, the first batch whose last offset is at or above ``end_offset``.
+    Up to, exclusively, the first batch whose last offset is at or above ``end_offset``. Differs
+    from Kafka, which takes all batches of a segment as one append: of a producer whose epoch goes
+    back, which no sound leader writes, it remembers batches that a log never closed has forgotten.
     """
     first = segment.translate_offset(start_offset)
     if first is None:

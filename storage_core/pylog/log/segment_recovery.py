@@ -170,6 +170,8 @@ class SegmentRecovery:
         self._valid_bytes = window.file_position + int(
             headers.positions[-1] + headers.sizes_bytes[-1]
         )
+        # Differs from Kafka, which leaves batches of v0 and v1 out: its snapshot of a segment that
+        # ends with some lies before them.
         self._producer_state.update_map_end_offset(int(headers.last_offsets[-1]) + 1)
         self._add_leader_epochs(headers)
 

@@ -356,16 +356,7 @@ class UnifiedLog:
     # ---- watermarks
 
     def update_high_watermark(self, offset: int) -> int:
-        """Move the high watermark, within start and end; return where it is.
-
-        Raises
-        ------
-        ValueError
-            ``offset`` is negative.
-        """
-        if offset < 0:
-            msg = f"high watermark {offset} is negative"
-            raise ValueError(msg)
+        """Move the high watermark as near to ``offset`` as start and end allow, and return it."""
         with self._lock:
             self.offsets.update_high_watermark(offset, self.log_end_offset)
             return self.high_watermark
@@ -501,19 +492,20 @@ class UnifiedLog:
         """
         with self._changing():
             _LOGGER.info("deleting all of %s, to begin at offset %d", self.directory, new_offset)
-            gone = self.local_log.truncate_fully_and_start_at(new_offset)
+            self.local_log.truncate_fully_and_start_at(new_offset)
             self.offsets.log_start_offset = (
                 new_offset if log_start_offset is None else log_start_offset
             )
-            self._delete_snapshots_of(gone)
             self.leader_epochs.clear_and_flush()
             self.producer_state.truncate_fully_and_start_at(new_offset)
-            self.local_log.mark_flushed(new_offset)
+            self.rebuild_producer_state(new_offset)
             self._after_cut()
 
     def _after_cut(self) -> None:
         self._flusher.note_cut()
         end = self.log_end_offset
+        # Differs from Kafka, which leaves the first unstable offset as it was where the high
+        # watermark lies below the new end: a transaction that is gone would hold readers back.
         self.offsets.update_high_watermark(self.high_watermark, end)
         if self._recovery_point_lowered is not None:
             self._recovery_point_lowered(self)

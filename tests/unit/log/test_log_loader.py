@@ -722,6 +722,26 @@ def test_snapshots_are_there_again_after_a_crash(
     assert owned.snapshot_offsets == ([3, 6, 9, 12] if recovery_point == 0 else [6, 9, 12])
 
 
+def test_producers_are_read_from_the_log_where_recovery_cuts_at_a_segments_end(
+    tmp_path: Path,
+) -> None:
+    data = [
+        one_batch(b"v", base_offset=offset, producer_id=1, producer_epoch=0, base_sequence=offset)
+        for offset in range(4)
+    ]
+    owned = OwnedLog(tmp_path, LogConfig(segment_bytes=3 * len(data[0])))
+    for batch in data:
+        owned.log.append_as_follower(batch)
+    assert (owned.base_offsets, owned.snapshot_offsets) == ([0, 3], [3])
+    with file_of(owned, 0, ".log").open("ab") as file:
+        file.write(bytes(5))
+    load(owned, is_clean=False)
+    assert (owned.base_offsets, owned.log.log_end_offset) == ([0], 3)
+    # The snapshot would have told the last one alone.
+    known = owned.log.producer_state.active_producers[1].batch_metadata
+    assert [batch.last_offset for batch in known] == [0, 1, 2]
+
+
 def test_snapshots_of_the_segments_that_stay_survive_a_cut(owned: OwnedLog) -> None:
     owned.log.close()
     path = file_of(owned, 9, ".log")

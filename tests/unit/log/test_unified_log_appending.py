@@ -181,6 +181,21 @@ def test_nothing_and_half_a_batch_are_appended_as_nothing(owned: OwnedLog) -> No
     assert (info.valid_bytes, owned.log.size_bytes) == (len(whole), len(whole))
 
 
+def test_an_append_of_nothing_tells_the_logs_start(owned: OwnedLog) -> None:
+    owned.append_numbers(3)
+    owned.raise_high_watermark()
+    owned.log.delete_records(2)
+    assert owned.log.append_as_leader(b"").log_start_offset == 2
+
+
+def test_an_append_tells_the_leader_epoch_that_its_batch_came_with(owned: OwnedLog) -> None:
+    data = one_batch(b"v", leader_epoch=-1)
+    assert owned.log.append_as_leader(data, 7).last_leader_epoch == -1
+    assert owned.log.latest_epoch == 7
+    data = one_batch(b"v", base_offset=1, leader_epoch=8)
+    assert owned.log.append_as_follower(data).last_leader_epoch == 8
+
+
 # ---- offsets of a follower
 
 

@@ -20,7 +20,7 @@ from pylog.log.offsets_for_times import (
     OffsetForTime,
 )
 from pylog.model import NO_TIMESTAMP
-from tests.support.batches import Stored, batch_v2
+from tests.support.batches import Stored, batch_v2, batch_v2_of, record_v2
 from tests.unit.log.owned_log import NOW_MS, OwnedLog, of_magic, one_batch, stored
 
 if TYPE_CHECKING:
@@ -96,6 +96,16 @@ def test_an_answer_names_the_leader_epoch(owned: OwnedLog) -> None:
     assert log.fetch_offset_by_timestamp(LATEST_TIERED_TIMESTAMP) is None
     with pytest.raises(ValueError, match="-6 is neither"):
         log.fetch_offset_by_timestamp(-6)
+
+
+def test_the_leader_epoch_of_a_record_is_its_batchs(owned: OwnedLog) -> None:
+    append_at(owned, 0, leader_epoch=3)
+    owned.log.append_as_follower(of_magic(1, stored(b"v", base_offset=1, timestamp=NOW_MS + 1)))
+    assert owned.log.leader_epochs.entries == (), "a format without epochs has cleared them"
+    assert owned.log.fetch_offset_by_timestamp(NOW_MS) == OffsetForTime(NOW_MS, 0, 3)
+    newest = OffsetForTime(NOW_MS + 1, 1, None)
+    assert owned.log.fetch_offset_by_timestamp(NOW_MS + 1) == newest
+    assert owned.log.fetch_offset_by_timestamp(MAX_TIMESTAMP) == newest
 
 
 def test_the_lowest_offset_with_that_time_or_a_later_one_is_found(owned: OwnedLog) -> None:
@@ -193,6 +203,33 @@ def test_the_largest_time_survives_a_restart(owned: OwnedLog) -> None:
     owned.open(recovery_point=4)
     assert max_found(owned) == (6, 2)
     assert found(owned, 2) == (6, 2)
+
+
+@pytest.mark.parametrize(
+    ("magic", "expected"),
+    [
+        (0, None),  # a format that knows no times
+        (1, OffsetForTime(NO_TIMESTAMP, 0, None)),
+        (2, OffsetForTime(NO_TIMESTAMP, 0, 0)),
+    ],
+)
+def test_where_no_record_has_a_time_the_first_one_is_that_of_the_largest(
+    owned: OwnedLog, magic: int, expected: OffsetForTime | None
+) -> None:
+    assert owned.log.fetch_offset_by_timestamp(MAX_TIMESTAMP) is None
+    for offset in range(2):
+        data = of_magic(magic, stored(b"v", base_offset=offset, timestamp=NO_TIMESTAMP))
+        owned.log.append_as_follower(data)
+    assert owned.log.fetch_offset_by_timestamp(MAX_TIMESTAMP) == expected
+    assert owned.log.fetch_offset_by_timestamp(0) is None
+
+
+def test_a_largest_time_that_no_record_has_is_not_found(owned: OwnedLog) -> None:
+    # What a broker makes of a batch that a client marks as stamped by the log.
+    record = record_v2(10, 0, None, b"v")
+    data = batch_v2_of(record, base_timestamp=NOW_MS, max_timestamp=NOW_MS + 5)
+    owned.log.append_as_follower(data)
+    assert owned.log.fetch_offset_by_timestamp(MAX_TIMESTAMP) is None
 
 
 # ---- formats without times

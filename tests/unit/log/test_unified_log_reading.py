@@ -164,13 +164,14 @@ def test_the_high_watermark_stays_between_start_and_end(owned: OwnedLog) -> None
     assert log.update_high_watermark(6) == 6
     with pytest.raises(ValueError, match="would pass the log's end 6"):
         log.maybe_increment_high_watermark(7)
-    with pytest.raises(ValueError, match="-1 is negative"):
-        log.update_high_watermark(-1)
 
+    assert log.maybe_increment_log_start_offset(2)
+    assert log.update_high_watermark(-1) == 2
+    assert log.update_high_watermark(6) == 6
     log.truncate_to(3)
     assert log.high_watermark == 3
     owned.append(b"a", b"b", b"c")
-    assert (log.high_watermark, log.log_end_offset, log.log_start_offset) == (3, 6, 0)
+    assert (log.high_watermark, log.log_end_offset, log.log_start_offset) == (3, 6, 2)
     log.truncate_fully_and_start_at(4)
     assert (log.high_watermark, log.log_end_offset, log.log_start_offset) == (4, 4, 4)
 

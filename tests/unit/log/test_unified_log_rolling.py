@@ -182,9 +182,7 @@ def refuse_at(owned: OwnedLog, offset: int) -> None:
 def after_a_refused_roll(tmp_path: Path) -> OwnedLog:
     """Return a log of one record, with an open transaction and an empty segment at 10."""
     owned = OwnedLog(tmp_path, LogConfig(segment_bytes=400, file_delete_delay_ms=1000))
-    data = one_batch(
-        LARGE, producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
-    )
+    data = one_batch(LARGE, producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
     owned.log.append_as_follower(data)
     refuse_at(owned, 10)
     assert (owned.base_offsets, owned.log.log_end_offset) == ([0, 10], 1)

@@ -223,6 +223,41 @@ def test_emptying_the_log_forgets_producers_and_snapshots(tmp_path: Path) -> Non
     assert owned.log.producer_state.map_end_offset == 29
 
 
+@pytest.mark.parametrize(("new_offset", "recovery_point"), [(29, 2), (2, 2), (1, 1)])
+def test_emptying_the_log_never_raises_the_recovery_point(
+    owned: OwnedLog, new_offset: int, recovery_point: int
+) -> None:
+    append_messages(owned, 3)
+    owned.log.flush(2)
+    owned.log.truncate_fully_and_start_at(new_offset)
+    assert owned.log.recovery_point == recovery_point
+    owned.log.flush()
+    append_messages(owned, 1)
+    owned.log.flush()
+    assert owned.log.recovery_point == new_offset + 1
+
+
+def test_an_emptied_log_takes_no_snapshot_before_it_has_records(tmp_path: Path) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(segment_bytes=SIZE))
+    append_messages(owned, 3)
+    assert owned.snapshot_offsets == [1, 2]
+    owned.log.truncate_fully_and_start_at(29)
+    assert list(owned.directory.glob("*.snapshot*")) == [], "at once, not renamed"
+    owned.log.roll()
+    assert owned.snapshot_offsets == []
+    append_messages(owned, 1)
+    owned.log.close()
+    assert owned.snapshot_offsets == [30]
+
+
+def test_an_emptied_log_that_serves_earlier_offsets_has_a_snapshot_where_it_goes_on(
+    owned: OwnedLog,
+) -> None:
+    append_messages(owned, 3)
+    owned.log.truncate_fully_and_start_at(29, 27)
+    assert (owned.log.log_start_offset, owned.snapshot_offsets) == (27, [29])
+
+
 def compacted_batch() -> bytes:
     """Four records, 23 to 26, of which compaction left the first and the third."""
     left = [Stored(23, NOW_MS, None, b"a"), Stored(25, NOW_MS, None, b"c")]
