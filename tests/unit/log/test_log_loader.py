@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.config import LogConfig, LogManagerConfig
-from pylog.errors import KafkaStorageError
+from pylog.errors import KafkaStorageError, UnexpectedFileError
 from pylog.files.durable_io import DurableIO
 from pylog.files.leader_epoch_checkpoint import EpochEntry
 from pylog.log.log_context import LogContext
@@ -499,6 +499,16 @@ def test_the_forced_entry_of_a_segment_that_is_recovered_takes_the_reserved_slot
     load(owned, is_clean=False)
     assert owned.base_offsets == [0, 9]
     assert time_entries(owned, 0) == [*written, (8, 8)]
+
+
+@pytest.mark.parametrize("name", ["x.log.swap", "x.log.cleaned"])
+def test_a_leftover_without_an_offset_in_its_name_is_no_failure_of_the_disk(
+    tmp_path: Path, name: str
+) -> None:
+    owned = OwnedLog(tmp_path)
+    (owned.directory / name).touch()
+    with pytest.raises(UnexpectedFileError, match=f"move the file .*{name}"):
+        load(owned, is_clean=False)
 
 
 # ---- offsets that no segment can hold

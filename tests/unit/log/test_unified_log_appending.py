@@ -449,11 +449,16 @@ def refusals(owned: OwnedLog) -> list[Callable[[], object]]:
     torn[-1] ^= 1
     far = one_batch(b"v", base_offset=2) + one_batch(b"v", base_offset=2**31 + 9)
     return [
+        # After its roll: no part of the producer's open transaction.
+        lambda: log.append_as_follower(
+            one_batch(
+                bytes(300), base_offset=10, producer_id=PRODUCER, producer_epoch=0, base_sequence=1
+            )
+        ),
         lambda: log.append_as_follower(bytes(torn)),
         lambda: log.append_as_follower(one_batch(b"v", base_offset=1)),
         lambda: log.append_as_follower(one_batch(b"v", base_offset=2) * 2),
         lambda: log.append_as_follower(far),
-        lambda: log.append_as_follower(idempotent(1, offset=10)),
         lambda: log.append_as_leader(one_batch(bytes(1000))),
         lambda: log.append_as_leader(one_batch(bytes(500))),
         lambda: log.append_as_leader(one_batch(b"v", timestamp=NOW_MS + 2 * 3_600_000)),
@@ -461,7 +466,6 @@ def refusals(owned: OwnedLog) -> list[Callable[[], object]]:
         lambda: log.truncate_to(-1),
         lambda: log.delete_records(3),
         lambda: log.read(3, 100),
-        lambda: log.roll(1 << 80),
     ]
 
 
