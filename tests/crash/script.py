@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.clock import ManualClock
 from pylog.config import LogConfig
-from pylog.errors import OffsetOutOfRangeError
+from pylog.errors import InvalidTxnStateError, OffsetOutOfRangeError
 from pylog.log.append_origin import AppendOrigin
 from pylog.log.fetch_isolation import FetchIsolation
 from pylog.log.log_context import LogContext
@@ -245,6 +246,12 @@ class Script:
         self.truncate(self.batches[-6].first_offset)
         self.append(2)
         self.append(2, LEFT_OPEN)
+        self.refuse(LEFT_OPEN, gap=2)
+        self.append(1)
+        self.tick()
+        self.refuse(LEFT_OPEN, gap=9)
+        self.flush()
+        self.append(2, IDEMPOTENT)
         self.append(1)
         self.roll()
         self.append(2)
@@ -313,6 +320,28 @@ class Script:
         self.pending = None
         self.batches.append(batch)
         self.end = batch.last_offset + 1
+
+    def refuse(self, producer_id: int, *, gap: int) -> None:
+        """Append, a gap above the end, what is no part of a transaction that is open.
+
+        It is large enough for a segment of its own, which is begun before it is refused.
+        """
+        assert self.log is not None
+        before = self._begin("step")
+        data = batch_bytes(
+            (bytes(390) + b"000000",),
+            producer_id=producer_id,
+            producer_epoch=0,
+            base_sequence=self.sequences[producer_id],
+        )
+        first_offset = self.end + gap
+        epoch = self.log.latest_epoch or 0
+        data = struct.pack(">q4si", first_offset, data[8:12], epoch) + data[16:]
+        try:
+            self.log.append_as_follower(data)
+        except InvalidTxnStateError:
+            assert self.log.segments[-1].base_offset == first_offset
+        self._done(f"refuse {producer_id} at {first_offset}", before)
 
     def flush(self) -> None:
         """Force everything to disk."""

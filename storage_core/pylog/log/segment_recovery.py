@@ -8,7 +8,8 @@ was never acknowledged as flushed, or the disk lost it.
 Not checked, as in Kafka: that offsets increase between index entries, record counts, checksums
 inside compressed v0/v1 wrappers.
 
-Source: LogSegment.recover (Kafka 4.3).
+Source: LogSegment.recover (Kafka 4.3). Differs from Kafka, which takes a batch whose magic is above
+2 for one of v2: the checksum does not cover it, and here it ends the scan.
 """
 
 from __future__ import annotations

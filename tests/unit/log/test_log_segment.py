@@ -563,6 +563,22 @@ def test_recovery_cuts_where_offsets_lie_below_the_segment(made: Fixture) -> Non
     assert all_offsets(again) == [100]
 
 
+@pytest.mark.parametrize("magic", [3, 92, 127])
+def test_recovery_cuts_where_the_format_is_unknown(made: Fixture, magic: int) -> None:
+    segment = made.segment(0)
+    append(segment, batch(0, b"hello"))
+    first_size = segment.size_bytes
+    append(segment, batch(1, b"hello"))
+    segment.close()
+    path = made.directory / f"{0:020d}.log"
+    data = bytearray(path.read_bytes())
+    data[first_size + 16] = magic  # outside of what the checksum covers
+    path.write_bytes(data)
+    again = made.segment(0, is_new=False)
+    assert made.recover(again) == len(data) - first_size
+    assert all_offsets(again) == [0]
+
+
 def test_recovery_leaves_a_segment_whose_offsets_overflow_to_be_split(made: Fixture) -> None:
     (made.directory / f"{0:020d}.log").write_bytes(batch(0, b"a") + batch(INT32_MAX + 1, b"b"))
     segment = made.segment(0, is_new=False)
