@@ -30,7 +30,7 @@ _APPEND_SECONDS = 0.005
 def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> WholeBatches:
     """Return how far whole batches reach in the last segment of a log.
 
-    Found from the last sound entry of the offset index on.
+    Found from the last proved entry of the offset index on.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
         size = source.size()
         start = segment.last_indexed_position(source, size)
         whole_end = _sound_end if skips_damage else _whole_end
-        found = whole_end(source, start, size, segment.base_offset)
+        found = whole_end(source, start.position, size, start.lowest_offset)
         found = _with_tail_defect(source, segment, found, size)
         while skips_damage and found.defect is not None:
             found = _behind(source, segment, found, size)

@@ -7,6 +7,7 @@ no record is decoded.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,9 @@ class LogView:
         self._log_start_offsets = log_start_offsets or LogStartOffsets(directory.log_directory)
         self.damage = damage
         listing = list_segments(directory.path)
-        self.segments: Sequence[LogSegmentView] = listing.segments
+        self.segments: Sequence[LogSegmentView] = [
+            replace(segment, uses_indexes=directory.uses_indexes) for segment in listing.segments
+        ]
         self.producer_snapshot_offsets = listing.producer_snapshot_offsets
         self.file_count = listing.file_count
         self.leftover_file_count = listing.leftover_file_count
@@ -77,10 +80,22 @@ class LogView:
     def __repr__(self) -> str:
         return f"LogView({shown(self.directory.path)!r}, {len(self.segments)} segments)"
 
-    def taken_anew(self, damage: DamageReport | None = None) -> LogView:
-        """Return a view of the same directory as it is now."""
-        offsets = LogStartOffsets(self.directory.log_directory)
-        return LogView(self.directory, offsets, damage)
+    def taken_anew(
+        self, damage: DamageReport | None = None, *, uses_indexes: bool | None = None
+    ) -> LogView:
+        """Return a view of the same directory as it is now.
+
+        Parameters
+        ----------
+        damage
+            As of the class.
+        uses_indexes
+            Whether look-ups may ask index files; None to leave it as it is.
+        """
+        directory = self.directory
+        if uses_indexes is not None:
+            directory = replace(directory, uses_indexes=uses_indexes)
+        return LogView(directory, LogStartOffsets(directory.log_directory), damage)
 
     @property
     def topic(self) -> str:
