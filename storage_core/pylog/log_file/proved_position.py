@@ -108,7 +108,10 @@ class ProvedPositions:
         """
         if offset <= self._start.lowest_offset:
             return self._start
-        for slot in _backwards(self._index.floor_slot(offset)):
+        nearest = self._index.floor_slot(offset)
+        if nearest >= 0 and self._index.entry(nearest).position >= self._end:
+            nearest = self._index.first_slot_from_position(self._end) - 1
+        for slot in _backwards(nearest):
             found = self.prove(slot)
             if found is not None and found.lowest_offset <= offset:
                 return found
@@ -214,7 +217,7 @@ class ProvedPositions:
         if rest == 0:
             return True
         start = source.read_at(position, min(HEADER_SIZE_UP_TO_MAGIC, rest))
-        if not any(start):
+        if not any(start[:LOG_OVERHEAD]):
             return rest >= LOG_OVERHEAD and is_zero(source, position, self._end)
         if len(start) < OFFSET_LENGTH:
             return False
@@ -227,7 +230,9 @@ class ProvedPositions:
         return bool(0 <= offset - next_offset < gap)
 
     def _steps(self, position: int, lowest_offset: int, goal: int) -> Iterator[_Step]:
-        """Yield the batches from ``position`` to ``goal``; the walk ends early at one that is cut.
+        """Yield the batches from ``position`` to ``goal``.
+
+        The walk ends early at zeros, and at a batch that is cut.
 
         Raises
         ------
@@ -243,6 +248,8 @@ class ProvedPositions:
                 wanted = max(RECORD_BATCH_OVERHEAD, min(wanted, goal - position))
                 data, start, at = source.read_at(position, min(wanted, end - position)), position, 0
             if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
+                return
+            if not any(data[at : at + LOG_OVERHEAD]):
                 return
             size = peek_entry_size(data, at, path=source.path, position=position)
             if position + size > end:
