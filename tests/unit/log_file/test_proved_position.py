@@ -33,9 +33,6 @@ STARTS = positions(BATCHES)
 HONEST = offset_entries(BATCHES)
 """(last offset, position) of every batch but the first."""
 
-Entries = "Sequence[tuple[int, int]]"
-
-
 class Log:
     """One segment with an index of these entries."""
 
@@ -147,6 +144,12 @@ def test_an_entry_before_or_after_what_is_damaged_is_not_proved(log: Log) -> Non
         assert all(found[8:])
     batches = [*BATCHES[:5], with_bad_crc(BATCHES[5]), *BATCHES[6:]]
     assert not log.proved(batches, HONEST)[4]
+
+
+def test_entries_around_offsets_that_go_back_are_not_proved(log: Log) -> None:
+    batches = [*BATCHES[:4], with_base_offset(BATCHES[4], 1), *BATCHES[5:]]
+    entries = offset_entries(BATCHES, every=3)
+    assert log.proved(batches, entries) == [False, False, True]
 
 
 @pytest.mark.parametrize("to_the_end", [True, False])
