@@ -2,8 +2,8 @@
 
 1,024 segments of 1 GiB. Each holds three clusters of real batches, at its head, in its middle and
 near its end, as offset and time index know them; what lies between is a hole. A look-up that walked
-through a segment would come upon it. The batches before and after an entry prove it, so a cluster is
-larger than the walks to and from it.
+through a segment would come upon it. The batches before and after an entry prove it, so a cluster
+is larger than the walks to and from it.
 """
 
 import shutil

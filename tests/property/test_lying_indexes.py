@@ -35,7 +35,7 @@ MODES = ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")
 
 def draw_directory(path: Path, seed: int) -> tuple[list[Segment], random.Random, str]:
     """Write a partition of which the index files lie."""
-    chance = random.Random(seed)  # noqa: S311 - no secret
+    chance = random.Random(seed)
     log = draw_log(chance)
     path.mkdir(parents=True)
     write_log(path, log)

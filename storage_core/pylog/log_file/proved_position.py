@@ -11,8 +11,8 @@ entry nor what looks like a batch at its position is believed. An entry is prove
 * a walk on from it arrives exactly at the next entry, or at the end of the whole batches;
 * offsets go up all the way.
 
-A walk that begins at the segment's first byte rests on nothing else. Any other one rests on the entry
-where it begins. A lie needs several neighbouring entries that all lie, into one chain of images that
+A walk that begins at the segment's first byte rests on nothing else. Any other one rests on the
+entry where it begins. A lie needs neighbouring entries that all lie, into one chain of images that
 fills more than `LEAST_WALK_BYTES` of one batch and leads to its end or to another such entry.
 """
 
@@ -25,15 +25,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import CorruptRecordError
 from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
 from pylog.model import OffsetPosition
-from pylog.record.batch_header import peek_entry_size
 from pylog.record.batch_layout import (
     COMPRESSION_CODEC_MASK,
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,
     MAGIC_OFFSET,
     MAGIC_VALUE_V2,
+    MIN_ENTRY_SIZE_V1,
     OFFSET_LENGTH,
     RECORD_BATCH_OVERHEAD,
+    RECORD_OVERHEAD_V0,
 )
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.files.offset_index import OffsetIndex
 
-LEAST_WALK_BYTES = 1 << 13
-"""A broker's entries are more than 4 KiB apart unless it is configured otherwise: one or two."""
+LEAST_WALK_BYTES = 1 << 12
+"""A broker's entries are farther apart unless it is configured otherwise: one interval."""
 
 _CHUNK = 1 << 13
 _LARGE_BATCH = 1 << 12
@@ -51,7 +52,13 @@ _LARGEST_WRAPPER = 1 << 31
 _ATTRIBUTES = 17
 """Of v0 and v1; of v2 the second byte of the checksum stands there."""
 _OFFSET = struct.Struct(">q")
-_V2_OFFSETS = struct.Struct(">q15xi")
+_V2_START = struct.Struct(">qi11xi")
+"""Base offset, size, last offset delta."""
+_LEAST_SIZES = (
+    RECORD_OVERHEAD_V0,
+    MIN_ENTRY_SIZE_V1 - LOG_OVERHEAD,
+    RECORD_BATCH_OVERHEAD - LOG_OVERHEAD,
+)
 
 
 class ProvedPosition(NamedTuple):
@@ -69,13 +76,23 @@ class ProvedPosition(NamedTuple):
     lowest_offset: int
 
 
-class _Step(NamedTuple):
-    """One batch that a walk passes over."""
+class _Walk(NamedTuple):
+    """What a walk from an entry has come by.
 
-    position: int
-    end_position: int
-    first_offset: int | None
-    last_offset: int
+    Attributes
+    ----------
+    reached
+        Where it ended.
+    is_borne_out
+        Whether the entry's offset is one that a broker stores: the first one of its batch, the last
+        one, or the last one of the batches that were appended with it.
+    holder
+        The first batch not below the offset that was looked for, None if there is none.
+    """
+
+    reached: ProvedPosition
+    is_borne_out: bool
+    holder: ProvedPosition | None
 
 
 class ProvedPositions:
@@ -104,7 +121,8 @@ class ProvedPositions:
     def before_offset(self, offset: int) -> ProvedPosition:
         """Return a proved position whose batch is not after the one that holds ``offset``.
 
-        Normally that of the nearest entry; the start if no entry is proved.
+        Normally that of the very batch, which the walk on from the nearest entry comes by; the
+        start if no entry is proved.
         """
         if offset <= self._start.lowest_offset:
             return self._start
@@ -112,7 +130,7 @@ class ProvedPositions:
         if nearest >= 0 and self._index.entry(nearest).position >= self._end:
             nearest = self._index.first_slot_from_position(self._end) - 1
         for slot in _backwards(nearest):
-            found = self.prove(slot)
+            found = self.prove(slot, offset)
             if found is not None and found.lowest_offset <= offset:
                 return found
         return self._start
@@ -136,30 +154,38 @@ class ProvedPositions:
                 return found
         return None
 
-    def prove(self, slot: int) -> ProvedPosition | None:
-        """Return what the entry at ``slot`` says if it is proved, else None."""
+    def prove(self, slot: int, offset: int = -1) -> ProvedPosition | None:
+        """Return what the entry at ``slot`` says if it is proved, else None.
+
+        With an offset, the first batch that is not below it, if the walk on comes by it; or else
+        where that walk ends.
+        """
         entry = self._index.entry(slot)
         if not self._start.position < entry.position < self._end:
             return None
         way = self._way_to(slot)
         if way is None:
             return None
-        try:
-            found = read_header(self._source, entry.position, self._end)
-            if found is None or not has_valid_checksum(self._source, found):
+        reached = self._start
+        for here, there in pairwise(way):
+            arrived = self._arrive(here, reached.lowest_offset, there.position)
+            if arrived is None:
                 return None
-            lowest_offset = self._start.lowest_offset
-            for here, there in pairwise(way):
-                steps = self._steps(here.position, lowest_offset, there.position)
-                reached = _arrive(steps, here, there.position)
-                if reached is None:
-                    return None
-                lowest_offset = reached
-            if not self._leads_on(slot, lowest_offset):
-                return None
-        except CorruptRecordError:
+            reached = arrived
+        if not self._is_sound(reached.position):
             return None
-        return ProvedPosition(entry.position, lowest_offset)
+        walk = self._walk_on(slot, reached.lowest_offset, offset)
+        if walk is None:
+            return None
+        return reached if offset <= reached.lowest_offset else walk.holder or walk.reached
+
+    def _is_sound(self, position: int) -> bool:
+        """Whether a batch with a right checksum begins there."""
+        try:
+            found = read_header(self._source, position, self._end)
+        except CorruptRecordError:
+            return False
+        return found is not None and has_valid_checksum(self._source, found)
 
     def _way_to(self, slot: int) -> list[OffsetPosition] | None:
         """Return the entries that a walk to ``slot`` comes by; None if they do not go up.
@@ -183,29 +209,33 @@ class ProvedPositions:
             way.append(entry)
         return way[::-1]
 
-    def _leads_on(self, slot: int, lowest_offset: int) -> bool:
-        """Whether a walk from an entry arrives at the next one, or at the end."""
+    def _walk_on(self, slot: int, lowest_offset: int, offset: int) -> _Walk | None:
+        """Return the walk from an entry to the next one, or to the end; None if it fails."""
         entry = self._index.entry(slot)
+        goal = self._end
         if slot + 1 < self._index.entry_count:
             following = self._index.entry(slot + 1)
             if not (entry.position < following.position and entry.offset < following.offset):
-                return False
-            if following.position < self._end:
-                steps = self._steps(entry.position, lowest_offset, following.position)
-                return _arrive(steps, entry, following.position) is not None
-        steps = self._steps(entry.position, lowest_offset, self._end)
-        return self._arrive_at_end(steps, entry, lowest_offset)
+                return None
+            goal = min(goal, following.position)
+        walk = self._walk(entry, lowest_offset, goal, offset)
+        if walk is None or not walk.is_borne_out:
+            return None
+        if goal < self._end:
+            return walk if walk.reached.position == goal else None
+        return walk if self._is_end(*walk.reached) else None
 
-    def _arrive_at_end(
-        self, steps: Iterator[_Step], entry: OffsetPosition, lowest_offset: int
-    ) -> bool:
-        """Whether steps from an entry lead to where whole batches end."""
-        fit = _Fit(entry)
-        position = entry.position
-        for step in steps:
-            fit.add(step)
-            position, lowest_offset = step.end_position, step.last_offset + 1
-        return fit.is_found and self._is_end(position, lowest_offset)
+    def _arrive(
+        self, entry: OffsetPosition, lowest_offset: int, goal: int
+    ) -> ProvedPosition | None:
+        """Return where a walk from an entry arrives if it is ``goal``, else None.
+
+        None also where the entry's offset is none of the batches walked over; the start has none.
+        """
+        walk = self._walk(entry, lowest_offset, goal)
+        if walk is None or walk.reached.position != goal:
+            return None
+        return walk.reached if walk.is_borne_out or entry.offset < 0 else None
 
     def _is_end(self, position: int, next_offset: int) -> bool:
         """Whether the rest of the file is what may follow a log's last whole batch.
@@ -229,85 +259,53 @@ class ProvedPositions:
         gap = _LARGEST_WRAPPER if start[MAGIC_OFFSET] < MAGIC_VALUE_V2 else 1
         return bool(0 <= offset - next_offset < gap)
 
-    def _steps(self, position: int, lowest_offset: int, goal: int) -> Iterator[_Step]:
-        """Yield the batches from ``position`` to ``goal``.
+    def _walk(
+        self, entry: OffsetPosition, lowest_offset: int, goal: int, offset: int = -1
+    ) -> _Walk | None:
+        """Walk from an entry up to ``goal``, to zeros, or to a batch that the end cuts.
 
-        The walk ends early at zeros, and at a batch that is cut.
-
-        Raises
-        ------
-        CorruptRecordError
-            A header is impossible, or offsets do not go up.
+        Notes the first batch that is not below ``offset``. None if a header on the way is
+        impossible, or offsets do not go up.
         """
         source, end = self._source, self._end
-        data, start = b"", position
-        wanted = _CHUNK
+        position, indexed = entry.position, entry.offset
+        is_borne_out = False
+        holder = None
+        data, start, stop, wanted = b"", position, position, _CHUNK
         while position < goal:
-            at = position - start
-            if at + RECORD_BATCH_OVERHEAD > len(data):
+            if position + RECORD_BATCH_OVERHEAD > stop:
                 wanted = max(RECORD_BATCH_OVERHEAD, min(wanted, goal - position))
-                data, start, at = source.read_at(position, min(wanted, end - position)), position, 0
-            if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
-                return
-            if not any(data[at : at + LOG_OVERHEAD]):
-                return
-            size = peek_entry_size(data, at, path=source.path, position=position)
-            if position + size > end:
-                return
-            step = _parse(data, at, position, size)
-            lowest = step.last_offset if step.first_offset is None else step.first_offset
-            if lowest < lowest_offset or step.last_offset < lowest:
-                reason = f"batch has offset {lowest}, expected at least {lowest_offset}"
-                raise CorruptRecordError(reason, source.path, position)
-            yield step
-            lowest_offset = step.last_offset + 1
-            position += size
+                data = source.read_at(position, min(wanted, end - position))
+                start, stop = position, position + len(data)
+                data += bytes(RECORD_BATCH_OVERHEAD)
+            at = position - start
+            first, size, delta = _V2_START.unpack_from(data, at)
+            magic = data[at + MAGIC_OFFSET]
+            if stop - position < HEADER_SIZE_UP_TO_MAGIC or (first == size == 0):
+                break
+            if magic > MAGIC_VALUE_V2 or size < _LEAST_SIZES[magic]:
+                return None
+            following = position + LOG_OVERHEAD + size
+            if following > end:
+                break
+            last = first + delta if magic == MAGIC_VALUE_V2 else first
+            if not lowest_offset <= first <= last:
+                return None
+            if last == indexed:
+                is_borne_out = True
+            elif position == entry.position:
+                # A v0/v1 wrapper's first offset is known after decompression only.
+                is_wrapper = (
+                    magic < MAGIC_VALUE_V2 and data[at + _ATTRIBUTES] & COMPRESSION_CODEC_MASK
+                )
+                is_borne_out = indexed == first or bool(is_wrapper and indexed < last)
+            if holder is None and last >= offset:
+                holder = ProvedPosition(position, lowest_offset)
+            lowest_offset = last + 1
             # Of large batches the headers alone are read.
             wanted = _CHUNK if size < _LARGE_BATCH else RECORD_BATCH_OVERHEAD
-
-
-def _parse(data: bytes, at: int, position: int, size: int) -> _Step:
-    if data[at + MAGIC_OFFSET] == MAGIC_VALUE_V2:
-        first, delta = _V2_OFFSETS.unpack_from(data, at)
-        return _Step(position, position + size, first, first + delta)
-    (last,) = _OFFSET.unpack_from(data, at)
-    # A wrapper's first offset is known after decompression only.
-    is_wrapper = data[at + _ATTRIBUTES] & COMPRESSION_CODEC_MASK
-    return _Step(position, position + size, None if is_wrapper else last, last)
-
-
-class _Fit:
-    """Whether the offset of an entry is one that a broker stores for the batches from it on.
-
-    The first one of its batch, the last one, or the last one of the batches appended with it.
-    """
-
-    def __init__(self, entry: OffsetPosition) -> None:
-        self._entry = entry
-        self.is_found = False
-
-    def add(self, step: _Step) -> None:
-        """Note one of the batches."""
-        offset = self._entry.offset
-        if offset == step.last_offset:
-            self.is_found = True
-        elif step.position == self._entry.position:
-            first = step.first_offset
-            self.is_found = offset < step.last_offset if first is None else offset == first
-
-
-def _arrive(steps: Iterator[_Step], entry: OffsetPosition, goal: int) -> int | None:
-    """Return the offset after the batches from an entry to ``goal``.
-
-    None if no batch ends there, or the entry's offset is none of theirs; the start has none.
-    """
-    fit = _Fit(entry)
-    position, next_offset = entry.position, 0
-    for step in steps:
-        fit.add(step)
-        position, next_offset = step.end_position, step.last_offset + 1
-    is_borne_out = fit.is_found or entry.offset < 0
-    return next_offset if position == goal and is_borne_out else None
+            position = following
+        return _Walk(ProvedPosition(position, lowest_offset), is_borne_out, holder)
 
 
 def _backwards(slot: int) -> Iterator[int]:

@@ -70,9 +70,9 @@ class LogView:
         self._log_start_offsets = log_start_offsets or LogStartOffsets(directory.log_directory)
         self.damage = damage
         listing = list_segments(directory.path)
-        self.segments: Sequence[LogSegmentView] = [
-            replace(segment, uses_indexes=directory.uses_indexes) for segment in listing.segments
-        ]
+        self.segments: Sequence[LogSegmentView] = listing.segments
+        if not directory.uses_indexes:
+            self.segments = [replace(each, uses_indexes=False) for each in listing.segments]
         self.producer_snapshot_offsets = listing.producer_snapshot_offsets
         self.file_count = listing.file_count
         self.leftover_file_count = listing.leftover_file_count

@@ -203,7 +203,9 @@ def _find_unbounded(search: _Search, position: int, limit: int) -> int | None:
     """
     checksum = _RunningChecksum(search.source, position, search.end)
     own_offset = search.own_offset(position)
-    proved = likely = unlikely = None
+    proved: int | None = None
+    likely: int | None = None
+    unlikely: int | None = None
     for candidate in possible_headers(search.source, position + 1, limit, search.lowest):
         nearest = likely if proved is None else proved
         if search.is_exhausted or (nearest is not None and candidate - nearest > _PROOF_BYTES):
@@ -219,13 +221,10 @@ def _find_unbounded(search: _Search, position: int, limit: int) -> int | None:
             likely = candidate
         elif unlikely is None:
             unlikely = candidate
-    if proved is not None and search.end - proved > _PROOF_BYTES:
-        return proved
-    if checksum.is_of_bytes_up_to(search.end):
+    ends_far_away = proved is not None and search.end - proved > _PROOF_BYTES
+    if not ends_far_away and checksum.is_of_bytes_up_to(search.end):
         return None
-    if proved is not None:
-        return proved
-    return unlikely if likely is None else likely
+    return next((each for each in (proved, likely, unlikely) if each is not None), None)
 
 
 class _RunningChecksum:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.files.byte_source import ByteSource
-    from pylog.scan.log_segment_view import LogSegmentView
     from pylog.scan.log_view import LogView
     from pylog.scan.scan_task import SegmentSlice
 
@@ -57,7 +56,7 @@ def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset 
         Bytes that have to be looked at are damaged.
     """
     passed_over: list[int] = []
-    for index, segment in enumerate(view.segments):
+    for index in range(len(view.segments)):
         following = view.next_base_offset(index)
         if following is not None and following <= view.log_start_offset:
             continue

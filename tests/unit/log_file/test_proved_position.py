@@ -24,7 +24,7 @@ from tests.support.images import chain, holding
 from tests.support.log_files import offset_entries, offset_index_bytes, segment_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 # Each fills more than an interval of a broker's index.
@@ -32,6 +32,7 @@ BATCHES = [batch_v2(plain_records(offset, 3, value_size=1_500)) for offset in ra
 STARTS = positions(BATCHES)
 HONEST = offset_entries(BATCHES)
 """(last offset, position) of every batch but the first."""
+
 
 class Log:
     """One segment with an index of these entries."""
@@ -73,7 +74,7 @@ class _Opened:
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
+def log(tmp_path: Path) -> Log:
     return Log(tmp_path)
 
 
@@ -217,24 +218,25 @@ def test_the_last_entry_is_proved_where_a_log_may_end(
 def test_an_index_may_know_of_more_than_is_looked_at(log: Log) -> None:
     with log.open(BATCHES[:7], HONEST) as positions_of:
         assert positions_of.last() == ProvedPosition(STARTS[6], 18)
-        assert positions_of.before_offset(35) == ProvedPosition(STARTS[6], 18)
+        assert positions_of.before_offset(20) == ProvedPosition(STARTS[6], 18)
+        # All that is looked at is below.
+        assert positions_of.before_offset(35) == ProvedPosition(STARTS[7], 21)
 
 
 @pytest.mark.parametrize("offset", range(36))
 def test_the_position_before_an_offset_is_that_of_the_nearest_entry(log: Log, offset: int) -> None:
     with log.open(BATCHES, HONEST) as positions_of:
         found = positions_of.before_offset(offset)
-    # The entry of the batch that holds the offset is above it, but for its last offset.
-    nearest = offset // 3 if offset % 3 == 2 else offset // 3 - 1
-    assert found.position == STARTS[max(0, nearest)]
+    # The first entry is that of the second batch, with its last offset.
+    assert found.position == (STARTS[offset // 3] if offset >= 5 else 0)
 
 
 def test_a_position_near_damage_is_the_last_one_proved_before(log: Log) -> None:
     entries = [*HONEST[:6], *((offset, at + 5) for offset, at in HONEST[6:])]
     with log.open(BATCHES, entries) as positions_of:
         found = positions_of.before_offset(35)
-    # Each look goes back twice as far as the one before.
-    assert found.position in STARTS[2:6]
+    # Each look goes back twice as far as the one before; the walk on goes to the next entry.
+    assert found.position in STARTS[2:7]
 
 
 def test_few_bytes_are_read_however_many_entries_there_are(

