@@ -223,6 +223,13 @@ def test_an_index_may_know_of_more_than_is_looked_at(log: Log) -> None:
         assert positions_of.before_offset(35) == ProvedPosition(STARTS[7], 21)
 
 
+def test_a_batch_that_is_not_there_in_whole_yet_is_not_the_last_one(log: Log) -> None:
+    for cut in (1, 30, 70, len(BATCHES[7].data) - 1):
+        data = BATCHES[7].data[:cut]
+        with log.open(BATCHES[:7], HONEST[:7], tail=data) as positions_of:
+            assert positions_of.last() == ProvedPosition(STARTS[6], 18)
+
+
 @pytest.mark.parametrize("offset", range(36))
 def test_the_position_before_an_offset_is_that_of_the_nearest_entry(log: Log, offset: int) -> None:
     with log.open(BATCHES, HONEST) as positions_of:
