@@ -45,10 +45,14 @@ class AbortWatch:
     ----------
     task
         Whose range is read with READ_COMMITTED.
+    skips_damage
+        Whether damage is left out. Then a transaction that may have been decided in a gap counts as
+        aborted, and one that is left out contradicts no marker.
     """
 
-    def __init__(self, task: ScanTask) -> None:
+    def __init__(self, task: ScanTask, *, skips_damage: bool) -> None:
         self._task = task
+        self._skips_damage = skips_damage
         # Producer ids whose records in the range were given, or left out as aborted, since their
         # last marker, to how many gaps there were before.
         self._given: dict[int, int] = {}
@@ -97,8 +101,10 @@ class AbortWatch:
             strict=True,
         )
         for producer_id, offset, kind, is_in_range, is_given, gaps_before in rows:
-            if is_in_range:
-                (self._given if is_given else self._left_out)[producer_id] = gaps_before
+            if is_in_range and is_given:
+                self._given[producer_id] = gaps_before
+            elif is_in_range and not self._skips_damage:
+                self._left_out[producer_id] = gaps_before
             elif kind in _END_TYPES:
                 self._end(producer_id, ControlRecordType(kind), gaps_before, (offset, path))
 

@@ -123,7 +123,9 @@ class TaskReader:
     def _abort_watch(self) -> AbortWatch | None:
         """Return what holds the transaction index against the markers in one pass."""
         task = self._task
-        return AbortWatch(task) if task.is_committed and task.directory.uses_indexes else None
+        if not task.is_committed or not task.directory.uses_indexes:
+            return None
+        return AbortWatch(task, skips_damage=self._mode.skips_damage)
 
     def count(self) -> int:
         """Return how many records `record_batches` gives, from batch headers.
