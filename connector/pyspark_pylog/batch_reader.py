@@ -95,6 +95,7 @@ class PylogBatchReader(DataSourceReader):
                 min_partitions=options.min_partitions,
                 max_records_per_partition=options.max_records_per_partition,
                 where=self._where(),
+                use_indexes=options.use_indexes,
             )
             return [TaskPartition(task) for task in planned.plan()]
 

@@ -51,6 +51,7 @@ READ_OPTIONS = (
     "includeStray",
     "pushdown",
     "timestampDisorder",
+    "useIndexes",
 )
 
 PUSHDOWN = ("auto", "on", "off")
@@ -114,6 +115,8 @@ class ReadOptions:
         Whether filters that Spark pushes down leave out what they can: "auto", "on" or "off".
     timestamp_disorder
         Milliseconds by which a record may be earlier than one before it, as the user vouches.
+    use_indexes
+        Whether look-ups may ask index files.
     where
         What `pyspark_pylog.table` has made of predicates.
     without_effect
@@ -139,6 +142,7 @@ class ReadOptions:
     include_stray: bool = False
     pushdown: str = PUSHDOWN[0]
     timestamp_disorder: int | None = None
+    use_indexes: bool = True
     where: FilterFields | None = None
     without_effect: tuple[str, ...] = ()
 
@@ -181,6 +185,7 @@ class ReadOptions:
             include_stray=values.boolean(lower, "includeStray", default=False),
             pushdown=values.one_of(lower, "pushdown", PUSHDOWN),
             timestamp_disorder=values.milliseconds(lower, "timestampDisorder"),
+            use_indexes=values.boolean(lower, "useIndexes", default=True),
             where=parse_record_filter(lower.get("recordfilter")),
             without_effect=without_effect,
         )

@@ -2,7 +2,8 @@
 
 1,024 segments of 1 GiB. Each holds three clusters of real batches, at its head, in its middle and
 near its end, as offset and time index know them; what lies between is a hole. A look-up that walked
-through a segment would come upon it.
+through a segment would come upon it. The batches before and after an entry prove it, so a cluster
+is larger than the walks to and from it.
 """
 
 import shutil
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 SEGMENTS = 1_024
 SEGMENT_BYTES = 1 << 30
 _CLUSTERS = (0, SEGMENT_BYTES // 2, SEGMENT_BYTES - (1 << 20))
-_BATCHES, _RECORDS = 4, 5
+_BATCHES, _RECORDS = 64, 5
+_VALUE = b"value" * 12
 _OFFSETS = len(_CLUSTERS) * _BATCHES * _RECORDS
 _FIRST_TIMESTAMP = 1_700_000_000_000
 
@@ -80,7 +82,7 @@ def _counting() -> Iterator[_Counted]:
 
 def _cluster(offset: int) -> list[Built]:
     return [
-        batch_v2([Stored(at, _FIRST_TIMESTAMP + at, b"key", b"value") for at in range(low, high)])
+        batch_v2([Stored(at, _FIRST_TIMESTAMP + at, b"key", _VALUE) for at in range(low, high)])
         for low, high in (
             (offset + n * _RECORDS, offset + (n + 1) * _RECORDS) for n in range(_BATCHES)
         )
@@ -106,7 +108,7 @@ def _write_segment(directory: Path, base: int) -> None:
 
 
 def _directory(bench: Bench) -> Path:
-    directory = bench.root / "sparse" / "sparse-0"
+    directory = bench.root / f"sparse-{_BATCHES}" / "sparse-0"
     if not (directory.parent / "done").exists():
         shutil.rmtree(directory.parent, ignore_errors=True)
         directory.mkdir(parents=True)

@@ -14,6 +14,7 @@ from pylog.cli.cat_options import (
     EndTimestamp,
     Format,
     FormatOption,
+    IgnoreIndexes,
     Isolation,
     IsolationOption,
     ModeOption,
@@ -58,6 +59,7 @@ def cat(
     end_timestamp: EndTimestamp = None,
     mode: ModeOption = ReadMode.FAILFAST,
     output_format: FormatOption = Format.JSONL,
+    ignore_indexes: IgnoreIndexes = False,
 ) -> int:
     r"""Print records, as JSON lines or as text.
 
@@ -92,6 +94,7 @@ def cat(
         columns=columns,
         mode=ReadMode.DROPMALFORMED if mode.skips_damage else ReadMode.FAILFAST,
         timestamp_unit="ms",
+        use_indexes=not ignore_indexes,
     )
     announce_compilation()
     planned = progress.PlannedBytes(scan.plan())

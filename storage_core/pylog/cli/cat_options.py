@@ -108,6 +108,15 @@ ModeOption = Annotated[
     ),
 ]
 
+IgnoreIndexes = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-indexes",
+        help="Open no .index, .timeindex or .txnindex file: everything is looked up by walking "
+        "through the .log files. Slower; the records are the same unless an index file was forged.",
+    ),
+]
+
 FormatOption = Annotated[
     Format,
     typer.Option(

@@ -73,8 +73,17 @@ class OffsetIndex(FixedWidthIndex[OffsetPosition]):
             Length of the range.
         """
         end_position = fetch_offset.position + fetch_size_bytes
-        slot = self._first_slot_at_least(POSITION_COLUMN, end_position)
+        slot = self.first_slot_from_position(end_position)
         return self.entry(slot) if slot < self.entry_count else None
+
+    def floor_slot(self, target_offset: int) -> int:
+        """Return the slot of the entry with the largest offset not above; -1 if there is none."""
+        target = target_offset - self.base_offset
+        return self._first_slot_at_least(RELATIVE_OFFSET_COLUMN, target + 1) - 1
+
+    def first_slot_from_position(self, position: int) -> int:
+        """Return the slot of the first entry at or after a byte; `entry_count` if there is none."""
+        return self._first_slot_at_least(POSITION_COLUMN, position)
 
     def _decode(self, first: int, second: int) -> OffsetPosition:
         return OffsetPosition(self.base_offset + first, second)

@@ -52,6 +52,10 @@ class TimeIndex(FixedWidthIndex[TimestampOffset]):
             return TimestampOffset(NO_TIMESTAMP, self.base_offset)
         return self._decode(*fields)
 
+    def floor_slot(self, timestamp: int) -> int:
+        """Return the slot of the entry with the largest timestamp not above; -1 if none is."""
+        return self._first_slot_at_least(TIMESTAMP_COLUMN, timestamp + 1) - 1
+
     def find_defect(self) -> str | None:
         """Return what Kafka's ``sanityCheck`` would complain about, None if nothing."""
         defect = super().find_defect()

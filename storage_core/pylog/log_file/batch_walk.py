@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _FIRST_CHUNK = 1 << 13
 _LARGEST_CHUNK = 1 << 20
 _ZERO_CHUNK = 1 << 20
-_LARGEST_WRAPPER = 1 << 31
 
 
 class PositionedHeader(NamedTuple):
@@ -208,41 +207,6 @@ def is_zero(source: ByteSource, position: int, end: int) -> bool:
             return not data
         position = data_at + len(data)
     return True
-
-
-def is_sound_batch(source: ByteSource, position: int, end: int) -> PositionedHeader | None:
-    """Return the batch at ``position`` if there is one beyond reasonable doubt, else None.
-
-    That is: a possible header with a right checksum, and behind it ``end``, zeros, another such
-    batch with higher offsets, or one that is cut by ``end`` and has the offset that comes next.
-    Bytes of a record's value that look like a batch do not pass, since what follows them is more
-    of that record.
-    """
-    if not 0 <= position < end:
-        return None
-    try:
-        found = read_header(source, position, end)
-        if found is None or not has_valid_checksum(source, found):
-            return None
-        return found if _is_followed_soundly(source, found, end) else None
-    except CorruptRecordError:
-        return None
-
-
-def _is_followed_soundly(source: ByteSource, found: PositionedHeader, end: int) -> bool:
-    position = found.end_position
-    after = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
-    if len(after) < HEADER_SIZE_UP_TO_MAGIC or after.count(0) == len(after):
-        return True
-    offset = int.from_bytes(after[:OFFSET_LENGTH], "big", signed=True)
-    if offset < found.header.next_offset:
-        return False
-    following = _parse(after, 0, source.path, position, end)
-    if following is not None:
-        return has_valid_checksum(source, following)
-    # A v0/v1 wrapper carries the offset of its last message.
-    gap = _LARGEST_WRAPPER if after[MAGIC_OFFSET] < MAGIC_VALUE_V2 else 1
-    return offset - found.header.next_offset < gap
 
 
 def has_valid_checksum(source: ByteSource, found: PositionedHeader) -> bool:

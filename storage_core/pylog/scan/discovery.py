@@ -38,12 +38,15 @@ class PartitionDirectory:
 
     ``state`` is ``""`` for a live partition, else ``-delete``, ``-stray`` or ``-future``.
     ``is_named`` tells that the path which was given is this directory, not the one above.
+    ``uses_indexes`` is False where a reader asked for no index file to be used; it goes wherever
+    the directory does, to executors, too.
     """
 
     topic_partition: TopicPartition
     path: str
     state: str = ""
     is_named: bool = False
+    uses_indexes: bool = True
 
     @property
     def log_directory(self) -> str:

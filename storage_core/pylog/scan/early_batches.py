@@ -7,18 +7,21 @@ records in between are not read.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
-from pylog.log_file.batch_walk import is_sound_batch
+from pylog.log_file.batch_walk import has_valid_checksum, walk_headers
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.scan.scan_task import SegmentSlice
 
 _STRIDE = 64 << 20
+_TWO = 2
 
 
 def without_early_batches(source: ByteSource, piece: SegmentSlice, timestamp: int) -> SegmentSlice:
@@ -41,6 +44,16 @@ def without_early_batches(source: ByteSource, piece: SegmentSlice, timestamp: in
         )
         if position < until:
             break
-    if position < end and is_sound_batch(source, position, end) is None:
+    if position < end and not _is_sound(source, position, end):
         return piece
     return replace(piece, start_position=position)
+
+
+def _is_sound(source: ByteSource, position: int, end: int) -> bool:
+    """Whether sizes have led to a sound batch, which ends where the slice or another one does."""
+    try:
+        two = list(islice(walk_headers(source, position, end), 2))
+    except CorruptRecordError:
+        return False
+    is_last = len(two) == 1 and two[0].end_position == end
+    return (is_last or len(two) == _TWO) and all(has_valid_checksum(source, each) for each in two)

@@ -15,6 +15,7 @@ from pylog.log_file.batch_walk import (
     WholeBatches,
     computed_checksum,
     find_whole_batches,
+    walk_headers,
 )
 from pylog.scan.torn_tail import find_tail_defect
 
@@ -30,7 +31,7 @@ _APPEND_SECONDS = 0.005
 def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> WholeBatches:
     """Return how far whole batches reach in the last segment of a log.
 
-    Found from the last sound entry of the offset index on.
+    Found from the last proved entry of the offset index on.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
         size = source.size()
         start = segment.last_indexed_position(source, size)
         whole_end = _sound_end if skips_damage else _whole_end
-        found = whole_end(source, start, size, segment.base_offset)
+        found = whole_end(source, start.position, size, start.lowest_offset)
         found = _with_tail_defect(source, segment, found, size)
         while skips_damage and found.defect is not None:
             found = _behind(source, segment, found, size)
@@ -81,17 +82,22 @@ def _whole_end(source: ByteSource, start: int, size: int, lowest_offset: int) ->
 
 
 def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) -> WholeBatches:
-    """Return the end of whole batches; a wrong checksum of the last one is its defect."""
+    """Return the end of whole batches; the first wrong checksum is its defect.
+
+    All of them are looked at: a size that damage has changed may lead into a value.
+    """
     found = find_whole_batches(source, start, size, lowest_offset=lowest_offset)
-    last = found.last
-    if last is None:
-        return found
-    reason = _checksum_defect(source, last)
-    if reason is None:
-        return found
-    # A defect behind it may come from its wrong size.
-    before = find_whole_batches(source, start, last.position, lowest_offset=lowest_offset)
-    return WholeBatches(last.position, before.last, reason)
+    last = None
+    try:
+        for batch in walk_headers(source, start, found.end_position, lowest_offset=lowest_offset):
+            reason = _checksum_defect(source, batch)
+            if reason is not None:
+                return WholeBatches(batch.position, last, reason)
+            last = batch
+    except CorruptRecordError as error:
+        position = start if last is None else last.end_position
+        return WholeBatches(position, last, error.reason)
+    return found
 
 
 def ensure_last_batch_is_sound(segment: LogSegmentView, last: PositionedHeader) -> None:

@@ -1,7 +1,8 @@
 """One segment of a log that is being read: its files, and look-ups inside it.
 
-Indexes are hints: whatever they say is checked against the batch at that position, so that a
-missing, stale, zero-tailed or lying index costs time and never rows.
+Indexes are hints: an entry is used once the batches around it have proved it
+(`pylog.log_file.proved_position`), so that a missing, stale, zero-tailed or lying index costs time
+and never rows.
 """
 
 from __future__ import annotations
@@ -23,15 +24,12 @@ from pylog.locations import join
 from pylog.log_file.batch_walk import (
     PositionedHeader,
     find_whole_batches,
-    is_sound_batch,
     walk_headers,
 )
+from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
-    from pylog.model import OffsetPosition
-
-_INDEX_TRIES = 4
 
 
 def open_segment(path: str, file_id: int) -> ByteSource:
@@ -78,6 +76,8 @@ class LogSegmentView:
     defect
         Why the ``.log`` cannot be read at all: it is not a regular file, or a link that leads
         nowhere. Its size is 0 then, and not known.
+    uses_indexes
+        Whether look-ups may ask the index files; else they walk from the segment's first byte.
     """
 
     directory: str
@@ -87,6 +87,7 @@ class LogSegmentView:
     state: str = ""
     file_id: int = 0
     defect: str | None = None
+    uses_indexes: bool = True
 
     def file_path(self, suffix: str = LOG_FILE_SUFFIX) -> str:
         """Return the path of the segment's file of that kind."""
@@ -99,13 +100,13 @@ class LogSegmentView:
 
     @property
     def has_transaction_index(self) -> bool:
-        """Whether a ``.txnindex`` was listed."""
-        return TXN_INDEX_FILE_SUFFIX in self.suffixes
+        """Whether a ``.txnindex`` was listed and may be used."""
+        return self.uses_indexes and TXN_INDEX_FILE_SUFFIX in self.suffixes
 
     @property
     def has_time_index(self) -> bool:
-        """Whether a ``.timeindex`` was listed."""
-        return TIME_INDEX_FILE_SUFFIX in self.suffixes
+        """Whether a ``.timeindex`` was listed and may be used."""
+        return self.uses_indexes and TIME_INDEX_FILE_SUFFIX in self.suffixes
 
     def open_log(self) -> ByteSource:
         """Open the ``.log`` file.
@@ -142,70 +143,43 @@ class LogSegmentView:
             A header on the way is impossible, or offsets go back.
         """
         start = self._position_at_or_before(source, offset, end)
-        for found in walk_headers(source, start, end, lowest_offset=self.base_offset):
+        for found in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
             if found.header.last_offset >= offset:
                 return found
         return None
 
     def whole_end(self, source: ByteSource, offset: int, end: int) -> int:
         """Return where whole batches end, walking from the indexed position before ``offset``."""
-        start = self._position_at_or_before(source, offset, end)
-        return find_whole_batches(source, start, end, lowest_offset=self.base_offset).end_position
+        position, lowest = self._position_at_or_before(source, offset, end)
+        return find_whole_batches(source, position, end, lowest_offset=lowest).end_position
 
-    def _position_at_or_before(self, source: ByteSource, offset: int, end: int) -> int:
-        """Return where a batch begins that is not behind the one holding ``offset``."""
+    def _position_at_or_before(self, source: ByteSource, offset: int, end: int) -> ProvedPosition:
+        """Return where a batch begins that is not after the one holding ``offset``."""
         if offset <= self.base_offset:
-            return 0
-        with OffsetIndex.open(self.file_path(INDEX_FILE_SUFFIX), self.base_offset) as index:
-            target = offset
-            for _ in range(_INDEX_TRIES):
-                entry = index.lookup(target)
-                if entry.position == 0:
-                    return 0
-                # Batches are in order: if this one does not begin above the offset, none before
-                # it holds the offset. Whether the entry stores the first or the last offset of
-                # what was appended depends on the broker's age and does not matter here.
-                batch = self._sound_batch(source, entry.position, end)
-                if (
-                    batch is not None
-                    and batch.header.offset <= offset
-                    and _is_borne_out(source, entry, batch, end)
-                ):
-                    return entry.position
-                target = min(entry.offset, target) - 1
-        return 0
+            return self._beginning
+        with self.open_offset_index() as index:
+            return self._proved_positions(source, index, end).before_offset(offset)
 
-    def _sound_batch(self, source: ByteSource, position: int, end: int) -> PositionedHeader | None:
-        batch = is_sound_batch(source, position, end)
-        return batch if batch is not None and batch.header.offset >= self.base_offset else None
+    def last_indexed_position(self, source: ByteSource, end: int) -> ProvedPosition:
+        """Return where the last batch before ``end`` that the offset index proves begins.
 
-    def last_indexed_position(self, source: ByteSource, end: int) -> int:
-        """Return where the last batch before ``end`` that the offset index knows begins.
-
-        0 if none is sound. The index may know of more by now: a broker goes on appending.
+        The segment's beginning if it proves none. The index may know of more by now: a broker goes
+        on appending.
         """
-        with OffsetIndex.open(self.file_path(INDEX_FILE_SUFFIX), self.base_offset) as index:
-            newest = index.entry_count - 1
-            for slot in range(newest, max(-1, newest - _INDEX_TRIES), -1):
-                position = index.entry(slot).position
-                if position > 0 and self._sound_batch(source, position, end) is not None:
-                    return position
-        return 0
+        with self.open_offset_index() as index:
+            return self._proved_positions(source, index, end).last()
 
+    def open_offset_index(self) -> OffsetIndex:
+        """Open the offset index; one without entries if there is none, or none is to be used."""
+        if not self.uses_indexes:
+            return OffsetIndex(None, self.base_offset)
+        return OffsetIndex.open(self.file_path(INDEX_FILE_SUFFIX), self.base_offset)
 
-def _is_borne_out(
-    source: ByteSource, entry: OffsetPosition, batch: PositionedHeader, end: int
-) -> bool:
-    """Whether the offset of an index entry is one that a broker stores for this batch.
+    @property
+    def _beginning(self) -> ProvedPosition:
+        return ProvedPosition(0, self.base_offset)
 
-    Its first or its last one, or the last one of the batches that were appended with it.
-    """
-    header = batch.header
-    if entry.offset in (header.offset, header.last_offset):
-        return True
-    if header.base_offset is None and entry.offset < header.last_offset:
-        return True  # a wrapper's first offset is known after decompression only
-    for found in walk_headers(source, batch.position, end):
-        if found.header.last_offset >= entry.offset:
-            return found.header.last_offset == entry.offset
-    return False
+    def _proved_positions(
+        self, source: ByteSource, index: OffsetIndex, end: int
+    ) -> ProvedPositions:
+        return ProvedPositions(source, index, self._beginning, end)

@@ -7,6 +7,7 @@ no record is decoded.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,13 @@ if TYPE_CHECKING:
     from pylog.scan.segment_listing import SegmentListing
 
 _LOGGER = logging.getLogger(__name__)
+
+
+def _list_segments(directory: PartitionDirectory) -> SegmentListing:
+    listing = list_segments(directory.path)
+    if not directory.uses_indexes:
+        listing.segments = [replace(each, uses_indexes=False) for each in listing.segments]
+    return listing
 
 
 class LogView:
@@ -77,7 +85,7 @@ class LogView:
         self.damage = damage
         self._listed: SegmentListing | LogDirectoryError
         try:
-            self._listed = list_segments(directory.path)
+            self._listed = _list_segments(directory)
         except LogDirectoryError as error:
             self._listed = error
 
@@ -88,10 +96,22 @@ class LogView:
             what = f"{len(listed.segments)} segments"
         return f"LogView({shown(self.directory.path)!r}, {what})"
 
-    def taken_anew(self, damage: DamageReport | None = None) -> LogView:
-        """Return a view of the same directory as it is now."""
-        offsets = LogStartOffsets(self.directory.log_directory)
-        return LogView(self.directory, offsets, damage)
+    def taken_anew(
+        self, damage: DamageReport | None = None, *, uses_indexes: bool | None = None
+    ) -> LogView:
+        """Return a view of the same directory as it is now.
+
+        Parameters
+        ----------
+        damage
+            As of the class.
+        uses_indexes
+            Whether look-ups may ask index files; None to leave it as it is.
+        """
+        directory = self.directory
+        if uses_indexes is not None:
+            directory = replace(directory, uses_indexes=uses_indexes)
+        return LogView(directory, LogStartOffsets(directory.log_directory), damage)
 
     @property
     def listing(self) -> SegmentListing:

@@ -73,7 +73,6 @@ class TaskReader:
         self._met = self.damage  # of one pass, see `record_batches`
         self._told = 0
         self._aborted = AbortedTransactions(task.aborted)
-        self._abort_watch = AbortWatch() if task.is_committed else None
         self._filter = task.where if task.where and task.where.needs_records else None
         self._shows_damage = mode is ReadMode.PERMISSIVE and not (
             task.where and task.where.is_about_records
@@ -100,7 +99,7 @@ class TaskReader:
         CorruptRecordError, InvalidRecordError, UnsupportedCodecError
             Bytes that are to be read are damaged (mode FAILFAST).
         CorruptIndexError
-            Records given as committed turn out to be aborted.
+            Records given as committed turn out to be aborted, or the other way round.
         SegmentVanishedError
             A file is gone or shorter than when the task was planned, and records with it.
         TimestampOverflowError
@@ -108,15 +107,25 @@ class TaskReader:
         """
         self._met = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
         self._told = 0
+        watch = self._abort_watch()
         for piece, window in self._windows(has_checksums=True):
             yield from self._damaged_rows()
             wanted = self._wanted(window)
-            if self._abort_watch is not None:
-                self._abort_watch.look(window.scan, wanted, piece.path)
+            if watch is not None:
+                watch.look(window.scan, wanted, piece.path)
             yield from self._decode(window, piece, wanted)
             if self._filter is not None and self._filter.is_past(window.scan.headers):
                 break
+        if watch is not None:
+            watch.look_on()
         yield from self._damaged_rows()
+
+    def _abort_watch(self) -> AbortWatch | None:
+        """Return what holds the transaction index against the markers in one pass."""
+        task = self._task
+        if not task.is_committed or not task.directory.uses_indexes:
+            return None
+        return AbortWatch(task, skips_damage=self._mode.skips_damage)
 
     def count(self) -> int:
         """Return how many records `record_batches` gives, from batch headers.
@@ -128,9 +137,13 @@ class TaskReader:
         if self._mode.skips_damage or self._filter is not None:
             return sum(batch.num_rows for batch in self.record_batches())
         total = 0
+        watch = self._abort_watch()
         for piece, window in self._windows(has_checksums=False):
             headers = window.scan.headers
             wanted = self._wanted(window)
+            if watch is not None:
+                check_some(window, piece, headers.is_control)
+                watch.look(window.scan, wanted, piece.path)
             if wanted is None and headers.offsets[0] >= self._task.start_offset:
                 total += int(headers.record_counts.sum())
                 continue
@@ -147,6 +160,8 @@ class TaskReader:
             if cut.any():
                 check_some(window, piece, cut)
                 total += sum(batch.num_rows for batch in self._decode(window, piece, cut))
+        if watch is not None:
+            watch.look_on()
         return total
 
     def _windows(self, *, has_checksums: bool) -> TaskWindows:

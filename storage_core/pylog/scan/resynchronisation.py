@@ -7,7 +7,20 @@ with an offset that fits, has a right checksum, and is followed as a batch of th
 value may well hold the image of a batch, but what follows there is the rest of the record.
 
 A size that leads to a sound batch is not the last word: one that has grown by just the size of the
-batch behind would hide that one. There the checksum decides.
+batch after it would hide that one, and one that has shrunk may lead into its own batch. There the
+checksum decides.
+
+What a hostile value can do: the images of batches in it are taken for batches of the log where
+
+* damage, or a crash, has cost its batch the checksum, its size leads to no sound batch (of the two
+  one is damaged, too), and the images go up to the end, are more than 64 in a row, or are followed
+  by bytes that could be the header of the next batch;
+* or damage has cost its batch the size alone, and the batch goes on for more than 1 MiB after the
+  first image, or its wrong size leads to more than 64 images in a row.
+
+Their offsets have to fit in between those around them, and the batch that holds them is reported
+as damaged all the same. An image in a batch that ends where its size says, before a sound one, is
+never taken for a batch.
 """
 
 from __future__ import annotations
@@ -47,7 +60,10 @@ _CHECKSUM_BUDGET = 1 << 30
 _SIGN_BIT = 0x80
 
 _STEPS = 16
-"""How many batches are followed: values that hold images of more in a row are not looked for."""
+"""How many wrong batches in a row are followed by their sizes."""
+
+_SOUND_STEPS = 64
+"""How many sound batches are followed: no value is expected to hold images of more in a row."""
 
 _PROOF_BYTES = 1 << 20
 """How far behind a batch that may be the next one a checksum that proves another is looked for."""
@@ -121,38 +137,94 @@ def find_next_batch(
         if position == end or search.sound(position) is not None:
             return position
     boundary = search.boundary_of(position)
-    limit = end if boundary is None else boundary
-    if searched_bytes is not None:
-        limit = min(limit, position + searched_bytes)
-    found = _find_in(search, position, limit, is_bounded=boundary is not None)
-    return found if found is not None else end if boundary is None else boundary
+    limit = end if searched_bytes is None else min(end, position + searched_bytes)
+    if boundary is None:
+        found = _find_unbounded(search, position, limit)
+        return end if found is None else found
+    hidden = _find_hidden(search, position, min(limit, boundary), boundary)
+    if hidden is not None:
+        return hidden
+    return boundary if boundary == end else _confirmed(search, position, boundary)
 
 
-def _find_in(search: _Search, position: int, limit: int, *, is_bounded: bool) -> int | None:
+def _find_hidden(search: _Search, position: int, limit: int, boundary: int) -> int | None:
     """Return the batch before ``limit`` that the wrong one at ``position`` hides, None if none.
 
-    ``is_bounded``: sizes lead to the limit, and only a checksum proves them wrong.
+    Sizes lead to the boundary. They are wrong where the checksum is that of the bytes up to a batch
+    before it, from which sound batches lead to the boundary: all those bytes are proved then.
+    """
+    checksum = _RunningChecksum(search.source, position, search.end)
+    for candidate in possible_headers(search.source, position + 1, limit, search.lowest):
+        if search.is_exhausted:
+            return None
+        found = search.sound(candidate)
+        if (
+            found is not None
+            and checksum.is_of_bytes_up_to(candidate)
+            and search.leads_to(found, boundary)
+        ):
+            return candidate
+    return None
+
+
+def _confirmed(search: _Search, position: int, boundary: int) -> int:
+    """Return where the wrong batch at ``position`` ends, which sizes say is at ``boundary``.
+
+    A size that has shrunk may lead to the image of a batch in the very batch that it is of. Then
+    the checksum is that of the bytes up to a later batch: of one that is arrived at from the image,
+    or of one that is found.
+    """
+    checksum = _RunningChecksum(search.source, position, search.end)
+    proved, at, lowest = boundary, boundary, search.lowest
+    for _ in range(_SOUND_STEPS):
+        if at == search.end:
+            return proved
+        found = search.sound(at, lowest)
+        if found is None:
+            break
+        at, lowest = found.end_position, found.header.next_offset
+        if checksum.is_of_bytes_up_to(at):
+            proved = at
+    else:
+        return proved
+    until = min(search.end, boundary + _PROOF_BYTES)
+    for candidate in possible_headers(search.source, at, until, search.lowest):
+        if checksum.is_of_bytes_up_to(candidate) and search.sound(candidate) is not None:
+            proved = candidate
+    return proved
+
+
+def _find_unbounded(search: _Search, position: int, limit: int) -> int | None:
+    """Return the batch after the wrong one at ``position``, whose size leads nowhere.
+
+    None if there is none before ``limit``. Where the checksum is that of the bytes up to more than
+    one place, the last of them counts: whoever writes a batch can make it that of its beginning,
+    too.
     """
     checksum = _RunningChecksum(search.source, position, search.end)
     own_offset = search.own_offset(position)
-    likely = unlikely = None
+    proved: int | None = None
+    likely: int | None = None
+    unlikely: int | None = None
     for candidate in possible_headers(search.source, position + 1, limit, search.lowest):
-        if search.is_exhausted or (likely is not None and candidate - likely > _PROOF_BYTES):
+        nearest = likely if proved is None else proved
+        if search.is_exhausted or (nearest is not None and candidate - nearest > _PROOF_BYTES):
             break
         found = search.sound(candidate)
         if found is None:
             continue
         if checksum.is_of_bytes_up_to(candidate):
-            return candidate
-        if is_bounded or likely is not None or not search.leads_on(found):
+            proved = candidate
+        if proved is not None or likely is not None or not search.leads_on(found):
             continue
         if found.header.offset > own_offset:
             likely = candidate
         elif unlikely is None:
             unlikely = candidate
-    if checksum.is_of_bytes_up_to(search.end):
+    ends_far_away = proved is not None and search.end - proved > _PROOF_BYTES
+    if not ends_far_away and checksum.is_of_bytes_up_to(search.end):
         return None
-    return unlikely if likely is None else likely
+    return next((each for each in (proved, likely, unlikely) if each is not None), None)
 
 
 class _RunningChecksum:
@@ -240,13 +312,20 @@ class _Search:
             position = after
         return None
 
+    def leads_to(self, found: PositionedHeader, position: int) -> bool:
+        """Whether sound batches lead from one of them exactly to ``position``."""
+        following: PositionedHeader | None = found
+        while following is not None and following.end_position < position:
+            following = self.sound(following.end_position, following.header.next_offset)
+        return following is not None and following.end_position == position
+
     def leads_on(self, found: PositionedHeader) -> bool:
         """Whether what follows a sound batch is what follows a batch of a log.
 
         Sound batches; and behind them the end, or something that still has of a header what tells
         it from the rest of a record: an offset that fits, a size that leads on, or zeros.
         """
-        for _ in range(_STEPS):
+        for _ in range(_SOUND_STEPS):
             if found.end_position == self.end:
                 return True
             following = self.sound(found.end_position, found.header.next_offset)

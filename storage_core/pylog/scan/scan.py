@@ -126,6 +126,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     min_partitions: int | None = None,
     max_records_per_partition: int | None = None,
     where: RecordFilter | None = None,
+    use_indexes: bool = True,
 ) -> Scan:
     """Return a read of the records under ``path``: exactly what Kafka's consumer would return.
 
@@ -165,6 +166,10 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     where
         Predicates on place, timestamp and key, evaluated before values are copied; the result is
         what they keep of the whole scan.
+    use_indexes
+        False: no offset, time or transaction index is opened. Look-ups, cuts and ends of logs walk
+        from the first byte of a segment, and aborted transactions come from the markers: slower,
+        and no lie of an index file can matter.
 
     Raises
     ------
@@ -209,4 +214,6 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     if read_mode.skips_damage:
         # What planning meets, a reader reports: it goes the same way.
         views = [view.taken_anew(DamageReport(is_logged=False)) for view in views]
+    if not use_indexes:
+        views = [view.taken_anew(view.damage, uses_indexes=False) for view in views]
     return Scan(views, wanted, schema, mode=read_mode, window_bytes=window_bytes)

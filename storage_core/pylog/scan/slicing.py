@@ -126,6 +126,7 @@ def _positions(view: LogView, index: int, start_offset: int, end_offset: int) ->
     segment = view.segments[index]
     segment_end = view.segment_end(index)
     start, end = 0, segment_end
+    first = None
     try:
         with segment.open_log() as source:
             if segment.base_offset < start_offset:
@@ -138,7 +139,9 @@ def _positions(view: LogView, index: int, start_offset: int, end_offset: int) ->
                 )
             covers_the_end = end_offset >= view.log_end_offset
             if _ends_inside(view.next_base_offset(index), end_offset) and not covers_the_end:
-                last = segment.find_batch(source, end_offset - 1, segment_end)
+                last = first
+                if first is None or first.header.last_offset < end_offset - 1:
+                    last = segment.find_batch(source, end_offset - 1, segment_end)
                 end = segment_end if last is None else last.end_position
     except (CorruptRecordError, UnreadableFileError):
         if view.damage is None:

@@ -1,7 +1,7 @@
 """Large tasks cut into smaller ones, at batches that the offset index knows.
 
-A cut changes nothing about what is read: each part begins at a batch whose header, checksum and
-successor have been looked at, and knows the offsets that it may hold.
+A cut changes nothing about what is read: each part begins at a batch that the batches before and
+after it prove, and knows the offsets that it may hold.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import CorruptRecordError, InvalidRecordError, UnreadableFileError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
 from pylog.files.offset_index import OffsetIndex
-from pylog.log_file.batch_walk import is_sound_batch, walk_headers
-from pylog.model import OffsetPosition
+from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
+from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
 from pylog.record.record_batch import RecordBatch
 from pylog.scan.log_segment_view import open_segment
 
@@ -80,7 +80,8 @@ def _split(task: ScanTask, parts: int) -> Iterator[ScanTask]:
     for whole in task.slices:
         rest = whole
         while taken + rest.size_bytes > target:
-            cut = _find_cut(rest, rest.start_position + target - taken)
+            wanted = rest.start_position + target - taken
+            cut = _find_cut(rest, wanted, uses_indexes=task.directory.uses_indexes)
             if cut is None or not start < cut.offset < task.end_offset:
                 break
             head, rest = _cut(rest, cut)
@@ -101,11 +102,12 @@ def _cut(piece: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSlice]:
     return head, replace(piece, start_position=cut.position, base_offset=cut.offset)
 
 
-def _find_cut(piece: SegmentSlice, wanted: int) -> Cut | None:
+def _find_cut(piece: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | None:
     """Return a cut near byte ``wanted`` of the file, None if there is none inside the slice."""
     try:
         with open_segment(piece.path, piece.file_id) as source:
-            found = _indexed_batch(source, piece, wanted) or _walked_batch(source, piece, wanted)
+            found = _indexed_batch(source, piece, wanted) if uses_indexes else None
+            found = found or _walked_batch(source, piece, wanted)
             return None if found is None else Cut(found.position, _first_offset(source, found))
     except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
         return None  # who reads it will say so
@@ -113,29 +115,29 @@ def _find_cut(piece: SegmentSlice, wanted: int) -> Cut | None:
 
 def _indexed_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
     path = piece.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
+    start = ProvedPosition(piece.start_position, piece.base_offset)
     with OffsetIndex.open(path, piece.segment_base_offset) as index:
-        position = wanted
-        for _ in range(_INDEX_TRIES):
-            entry = index.fetch_upper_bound_offset(OffsetPosition(0, position), 0)
-            if entry is None or not piece.start_position < entry.position < piece.end_position:
-                return None
-            found = is_sound_batch(source, entry.position, piece.end_position)
-            if found is not None and entry.offset in (
-                found.header.offset,
-                found.header.last_offset,
-            ):
-                return found
-            position = entry.position + 1
-    return None
+        entries = ProvedPositions(source, index, start, piece.end_position)
+        found = entries.from_position(wanted, _INDEX_TRIES)
+    return None if found is None else read_header(source, found.position, piece.end_position)
 
 
 def _walked_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
+    """Return a batch that sizes lead to from the slice's beginning.
+
+    It and the one before have right checksums, so that the one before does end there; offsets go
+    up to the batch after it.
+    """
+    before = None
     headers = walk_headers(
         source, piece.start_position, piece.end_position, lowest_offset=piece.base_offset
     )
     for found in headers:
-        if found.position >= wanted and found.position > piece.start_position:
-            return is_sound_batch(source, found.position, piece.end_position)
+        if before is not None and found.position >= wanted:
+            is_cut = has_valid_checksum(source, before) and has_valid_checksum(source, found)
+            next(headers, None)
+            return found if is_cut else None
+        before = found
     return None
 
 

@@ -3,7 +3,11 @@
 ``offset_for_timestamp(t)`` is the lowest offset whose record has a timestamp of at least ``t``;
 timestamps need not be in order. Control records count, with the broker's clock as their time: the
 answer may be an offset that no consumer is given. The way there, segment by segment: the time
-index, the offset index, then the headers of the batches behind, until one is late enough.
+index, the offset index, then the headers of the batches after that, until one is late enough.
+
+An entry of a time index says that no record before a certain batch is later than a certain time.
+That the batch is there and has that time is looked at; that none before it is later is believed,
+unless the view uses no indexes. Nothing else that an index file says is.
 
 Differs from Kafka: where a segment has no time index (format v0, or the file is missing) Kafka
 takes the file's modification time for its largest timestamp, and its answers then depend on when
@@ -15,6 +19,7 @@ KIP-734 (max timestamp).
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +27,7 @@ import numpy as np
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.file_names import TIME_INDEX_FILE_SUFFIX
 from pylog.files.time_index import TimeIndex
+from pylog.log_file.batch_walk import has_valid_checksum
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 from pylog.record.record_batch import RecordBatch
 from pylog.scan.checked_windows import CheckedWindows
@@ -31,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.files.byte_source import ByteSource
-    from pylog.scan.log_segment_view import LogSegmentView
     from pylog.scan.log_view import LogView
     from pylog.scan.scan_task import SegmentSlice
 
@@ -50,43 +55,90 @@ def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset 
     CorruptRecordError, InvalidRecordError
         Bytes that have to be looked at are damaged.
     """
-    for index, segment in enumerate(view.segments):
+    passed_over: list[int] = []
+    for index in range(len(view.segments)):
         following = view.next_base_offset(index)
         if following is not None and following <= view.log_start_offset:
             continue
-        if following is not None and _is_earlier(segment, timestamp, following):
+        if _is_earlier(view, index, timestamp):
+            passed_over.append(index)
             continue
-        opened = open_slice(slice_of(view, index), view.damage)
-        if opened is None:
-            continue
-        with opened as source:
-            start = _start_position(view, index, source, timestamp)
-            for found in _records_from(view, source, slice_of(view, index, start), timestamp):
-                if found.offset >= view.log_start_offset:
-                    return found
+        for each in (*_not_borne_out(view, passed_over), index):
+            found = _find_in_segment(view, each, timestamp)
+            if found is not None:
+                return found
+        passed_over = []
     return None
 
 
-def _is_earlier(segment: LogSegmentView, timestamp: int, next_base_offset: int) -> bool:
-    """Whether all records of a rolled segment are before ``timestamp``, going by its time index.
+def _find_in_segment(view: LogView, index: int, timestamp: int) -> TimestampOffset | None:
+    opened = open_slice(slice_of(view, index), view.damage)
+    if opened is None:
+        return None
+    with opened as source:
+        start = _start_position(view, index, source, timestamp)
+        for found in _records_from(view, source, slice_of(view, index, start), timestamp):
+            if found.offset >= view.log_start_offset:
+                return found
+    return None
+
+
+def _is_earlier(view: LogView, index: int, timestamp: int) -> bool:
+    """Whether the time index of a rolled segment says that all its records are earlier."""
+    entry = _entry_of_last_offset(view, index)
+    return entry is not None and entry.timestamp < timestamp
+
+
+def _entry_of_last_offset(view: LogView, index: int) -> TimestampOffset | None:
+    """Return the last time index entry of a rolled segment if it names the very last offset.
 
     A broker forces the largest timestamp into the index when it rolls a segment, and goes by that
-    entry as well. It is believed where it names the segment's very last offset: then nothing is
-    missing from the index, and only a wrong timestamp in this one entry could mislead. Otherwise
-    the segment's batches are looked at.
+    entry as well. Where it names the segment's very last offset, nothing is missing from the index.
+    Of any other segment the batches are looked at.
     """
-    if not segment.has_time_index:
-        return False
+    segment, following = view.segments[index], view.next_base_offset(index)
+    if following is None or not segment.has_time_index:
+        return None
     path = segment.file_path(TIME_INDEX_FILE_SUFFIX)
-    with TimeIndex.open(path, segment.base_offset) as index:
-        count = index.entry_count
-        if count < _BELIEVED_ENTRIES or count != index.slot_count:
-            return False
-        before, last = index.entry(count - 2), index.entry(count - 1)
-    return (
-        0 <= before.timestamp < last.timestamp < timestamp
-        and segment.base_offset <= before.offset < last.offset == next_base_offset - 1
-    )
+    with TimeIndex.open(path, segment.base_offset) as entries:
+        count = entries.entry_count
+        if count < _BELIEVED_ENTRIES or count != entries.slot_count:
+            return None
+        before, last = entries.entry(count - 2), entries.entry(count - 1)
+    goes_up = 0 <= before.timestamp < last.timestamp
+    goes_up &= segment.base_offset <= before.offset < last.offset
+    return last if goes_up and last.offset == following - 1 else None
+
+
+def _not_borne_out(view: LogView, passed_over: list[int]) -> list[int]:
+    """Return which segments, of some in a row, are to be looked at in spite of their time index.
+
+    Those at the end of the row whose last batch has another timestamp than the index says. In a
+    log that goes up in time it is the last segment that a wrong entry would hide, so that one look
+    is enough; it would be one a segment of the log otherwise.
+    """
+    place = len(passed_over)
+    while place and not _is_borne_out(view, passed_over[place - 1]):
+        place -= 1
+    return passed_over[place:]
+
+
+def _is_borne_out(view: LogView, index: int) -> bool:
+    entry = _entry_of_last_offset(view, index)
+    if entry is None:
+        return False
+    segment = view.segments[index]
+    try:
+        with segment.open_log() as source:
+            last = segment.find_batch(source, entry.offset, view.segment_end(index))
+            return (
+                last is not None
+                and last.header.last_offset == entry.offset
+                and last.header.max_timestamp == entry.timestamp
+                and has_valid_checksum(source, last)
+            )
+    except CorruptRecordError:
+        return False
 
 
 def find_max_timestamp(view: LogView) -> TimestampOffset | None:
@@ -139,8 +191,9 @@ def _largest_of_all_records(view: LogView) -> TimestampOffset | None:
 def _start_position(view: LogView, index: int, source: ByteSource, timestamp: int | None) -> int:
     """Return a batch position that no record above an indexed timestamp precedes.
 
-    The entry is the last one that is not above ``timestamp``; for None the last one of all, if a
-    record bears it out. No record before it is later. What lies behind it is left to be read:
+    The entry is the last one that is not above ``timestamp``; for None the last one of all. Its
+    batch has to bear out its timestamp. It is believed that no record before that batch is later,
+    which only a walk through all headers could prove. What lies after it is left to be read:
     Kafka forces an entry at the roll that would make this superfluous, but nothing proves that the
     last entry found is that one.
     """
@@ -148,9 +201,12 @@ def _start_position(view: LogView, index: int, source: ByteSource, timestamp: in
     if not segment.has_time_index:
         return 0
     path = segment.file_path(TIME_INDEX_FILE_SUFFIX)
-    with TimeIndex.open(path, segment.base_offset) as time_index:
-        entry = time_index.last_entry() if timestamp is None else time_index.lookup(timestamp)
-    if entry is None or not segment.base_offset <= entry.offset:
+    with TimeIndex.open(path, segment.base_offset) as entries:
+        slot = entries.entry_count - 1 if timestamp is None else entries.floor_slot(timestamp)
+        if slot < 0 or not _goes_up_around(entries, slot):
+            return 0
+        entry = entries.entry(slot)
+    if entry.offset < segment.base_offset:
         return 0
     try:
         batch = segment.find_batch(source, entry.offset, view.segment_end(index))
@@ -161,6 +217,17 @@ def _start_position(view: LogView, index: int, source: ByteSource, timestamp: in
     if batch is None or batch.header.max_timestamp != entry.timestamp:
         return 0
     return 0 if timestamp is None and batch.header.record_count == 0 else batch.position
+
+
+def _goes_up_around(entries: TimeIndex, slot: int) -> bool:
+    """Whether an entry lies between those before and after it, as a broker writes them."""
+    around = [
+        entries.entry(each) for each in range(max(0, slot - 1), min(slot + 2, entries.entry_count))
+    ]
+    return all(
+        one.timestamp < other.timestamp and one.offset < other.offset
+        for one, other in pairwise(around)
+    )
 
 
 def _records_from(

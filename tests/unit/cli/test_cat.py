@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pylog.cli import cat as command
-from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
+from tests.support.batches import Stored, batch_v2, joined, plain_records, with_bad_crc
 from tests.support.golden import Holds, differences, golden_partitions, read_expected
-from tests.support.log_files import write_partition
+from tests.support.images import chain, holding
+from tests.support.log_files import offset_index_bytes, segment_path, write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,3 +165,18 @@ def test_an_empty_log_prints_nothing(tmp_path: Path, pylog_run: Callable[..., Ou
     directory = write_partition(tmp_path, {0: []})
     done = pylog_run("cat", directory)
     assert (done.status, done.output, done.error) == (0, b"", "")
+
+
+def test_index_files_that_were_forged_may_be_ignored(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    images = chain(7, 200)
+    outer = holding(plain_records(3, 3), images, to_the_end=True)
+    batches = [batch_v2(plain_records(0, 3)), outer, batch_v2(plain_records(300, 1))]
+    path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    at = joined(batches).index(images[0].data)
+    size = len(images[0].data)
+    lies = [(7 + place, at + place * size) for place in range(200)]
+    segment_path(path, 0, ".index").write_bytes(offset_index_bytes(lies, 0))
+    done = pylog_run("cat", tmp_path, "--start-offset", "190", "--ignore-indexes")
+    assert places(done) == [(0, 300)]

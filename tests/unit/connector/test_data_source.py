@@ -76,6 +76,13 @@ def test_a_partition_without_anything_to_read_is_no_input_partition(tmp_path: Pa
     assert [task.topic_partition for task in tasks] == [TopicPartition("orders", 1)]
 
 
+def test_a_task_knows_whether_it_may_use_indexes(tmp_path: Path) -> None:
+    write_orders(tmp_path, "orders-0")
+    for text, expected in (("true", True), ("false", False)):
+        (task,) = plan(tmp_path, useIndexes=text)
+        assert task.directory.uses_indexes is expected
+
+
 def test_what_travels_to_a_task_pickles(tmp_path: Path) -> None:
     write_orders(tmp_path, "orders-0")
     read_source = source(tmp_path)

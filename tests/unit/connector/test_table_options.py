@@ -31,6 +31,7 @@ VALUES = {
     "maxRecordsPerPartition": "2",
     "pushdown": "off",
     "timestampDisorder": "1s",
+    "useIndexes": "false",
     "startingOffsets": "earliest",
     "endingOffsets": "latest",
     "startingTimestamp": "5",

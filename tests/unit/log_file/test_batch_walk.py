@@ -12,7 +12,6 @@ from pylog.log_file.batch_walk import (
     WholeBatches,
     find_whole_batches,
     has_valid_checksum,
-    is_sound_batch,
     is_zero,
     read_header,
     walk_headers,
@@ -147,48 +146,12 @@ def test_a_header_is_read_only_if_the_whole_batch_is_there(source: LocalFile) ->
     assert read_header(source, len(DATA) - 5, len(DATA)) is None
 
 
-def test_a_batch_is_sound_where_one_begins_and_nowhere_else(source: LocalFile) -> None:
-    sound = [at for at in range(-3, STARTS[2] + 200) if is_sound_batch(source, at, len(DATA))]
-    assert sound == STARTS[:3]
-    assert is_sound_batch(source, STARTS[3], len(DATA)) is not None
-    assert is_sound_batch(source, len(DATA), len(DATA)) is None
-
-
-def test_a_batch_with_a_wrong_checksum_is_not_sound(path: Path) -> None:
+def test_a_checksum_is_that_of_the_batch(path: Path) -> None:
     path.write_bytes(joined([with_bad_crc(BATCHES[0]), BATCHES[1]]))
     with LocalFile(path) as file:
         header = read_header(file, 0, file.size())
         assert header is not None
         assert not has_valid_checksum(file, header)
-        assert is_sound_batch(file, 0, file.size()) is None
-
-
-def test_a_batch_within_a_value_is_not_sound(path: Path) -> None:
-    # A record whose value is a log: its batches look right but for what follows the last of them.
-    inner = batch_v2(plain_records(90, 2))
-    outer = batch_v2([Stored(0, 0, None, inner.data), *plain_records(1, 2)])
-    path.write_bytes(outer.data + BATCHES[-1].data)
-    at = outer.data.index(inner.data)
-    with LocalFile(path) as file:
-        assert is_sound_batch(file, at, file.size()) is None
-        assert is_sound_batch(file, 0, file.size()) is not None
-
-
-def test_a_batch_before_a_tail_that_a_crash_leaves_is_sound(path: Path) -> None:
-    torn = BATCHES[1].data, batch_v2(plain_records(3, 9)).data
-    tails = [b"", bytes(200), *(each[:cut] for each in torn for cut in (10, 17, len(each) - 1))]
-    for tail in tails:
-        path.write_bytes(BATCHES[0].data + tail)
-        with LocalFile(path) as file:
-            assert is_sound_batch(file, 0, file.size()) is not None
-
-
-def test_a_batch_before_damage_is_not_sound(path: Path) -> None:
-    lower, far = batch_v2(plain_records(2, 2)), batch_v2(plain_records(50, 9))
-    for tail in (with_bad_crc(BATCHES[1]).data, lower.data, far.data[:-1], b"\xff" * 100):
-        path.write_bytes(BATCHES[0].data + tail)
-        with LocalFile(path) as file:
-            assert is_sound_batch(file, 0, file.size()) is None
 
 
 def test_a_checksum_is_computed_over_many_chunks(path: Path) -> None:

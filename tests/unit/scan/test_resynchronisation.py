@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ from tests.support.batches import (
     Built,
     Stored,
     batch_v2,
+    crc32c,
     joined,
     message,
     plain_records,
@@ -32,6 +34,7 @@ from tests.support.damage import (
     with_flip,
     with_size,
 )
+from tests.support.images import holding as images_at_the_end
 from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
@@ -217,3 +220,66 @@ def test_a_tail_of_zeros_behind_damage_costs_no_search_of_each_byte(tmp_path: Pa
     with LocalFile(str(segment_path(directory, 0))) as source:
         assert len(list(possible_headers(source, 1, source.size(), 0))) < 20
     assert skipped(directory)[0] == []
+
+
+FAKE_HEADER = (20).to_bytes(8, "big") + (90).to_bytes(4, "big") + bytes(4) + b"\x02"
+"""Bytes that could be the header of the batch after an image."""
+
+
+def with_checksum_of_its_beginning(image: bytes) -> Built:
+    """Return a batch whose checksum is also that of its bytes up to the image in it.
+
+    A checksum is linear: four bytes after the image make it whatever one likes.
+    """
+    value = b"before" + image + FAKE_HEADER
+    start, records = 21, plain_records(10, 5)
+
+    def built(patch: int) -> bytes:
+        end = patch.to_bytes(4, "big")
+        return batch_v2([*records[:4], records[4]._replace(value=value + end)]).data
+
+    plain = crc32c(built(0)[start:])
+    wanted = crc32c(built(0)[start : built(0).index(image)]) ^ plain
+    basis: dict[int, tuple[int, int]] = {}
+    for bit in range(32):
+        effect, patch = crc32c(built(1 << bit)[start:]) ^ plain, 1 << bit
+        while effect and effect.bit_length() in basis:
+            other = basis[effect.bit_length()]
+            effect, patch = effect ^ other[0], patch ^ other[1]
+        if effect:
+            basis[effect.bit_length()] = effect, patch
+    patch = 0
+    while wanted:
+        effect, bits = basis[wanted.bit_length()]
+        wanted, patch = wanted ^ effect, patch ^ bits
+    data = built(patch)
+    assert crc32c(data[start:]) == crc32c(data[start : data.index(image)])
+    return replace(batch_v2(records), data=data)
+
+
+@pytest.mark.parametrize("in_middle", [True, False])
+@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize("at", [0, SIZE_AT, SIZE_AT + 2, MAGIC_AT, -30, -5, -1])
+def test_a_checksum_that_fits_up_to_an_image_as_well_proves_no_image(
+    tmp_path: Path, at: int, images: int, *, in_middle: bool
+) -> None:
+    image = joined([batch_v2(plain_records(12 + 3 * each, 3)) for each in range(images)])
+    batches = list(BATCHES)
+    forged = with_checksum_of_its_beginning(image)
+    batches[2] = with_flip(forged, at % len(forged.data))
+    sound = [each for place, each in enumerate(BATCHES) if place != 2]
+    assert read(tmp_path, batches, in_middle=in_middle) == visible_offsets(sound)
+
+
+@pytest.mark.parametrize("in_middle", [True, False])
+@pytest.mark.parametrize("images", [1, 2, 20])
+@pytest.mark.parametrize("to_the_end", [True, False])
+def test_a_size_that_has_shrunk_to_lead_to_an_image_does_not_make_it_a_batch(
+    tmp_path: Path, images: int, *, to_the_end: bool, in_middle: bool
+) -> None:
+    held = [batch_v2(plain_records(11 + each, 1)) for each in range(images)]
+    outer = images_at_the_end(plain_records(10, 5), held, to_the_end=to_the_end)
+    batches = list(BATCHES)
+    batches[2] = with_size(outer, outer.data.index(held[0].data[:-1]))
+    sound = [each for place, each in enumerate(BATCHES) if place != 2]
+    assert read(tmp_path, batches, in_middle=in_middle) == visible_offsets(sound)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pylog.files.byte_source import ByteSource
     from pylog.files.storage import DirectoryEntry
+    from pylog.log_file.proved_position import ProvedPosition
     from tests.support.golden import GoldenRoot
 
 OLD = {base: [batch_v2(plain_records(base, 5))] for base in (0, 5, 10, 15)}
@@ -221,7 +222,7 @@ def test_a_log_that_grows_while_its_end_is_looked_for_ends_where_it_did(
     directory = write_partition(tmp_path, {0: batches[:2]})
     looked_up = LogSegmentView.last_indexed_position
 
-    def grown_first(self: LogSegmentView, source: ByteSource, end: int) -> int:
+    def grown_first(self: LogSegmentView, source: ByteSource, end: int) -> ProvedPosition:
         with segment_path(directory, 0).open("ab") as file:
             file.write(joined(batches[2:]))
         entries = offset_index_bytes(offset_entries(batches), 0)
