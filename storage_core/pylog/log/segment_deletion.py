@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError
 from pylog.files.file_names import DELETED_FILE_SUFFIX
-from pylog.log.leftover_files import file_names
+from pylog.log.partition_files import file_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,13 +86,19 @@ def remove_later(remove: Callable[[], object], config: LogConfig, context: LogCo
 
 
 def delete_directory(path: str, io: DurableIO) -> None:
-    """Remove a partition directory with all its files.
+    """Remove a partition directory with all its files; a link, and not what it points to.
+
+    A directory inside stays, and so does the partition directory then: neither Kafka nor we have
+    made it.
 
     Raises
     ------
     KafkaStorageError
         A file or the directory could not be removed.
     """
+    if os.path.islink(path):  # noqa: PTH114 - kept as text
+        io.remove(path, missing_ok=True)
+        return
     for name in file_names(path):
         io.remove(os.path.join(path, name), missing_ok=True)  # noqa: PTH118
     io.remove_directory(path)
