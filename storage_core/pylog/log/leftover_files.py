@@ -16,7 +16,9 @@ The order of removals counts, since a crash may come in between, and a power los
 one and undo an earlier one unless the directory was synced in between:
 
 * ``.swap`` files that do not count go before the ``.cleaned`` files that say so;
-* the names of ``.swap`` files that count are forced to disk before what they replace goes.
+* the names of ``.swap`` files that count are forced to disk before what they replace goes;
+* segments drop ``.swap`` one after the other, by offset: one that has its name already and lies
+  between two ``.swap`` files would be taken for one that they replace.
 
 Source: LogLoader.removeTempFilesAndCollectSwapFiles, load (Kafka 4.3; KAFKA-6264,
 KAFKA-10471), which syncs nothing here.
@@ -24,6 +26,7 @@ KAFKA-10471), which syncs nothing here.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 from typing import TYPE_CHECKING
@@ -61,10 +64,12 @@ def tidy_directory(directory: str, io: DurableIO) -> None:
     """
     swaps = _without_temporary_files(directory, io)
     _remove_replaced(directory, swaps, io)
-    for name in swaps:
-        path = os.path.join(directory, name)  # noqa: PTH118
-        _LOGGER.info("completing a swap: %s takes its place", path)
-        io.replace(path, path.removesuffix(SWAP_FILE_SUFFIX))
+    for _, group in itertools.groupby(swaps, key=find_offset_of):
+        for name in group:
+            path = os.path.join(directory, name)  # noqa: PTH118
+            _LOGGER.info("completing a swap: %s takes its place", path)
+            io.replace(path, path.removesuffix(SWAP_FILE_SUFFIX))
+        io.sync_directory(directory)
     _remove_orphaned_indexes(directory, io)
 
 

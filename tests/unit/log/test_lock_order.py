@@ -63,7 +63,8 @@ def manager(tmp_path: Path, io: PausingIO) -> Iterator[LogManager]:
         manager.get_log(each).flush()
     yield manager
     io.before_truncation = io.before_rename = None
-    manager.abandon()
+    # In a thread, too: where others wait for each other this one would wait with them.
+    in_thread(manager.abandon, []).join(PATIENCE_SECONDS)
 
 
 def in_thread(task: Callable[[], object], failures: list[BaseException]) -> threading.Thread:
