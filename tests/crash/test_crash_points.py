@@ -67,7 +67,6 @@ LOSSES = {
     "unsynced content reads as zeros": Loss(lose_unsynced=True, keep_lengths=True),
     "unsynced names lost": Loss(names=Names.NONE),
     "of the unsynced names the last one kept": Loss(names=Names.LAST),
-    "of the unsynced names the first one lost": Loss(names=Names.WITHOUT_FIRST),
     "unsynced content and names lost": Loss(lose_unsynced=True, names=Names.NONE),
     "unsynced names lost, content reads as zeros": Loss(
         lose_unsynced=True, names=Names.NONE, keep_lengths=True
