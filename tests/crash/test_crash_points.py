@@ -26,7 +26,8 @@ from tests.crash.script import (
     read_all,
     timestamp_of,
 )
-from tests.support.recording_io import Kind, Operation, RecordingIO, replay
+from tests.support.crash_replay import Kind, Names, Operation, replay
+from tests.support.recording_io import RecordingIO
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +55,7 @@ class Loss(NamedTuple):
     """What a crash takes with it; see `replay`."""
 
     lose_unsynced: bool = False
-    lose_names: bool = False
+    names: Names = Names.ALL
     keep_lengths: bool = False
     is_torn: bool = False
 
@@ -64,10 +65,11 @@ LOSSES = {
     "process death in a write": Loss(is_torn=True),
     "unsynced content lost": Loss(lose_unsynced=True),
     "unsynced content reads as zeros": Loss(lose_unsynced=True, keep_lengths=True),
-    "unsynced names lost": Loss(lose_names=True),
-    "unsynced content and names lost": Loss(lose_unsynced=True, lose_names=True),
+    "unsynced names lost": Loss(names=Names.NONE),
+    "of the unsynced names the last one kept": Loss(names=Names.LAST),
+    "unsynced content and names lost": Loss(lose_unsynced=True, names=Names.NONE),
     "unsynced names lost, content reads as zeros": Loss(
-        lose_unsynced=True, lose_names=True, keep_lengths=True
+        lose_unsynced=True, names=Names.NONE, keep_lengths=True
     ),
 }
 
@@ -134,7 +136,7 @@ def test_a_crash_at_any_point_leaves_what_was_flushed_and_a_prefix_of_the_rest(
             operations,
             root,
             lose_unsynced=loss.lose_unsynced,
-            lose_names=loss.lose_names,
+            names=loss.names,
             keep_lengths=loss.keep_lengths,
         )
         fingerprint = fingerprint_of(root)

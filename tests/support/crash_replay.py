@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -56,11 +56,24 @@ class Operation(NamedTuple):
         return self._replace(data=self.data[:size_bytes])
 
 
+class Names(Enum):
+    """What of the names that changed since a directory's last sync is on the disk.
+
+    A change needs the earlier ones of the names it changes: who removes what was renamed finds
+    nothing unless it was renamed. Others are independent, and may come to the disk in any order.
+    """
+
+    ALL = "all changes"
+    NONE = "none"
+    LAST = "the last change of all, and what it needs"
+    WITHOUT_FIRST = "all but the first change in each directory, and what needs that"
+
+
 class _Loss(NamedTuple):
     """What of the arguments of `replay` says how to build."""
 
     unsynced: bool
-    names: bool
+    names: Names
     keep_lengths: bool
 
 
@@ -93,20 +106,72 @@ class _File:
 
 
 class _Directory:
-    """A directory's names now, and those that are on the disk."""
+    """A directory's names now, those that are on the disk, and the changes in between."""
 
     def __init__(self) -> None:
         self.names: dict[str, _File | _Directory] = {}
         self.synced: dict[str, _File | _Directory] = {}
+        self.unsynced: list[_Change] = []
+        self.changed_last = False
 
     def sync(self) -> None:
         self.synced = dict(self.names)
+        self.unsynced = []
+
+    def change(self, change: _Change) -> None:
+        _apply(change, self.names)
+        self.unsynced.append(change)
+
+    def _surviving(self, names: Names) -> dict[str, _File | _Directory]:
+        """Return the names after a crash."""
+        if names is Names.ALL:
+            return self.names
+        kept: list[_Change] = []
+        if names is Names.LAST and self.changed_last:
+            kept = _needed_by_last(self.unsynced)
+        elif names is Names.WITHOUT_FIRST:
+            kept = _independent_of_first(self.unsynced)
+        survivors = dict(self.synced)
+        for change in kept:
+            _apply(change, survivors)
+        return survivors
 
     def build(self, path: Path, loss: _Loss) -> None:
-        for name, node in (self.synced if loss.names else self.names).items():
+        for name, node in self._surviving(loss.names).items():
             if isinstance(node, _Directory):
                 (path / name).mkdir()
             node.build(path / name, loss)
+
+
+_Change = dict[str, _File | _Directory | None]
+"""What one operation gives some names of a directory; None: they are removed."""
+
+
+def _apply(change: _Change, names: dict[str, _File | _Directory]) -> None:
+    for name, node in change.items():
+        if node is None:
+            names.pop(name, None)
+        else:
+            names[name] = node
+
+
+def _needed_by_last(changes: list[_Change]) -> list[_Change]:
+    needed, names = list[_Change](), set[str]()
+    for change in reversed(changes):
+        if not needed or names & change.keys():
+            needed.append(change)
+            names |= change.keys()
+    return needed[::-1]
+
+
+def _independent_of_first(changes: list[_Change]) -> list[_Change]:
+    kept, names = list[_Change](), set[str]()
+    for number, change in enumerate(changes):
+        if number == 0 or names & change.keys():
+            names |= change.keys()
+        else:
+            kept.append(change)
+    return kept
 
 
 class _Disk:
@@ -114,13 +179,14 @@ class _Disk:
 
     def __init__(self, root: _Directory) -> None:
         self.root = root
+        self._changed_last: _Directory | None = None
 
     def apply(self, operation: Operation) -> None:
         kind, path, position, data, target = operation
         parent, name = self._parent(path)
         match kind:
             case Kind.CREATE:
-                parent.names[name] = _File()
+                self._change(parent, {name: _File()})
             case Kind.WRITE:
                 self._file(path).write(position, data)
             case Kind.TRUNCATE:
@@ -129,15 +195,24 @@ class _Disk:
                 self._file(path).sync()
             case Kind.REPLACE:
                 new_parent, new_name = self._parent(target)
-                new_parent.names[new_name] = parent.names.pop(name)
+                assert new_parent is parent, "names move within a directory only"
+                self._change(parent, {name: None, new_name: parent.names[name]})
             case Kind.REMOVE | Kind.REMOVE_DIRECTORY:
-                del parent.names[name]
+                assert name in parent.names
+                self._change(parent, {name: None})
             case Kind.MAKE_DIRECTORY:
-                parent.names[name] = _Directory()
+                self._change(parent, {name: _Directory()})
             case Kind.SYNC_DIRECTORY:
                 self._directory(path).sync()
             case Kind.OPEN:
                 pass
+
+    def _change(self, directory: _Directory, change: _Change) -> None:
+        if self._changed_last is not None:
+            self._changed_last.changed_last = False
+        self._changed_last = directory
+        directory.changed_last = True
+        directory.change(change)
 
     def _parent(self, path: str) -> tuple[_Directory, str]:
         parent, _, name = path.rpartition("/")
@@ -163,7 +238,7 @@ def replay(
     root: str | os.PathLike[str],
     *,
     lose_unsynced: bool,
-    lose_names: bool = False,
+    names: Names = Names.ALL,
     keep_lengths: bool = False,
 ) -> None:
     """Make ``root`` what a crash after ``operations`` leaves of the directory they were done in.
@@ -177,9 +252,9 @@ def replay(
     lose_unsynced
         A file's content is that of its last sync, nothing where there was none. False: all that
         was written, as after the death of the process.
-    lose_names
-        A directory holds what it held at its last sync: what was created, renamed or removed
-        since is as if it had not been. False: it holds what it held at the end.
+    names
+        Which of the names that were created, renamed or removed since the last sync of their
+        directory are on the disk.
     keep_lengths
         With ``lose_unsynced``: files keep the length they had at the end, and what was appended
         since the last sync reads as zeros.
@@ -189,7 +264,7 @@ def replay(
     for operation in operations:
         disk.apply(operation)
     _clear(root)
-    disk.root.build(root, _Loss(lose_unsynced, lose_names, keep_lengths))
+    disk.root.build(root, _Loss(lose_unsynced, names, keep_lengths))
 
 
 def _load(path: Path) -> _Directory:

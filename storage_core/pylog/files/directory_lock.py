@@ -21,12 +21,12 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pylog.errors import KafkaStorageError, LogLockedError
+from pylog.files.regular_file import open_regular_file_to_write
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 LOCK_FILE = ".lock"
-_FILE_MODE = 0o666
 # struct flock of 64-bit Linux: type, whence, (padding), start, length, process id.
 _FLOCK = struct.Struct("@hhqqi4x")
 
@@ -72,6 +72,8 @@ class DirectoryLock:
         ------
         LogLockedError
             Somebody holds it: another process, or another object of this one.
+        UnexpectedFileError
+            The lock file is not a regular file.
         KafkaStorageError
             The directory does not exist, or the file cannot be created or locked.
         """
@@ -141,7 +143,7 @@ class DirectoryLock:
         lock of a deleted file keeps nobody out.
         """
         while True:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, _FILE_MODE)
+            descriptor = open_regular_file_to_write(self.path, create=True)
             try:
                 self._lock(descriptor)
                 if self._is_current(descriptor):
@@ -165,7 +167,7 @@ class DirectoryLock:
 
     def _is_current(self, descriptor: int) -> bool:
         try:
-            named = os.stat(self.path)  # noqa: PTH116 - kept as text
+            named = os.lstat(self.path)
         except FileNotFoundError:
             return False
         return os.path.samestat(named, os.fstat(descriptor))

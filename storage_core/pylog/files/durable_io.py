@@ -22,6 +22,12 @@ step what is done                       a crash after it leaves
 4    sync the directory                 the new file
 ==== ================================== =================================================
 
+A symbolic link is never followed in a path's last component: it is removed as a link, and refused
+where a file is to be written (`pylog.files.regular_file`).
+
+Only the process that made the first change may make others. A child that was forked since has
+inherited the objects, but not the lock of the log directory; it is refused, and may read.
+
 Source: Utils.atomicMoveWithFallback, Utils.flushDir, CheckpointFile (Kafka 3.9 and 4.3). Differs
 from Kafka, which copies where the rename fails, and so may leave half a file.
 """
@@ -29,9 +35,11 @@ from Kafka, which copies where the rename fails, and so may leave half a file.
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
-from pylog.errors import SegmentVanishedError
+from pylog.errors import LogLockedError, SegmentVanishedError, UnexpectedFileError
+from pylog.files.regular_file import link_as_directory, open_regular_file_to_write
 from pylog.files.writable_file import WritableFile, storage_error
 
 if TYPE_CHECKING:
@@ -40,17 +48,51 @@ if TYPE_CHECKING:
 __all__ = ["TEMPORARY_SUFFIX", "DurableIO", "WritableFile"]
 
 TEMPORARY_SUFFIX = ".tmp"
-_FILE_MODE = 0o666  # as Java's; the umask takes from it
-_DIRECTORY_MODE = 0o777
+_DIRECTORY_MODE = 0o777  # as Java's; the umask takes from it
 
 
 class DurableIO:
     """Changes files and directories of local disks.
 
+    It belongs to the process that first changes something through it: see the module's docstring.
+    All methods that change something raise `LogLockedError` in a child of that process.
+
     Any number of threads may use it. Of two that write one path, callers let one through at a
     time. The methods whose name begins with an underscore are the system calls, one each, which
     raise `OSError`; those who test what a disk may do override them.
     """
+
+    _owner_process_id: int | None = None
+
+    def ensure_own_process(self, path: str) -> None:
+        """Raise unless this is the process that made the first change, or nothing was changed yet.
+
+        Parameters
+        ----------
+        path
+            What is to be changed; named in the error.
+
+        Raises
+        ------
+        LogLockedError
+            This process is a fork of the one that owns the files.
+        """
+        here = os.getpid()
+        owner = self._owner_process_id
+        if owner is None:
+            self._owner_process_id = here
+        elif owner != here:
+            reason = (
+                f"log directory was opened by process {owner}, of which this one (pid {here}) is a "
+                "fork without its lock: change logs there, or close them there and make a log "
+                "manager here; nothing was changed"
+            )
+            raise LogLockedError(reason, path, owner)
+
+    @property
+    def is_own_process(self) -> bool:
+        """Whether this process may change something: not if it is a fork of the one that did."""
+        return self._owner_process_id in {None, os.getpid()}
 
     def open(self, path: str | os.PathLike[str], *, create: bool = False) -> WritableFile:
         """Open a file to read and write; its content stays.
@@ -66,10 +108,14 @@ class DurableIO:
         ------
         SegmentVanishedError
             There is no such file, and ``create`` is false.
+        UnexpectedFileError
+            It is not a regular file: a symbolic link, a FIFO, a device.
         KafkaStorageError
             It cannot be opened or created.
         """
         text = os.fspath(path)
+        if create:
+            self.ensure_own_process(text)
         try:
             return WritableFile(self, text, self._open(text, create=create))
         except OSError as error:
@@ -87,13 +133,14 @@ class DurableIO:
             It cannot be renamed; both are as they were. ``errno.ENOENT``: there is no ``source``.
         """
         old, new = os.fspath(source), os.fspath(target)
+        self.ensure_own_process(old)
         try:
             self._replace(old, new)
         except OSError as error:
             raise storage_error(f"rename the file to {new}", error, old) from error
 
     def remove(self, path: str | os.PathLike[str], *, missing_ok: bool = False) -> bool:
-        """Remove a file; return whether there was one.
+        """Remove a file, or a link and not what it points to; return whether there was one.
 
         Raises
         ------
@@ -101,6 +148,7 @@ class DurableIO:
             It cannot be removed, or there is none and ``missing_ok`` is false.
         """
         text = os.fspath(path)
+        self.ensure_own_process(text)
         try:
             self._remove(text)
         except OSError as error:
@@ -114,15 +162,22 @@ class DurableIO:
 
         Raises
         ------
+        UnexpectedFileError
+            ``exist_ok`` is true, and a symbolic link lies there.
         KafkaStorageError
             It cannot be created, or there is one and ``exist_ok`` is false.
         """
         text = os.fspath(path)
+        self.ensure_own_process(text)
         try:
             self._make_directory(text)
         except OSError as error:
-            if exist_ok and isinstance(error, FileExistsError) and os.path.isdir(text):  # noqa: PTH112 - kept as text
-                return False
+            if exist_ok and isinstance(error, FileExistsError):
+                mode = os.lstat(text).st_mode
+                if stat.S_ISDIR(mode):
+                    return False
+                if stat.S_ISLNK(mode):
+                    raise link_as_directory(text) from error
             raise storage_error("create the directory", error, text) from error
         return True
 
@@ -135,6 +190,7 @@ class DurableIO:
             There is none, it is not empty, or it cannot be removed.
         """
         text = os.fspath(path)
+        self.ensure_own_process(text)
         try:
             self._remove_directory(text)
         except OSError as error:
@@ -149,6 +205,7 @@ class DurableIO:
             They are not, or there is no such directory.
         """
         text = os.fspath(path)
+        self.ensure_own_process(text)
         try:
             self._sync_directory(text)
         except OSError as error:
@@ -158,6 +215,9 @@ class DurableIO:
         self, path: str | os.PathLike[str], data: BytesLike, *, sync: bool = False
     ) -> None:
         """Make ``data`` the content of a file, in place: a crash leaves any part of it.
+
+        A link of that name, a FIFO, and a file that has other names, too, are replaced by a
+        new file; what they lead to stays as it is.
 
         Parameters
         ----------
@@ -173,12 +233,24 @@ class DurableIO:
         KafkaStorageError
             The file cannot be written; its content is unknown.
         """
-        with self.open(path, create=True) as file:
+        with self._open_own(os.fspath(path)) as file:
             if file.size():
                 file.truncate(0)
             file.write_at(0, data)
             if sync:
                 file.sync()
+
+    def _open_own(self, path: str) -> WritableFile:
+        """Return a file that has no other name; what is none makes room for a new one."""
+        try:
+            file = self.open(path, create=True)
+            if os.fstat(file.descriptor).st_nlink <= 1:
+                return file
+            file.close()
+        except UnexpectedFileError:
+            pass
+        self.remove(path)
+        return self.open(path, create=True)
 
     def write_atomically(self, path: str | os.PathLike[str], data: BytesLike) -> None:
         """Make ``data`` the content of a file and return when it is on the disk.
@@ -198,8 +270,7 @@ class DurableIO:
         self.sync_directory(os.path.dirname(text) or os.curdir)  # noqa: PTH120 - kept as text
 
     def _open(self, path: str, *, create: bool) -> int:
-        flags = os.O_RDWR | (os.O_CREAT if create else 0)
-        return os.open(path, flags, _FILE_MODE)
+        return open_regular_file_to_write(path, create=create)
 
     def _write(self, file: WritableFile, descriptor: int, position: int, data: memoryview) -> int:
         return os.pwrite(descriptor, data, position)

@@ -1,28 +1,42 @@
-"""The one way by which a local file is opened for reading: only if it is a regular file.
+"""How a local file is opened, to be read or to be written: only if it is a regular file.
 
-What lies in a directory is whatever somebody put there. To open a FIFO waits for a writer that may
-never come, a device has no end, and a link can lead to either, in a circle, or nowhere. So files
-are opened without waiting and looked at before the first byte is read. Links to regular files are
-followed: operators keep partitions, and single segments, on other disks that way.
+What lies in a directory is whatever somebody put there. To open a FIFO waits for somebody at its
+other end, a device has no end, and a link can lead to either, in a circle, or nowhere. So files are
+opened without waiting and looked at before their first byte is read or written.
+
+Readers follow links to regular files: operators keep partitions, and single segments, on other
+disks that way. Writers follow none, since that would change a foreign file. Differs from Kafka,
+which writes through links.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
-from pylog.errors import SegmentVanishedError, UnreadableFileError
+from pylog.errors import SegmentVanishedError, UnexpectedFileError, UnreadableFileError
 
+_FILE_MODE = 0o666  # as Java's; the umask takes from it
 # O_NONBLOCK: the opening of a FIFO or of a terminal does not wait. It means nothing to a regular
 # file. O_NOCTTY: a terminal does not become that of this process.
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FLAGS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FLAGS_TO_READ = _FLAGS | os.O_RDONLY
+_FLAGS_TO_WRITE = _FLAGS | os.O_RDWR | os.O_NOFOLLOW
+# What the system says of a link that is not to be followed, and of a socket.
+_NOT_REGULAR = frozenset({errno.ELOOP, errno.ENXIO})
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
+    stat.S_IFREG: "a regular file",
 }
+
+
+def _kind(mode: int) -> str:
+    return _KINDS.get(stat.S_IFMT(mode), "something else")
 
 
 def open_regular_file(path: str) -> int:
@@ -36,7 +50,7 @@ def open_regular_file(path: str) -> int:
         It is not a regular file, a link that leads nowhere, or cannot be opened.
     """
     try:
-        descriptor = os.open(path, _FLAGS)
+        descriptor = os.open(path, _FLAGS_TO_READ)
     except OSError as error:
         raise _cannot_open(path, error) from error
     try:
@@ -51,8 +65,10 @@ def ensure_regular(status: os.stat_result, path: str) -> None:
     """Raise `UnreadableFileError` unless ``status`` is that of a regular file."""
     if stat.S_ISREG(status.st_mode):
         return
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-    reason = f"not a regular file but {kind}: move it away, and put the file back if there was one"
+    reason = (
+        f"not a regular file but {_kind(status.st_mode)}: move it away, and put the file back if "
+        "there was one"
+    )
     raise UnreadableFileError(reason, path)
 
 
@@ -76,3 +92,61 @@ def _cannot_open(path: str, error: OSError) -> SegmentVanishedError | Unreadable
     except OSError:
         pass
     return missing_or_unreadable(path, error)
+
+
+def open_regular_file_to_write(path: str, *, create: bool) -> int:
+    """Return a descriptor to read and write a file; its content stays.
+
+    Parameters
+    ----------
+    path
+        The file. Links are followed in the directories that lead to it, not in its last component.
+    create
+        Make an empty one if there is none.
+
+    Raises
+    ------
+    UnexpectedFileError
+        A symbolic link, a FIFO, a socket or a device lies there.
+    OSError
+        The system's refusal.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS_TO_WRITE | (os.O_CREAT if create else 0), _FILE_MODE)
+    except OSError as error:
+        if error.errno in _NOT_REGULAR:
+            raise not_a_regular_file(path) from error
+        raise
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise not_a_regular_file(path)
+
+
+def _describe(path: str) -> str:
+    """Return what lies at ``path``, such as ``a symbolic link to '/data/t-0'``; follows no link."""
+    try:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            return f"a symbolic link to {os.readlink(path)!r}"  # noqa: PTH115 - kept as text
+    except OSError as error:
+        return f"something that cannot be looked at ({error.strerror})"
+    return _kind(mode)
+
+
+def not_a_regular_file(path: str) -> UnexpectedFileError:
+    """Return the error for what lies in the place of a file that is to be written."""
+    reason = (
+        f"expected a regular file, found {_describe(path)}: nothing is written through it; "
+        "remove it, or put the file itself there; found"
+    )
+    return UnexpectedFileError(reason, path)
+
+
+def link_as_directory(path: str) -> UnexpectedFileError:
+    """Return the error for a symbolic link in the place of a partition directory."""
+    reason = (
+        f"partition directory is {_describe(path)}: an owner changes nothing outside its log "
+        "directory; move the partition itself here, or open the log directory that holds it; found"
+    )
+    return UnexpectedFileError(reason, path)

@@ -122,6 +122,7 @@ class WritableFile(ByteSource):
             Not all of it could be written; any part of it may have been.
         """
         descriptor = self._opened()
+        self._io.ensure_own_process(self.path)
         view = memoryview(data)
         remaining = view.cast("B") if view.nbytes else memoryview(b"")
         while remaining:
@@ -138,6 +139,7 @@ class WritableFile(ByteSource):
             The length could not be changed.
         """
         descriptor = self._opened()
+        self._io.ensure_own_process(self.path)
         try:
             self._io._truncate(self, descriptor.number, size_bytes)
         except OSError as error:
@@ -153,6 +155,7 @@ class WritableFile(ByteSource):
             They are not, now or at an earlier call.
         """
         descriptor = self._opened()
+        self._io.ensure_own_process(self.path)
         if self._sync_failed:
             reason = "I/O error, cannot sync the file: an earlier sync of it failed, data is lost"
             raise KafkaStorageError(reason, self.path)

@@ -12,16 +12,26 @@ other ``….swap``     the same, its ``.log`` renamed already        drops the s
 index without log    while a segment was removed                   removes it
 ==================== ============================================= ===========================
 
-Source: LogLoader.removeTempFilesAndCollectSwapFiles, load (Kafka 4.3; KAFKA-10471).
+The order of removals counts, since a crash may come in between, and a power loss may keep a later
+one and undo an earlier one unless the directory was synced in between:
+
+* ``.swap`` files that do not count go before the ``.cleaned`` files that say so;
+* the names of ``.swap`` files that count are forced to disk before what they replace goes;
+* segments drop ``.swap`` one after the other, by offset: one that has its name already and lies
+  between two ``.swap`` files would be taken for one that they replace.
+
+Source: LogLoader.removeTempFilesAndCollectSwapFiles, load (Kafka 4.3; KAFKA-6264,
+KAFKA-10471), which syncs nothing here.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 from typing import TYPE_CHECKING
 
-from pylog.errors import KafkaStorageError, UnexpectedFileError
+from pylog.errors import UnexpectedFileError
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     DELETED_FILE_SUFFIX,
@@ -29,28 +39,13 @@ from pylog.files.file_names import (
     SWAP_FILE_SUFFIX,
 )
 from pylog.log.file_records import FileRecords
+from pylog.log.partition_files import file_names
 
 if TYPE_CHECKING:
     from pylog.files.durable_io import DurableIO
 
 _LOGGER = logging.getLogger(__name__)
 _CHECKPOINT_DELETED = ".checkpoint" + DELETED_FILE_SUFFIX
-
-
-def file_names(directory: str) -> list[str]:
-    """Return the names of the plain files in a directory, sorted.
-
-    Raises
-    ------
-    KafkaStorageError
-        It cannot be listed.
-    """
-    try:
-        with os.scandir(directory) as entries:
-            return sorted(entry.name for entry in entries if entry.is_file())
-    except OSError as error:
-        reason = f"cannot list directory: {error.strerror}"
-        raise KafkaStorageError(reason, directory, errno=error.errno) from error
 
 
 def find_offset_of(name: str) -> int | None:
@@ -71,10 +66,12 @@ def tidy_directory(directory: str, io: DurableIO) -> None:
     """
     swaps = _without_temporary_files(directory, io)
     _remove_replaced(directory, swaps, io)
-    for name in swaps:
-        path = os.path.join(directory, name)  # noqa: PTH118
-        _LOGGER.info("completing a swap: %s takes its place", path)
-        io.replace(path, path.removesuffix(SWAP_FILE_SUFFIX))
+    for _, group in itertools.groupby(swaps, key=find_offset_of):
+        for name in group:
+            path = os.path.join(directory, name)  # noqa: PTH118
+            _LOGGER.info("completing a swap: %s takes its place", path)
+            io.replace(path, path.removesuffix(SWAP_FILE_SUFFIX))
+        io.sync_directory(directory)
     _remove_orphaned_indexes(directory, io)
 
 
@@ -82,20 +79,29 @@ def _without_temporary_files(directory: str, io: DurableIO) -> list[str]:
     """Remove ``.deleted`` and ``.cleaned`` files; return the ``.swap`` files that count."""
     names = file_names(directory)
     cleaned = [name for name in names if name.endswith(CLEANED_FILE_SUFFIX)]
+    swaps = [name for name in names if name.endswith(SWAP_FILE_SUFFIX)]
+    deleted = [
+        name
+        for name in names
+        if name.endswith(DELETED_FILE_SUFFIX) and not name.endswith(_CHECKPOINT_DELETED)
+    ]
     lowest_cleaned = min((_offset(directory, name) for name in cleaned), default=None)
-    swaps = []
+    incomplete = [
+        name
+        for name in swaps
+        if lowest_cleaned is not None and _offset(directory, name) >= lowest_cleaned
+    ]
+    if incomplete:
+        _LOGGER.info("removing %s in %s: not all was rewritten", incomplete, directory)
+        _remove_all(directory, incomplete, io)
+        io.sync_directory(directory)
+    _remove_all(directory, [*cleaned, *deleted], io)
+    return [name for name in swaps if name not in incomplete]
+
+
+def _remove_all(directory: str, names: list[str], io: DurableIO) -> None:
     for name in names:
-        path = os.path.join(directory, name)  # noqa: PTH118
-        is_deleted = name.endswith(DELETED_FILE_SUFFIX) and not name.endswith(_CHECKPOINT_DELETED)
-        if is_deleted or name.endswith(CLEANED_FILE_SUFFIX):
-            io.remove(path)
-        elif name.endswith(SWAP_FILE_SUFFIX):
-            if lowest_cleaned is not None and _offset(directory, name) >= lowest_cleaned:
-                _LOGGER.info("removing %s: its replacement was not complete", path)
-                io.remove(path)
-            else:
-                swaps.append(name)
-    return swaps
+        io.remove(os.path.join(directory, name))  # noqa: PTH118
 
 
 def _offset(directory: str, name: str) -> int:
@@ -115,6 +121,7 @@ def _remove_replaced(directory: str, swaps: list[str], io: DurableIO) -> None:
             ranges.append((base_offset, _next_offset(directory, name, base_offset, io)))
     if not ranges:
         return
+    io.sync_directory(directory)
     lowest = min(base for base, _ in ranges)
     limit = max(end for _, end in ranges)
     for name in file_names(directory):

@@ -37,10 +37,11 @@ from pylog.files.file_names import (
     parse_partition_directory_name,
 )
 from pylog.log.leader_epoch_file_cache import LeaderEpochFileCache
-from pylog.log.leftover_files import file_names, tidy_directory
+from pylog.log.leftover_files import tidy_directory
 from pylog.log.local_log import LocalLog
 from pylog.log.log_segment import LogSegment, SegmentTarget
 from pylog.log.log_segments import LogSegments
+from pylog.log.partition_files import file_names
 from pylog.log.producer_state_manager import ProducerStateManager
 from pylog.log.producer_state_rebuild import rebuild_producer_state
 from pylog.log.segment_deletion import delete_segment_files

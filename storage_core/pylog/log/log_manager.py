@@ -1,5 +1,17 @@
 """All logs of one or more log directories: opened, found, made, flushed, checkpointed, closed.
 
+Locks, in the order in which they are taken. A thread that holds one takes none that stands above:
+
+1. the manager's lock of creation and deletion: for a log that is made or deleted, a topic's
+   configuration that is stored, the beginning of a shutdown;
+2. a log's locks: that of its flusher, then its own (`pylog.log.unified_log`);
+3. a log directory's lock, while a checkpoint of it is written
+   (`pylog.log.owned_log_directory`);
+4. the manager's lock of the maps of logs, which is held for a look or an entry only.
+
+So a truncation, which holds its log's lock, may write checkpoints (2, 3, 4), and the deletion of a
+log may wait until a change of it is done (1, 2).
+
 Source: LogManager (Kafka 4.3).
 """
 
@@ -47,7 +59,9 @@ _LOGGER = logging.getLogger(__name__)
 class LogManager:
     """Owner of log directories, from `startup` to `shutdown`; a context manager.
 
-    Threads: any number may use it.
+    Threads: any number may use it. A child that was forked after the start has no lock of the
+    directories: whatever would change something raises `LogLockedError` there, also the end of the
+    ``with`` block. It may read.
 
     Parameters
     ----------
@@ -95,7 +109,8 @@ class LogManager:
             raise ValueError(msg)
         self._logs: dict[TopicPartition, UnifiedLog] = {}
         self._future_logs: dict[TopicPartition, UnifiedLog] = {}
-        self._lock = threading.RLock()
+        self._creation_or_deletion_lock = threading.RLock()
+        self._logs_lock = threading.Lock()
         self._is_open = False
 
     # ---- life
@@ -108,7 +123,8 @@ class LogManager:
         LogLockedError
             Another process holds a directory; nothing has been changed.
         UnexpectedFileError
-            A directory holds something that is not Kafka's, or a partition twice.
+            A directory holds something that is not Kafka's, a partition twice, or a symbolic link
+            in the place of a partition or of a log's file.
         CorruptCheckpointError
             The stored configurations of topics cannot be read.
         KafkaStorageError
@@ -223,10 +239,14 @@ class LogManager:
 
         Raises
         ------
+        LogLockedError
+            This process is a fork of the one that opened the directories; nothing was done.
         LogStorageError
             The first failure, once every directory has been dealt with.
         """
-        with self._lock:
+        if self._is_open:
+            self._ensure_own_process()
+        with self._creation_or_deletion_lock:
             if not self._is_open:
                 return
             self._is_open = False
@@ -237,8 +257,9 @@ class LogManager:
                 self._close_directory(directory)
             except LogStorageError as error:
                 failures.append(error)
-        self._logs.clear()
-        self._future_logs.clear()
+        with self._logs_lock:
+            self._logs.clear()
+            self._future_logs.clear()
         if failures:
             raise failures[0]
 
@@ -250,9 +271,9 @@ class LogManager:
             for log in logs:
                 log.flush(includes_end=True)
                 log.close()
-            directory.write_recovery_points(self._logs_in(directory))
-            directory.write_log_start_offsets(self._logs_in(directory))
-            directory.write_high_watermarks(self._logs_in(directory))
+            directory.write_recovery_points(lambda: self._logs_in(directory))
+            directory.write_log_start_offsets(lambda: self._logs_in(directory))
+            directory.write_high_watermarks(lambda: self._logs_in(directory))
             is_clean = True
         finally:
             for log in logs:
@@ -262,9 +283,13 @@ class LogManager:
     def abandon(self) -> None:
         """Let go of everything as a crash would: no flush, no marker; only the lock is given back.
 
-        For whoever has to hand a directory on after its disk failed.
+        For whoever has to hand a directory on after its disk failed. In a forked child, which has
+        no lock to give back, nothing is done.
         """
-        with self._lock:
+        if not self._context.io.is_own_process:
+            self._is_open = False
+            return
+        with self._creation_or_deletion_lock:
             self._is_open = False
         self._context.scheduler.shutdown()
         for log in self._all_logs():
@@ -313,12 +338,16 @@ class LogManager:
             A property is unknown or has no such value, or Kafka allows no topic of that name.
         CorruptCheckpointError
             What is stored cannot be read.
+        LogLockedError
+            This process is a fork of the one that opened the directories.
         KafkaStorageError
             The disk failed.
         """
         ensure_valid_topic(topic)
         config = self._config_with(properties)
-        with self._lock:
+        self._ensure_own_process()
+        with self._creation_or_deletion_lock:
+            self._ensure_open()
             for directory in self._online():
                 path = directory.file(TOPIC_CONFIGS)
                 stored: dict[str, Mapping[str, str]] = {**read_topic_configs(path)}
@@ -335,7 +364,7 @@ class LogManager:
     @property
     def logs(self) -> dict[TopicPartition, UnifiedLog]:
         """All logs by partition, sorted; a copy."""
-        with self._lock:
+        with self._logs_lock:
             return dict(sorted(self._logs.items()))
 
     def get_log(self, topic_partition: TopicPartition) -> UnifiedLog:
@@ -370,21 +399,31 @@ class LogManager:
         ------
         ValueError
             Kafka allows no topic of that name, or no such partition.
+        UnexpectedFileError
+            A symbolic link has the name of the partition's directory.
+        LogLockedError
+            There is none, and this process is a fork of the one that opened the directories.
         KafkaStorageError
             No directory is online, or the disk failed.
         """
-        with self._lock:
+        log = self._logs.get(topic_partition)
+        if log is not None:
+            return log
+        ensure_valid_topic(topic_partition.topic)
+        if topic_partition.partition < 0:
+            msg = f"partition {topic_partition.partition} is negative"
+            raise ValueError(msg)
+        self._ensure_own_process()
+        with self._creation_or_deletion_lock:
             log = self._logs.get(topic_partition)
-            if log is not None:
+            if log is not None:  # another thread was faster
                 return log
-            ensure_valid_topic(topic_partition.topic)
-            if topic_partition.partition < 0:
-                msg = f"partition {topic_partition.partition} is negative"
-                raise ValueError(msg)
+            self._ensure_open()
             directory = self._directory_with_fewest_logs()
             with self._context.failures.watching(directory.path):
                 log = self._create(directory, topic_partition, topic_id or new_topic_id())
-            self._logs[topic_partition] = log
+            with self._logs_lock:
+                self._logs[topic_partition] = log
             return log
 
     def _create(
@@ -420,14 +459,18 @@ class LogManager:
         ------
         UnknownTopicOrPartitionError
             There is none.
+        LogLockedError
+            This process is a fork of the one that opened the directories.
         KafkaStorageError
             The disk failed.
         """
-        with self._lock:
+        self._ensure_own_process()
+        with self._creation_or_deletion_lock:
             log = self.get_log(topic_partition)
             directory = self._directory_of(log)
             with self._context.failures.watching(directory.path):
-                del self._logs[topic_partition]
+                with self._logs_lock:
+                    del self._logs[topic_partition]
                 log.close_handlers()
                 name = log_delete_directory_name(topic_partition, uuid.uuid4())
                 renamed = directory.file(name)
@@ -448,6 +491,16 @@ class LogManager:
                 _LOGGER.warning("directory of a deleted log stays behind: %s", error)
 
         self._context.scheduler.schedule_once("kafka-delete-logs", remove, delay_ms)
+
+    def _ensure_own_process(self) -> None:
+        """Raise in a forked child, before it waits for a lock that nobody there will give back."""
+        self._context.io.ensure_own_process(self._directories[0].path)
+
+    def _ensure_open(self) -> None:
+        """Raise if the locks of the directories are not held (any more)."""
+        if not self._is_open:
+            reason = "log manager is closed: start one, and change logs through that"
+            raise KafkaStorageError(reason, self._directories[0].path)
 
     # ---- background work
 
@@ -471,8 +524,7 @@ class LogManager:
     def checkpoint_high_watermarks(self) -> None:
         """Write every online directory's high watermarks."""
         for directory in self._online():
-            with self._context.failures.watching(directory.path):
-                directory.write_high_watermarks(self._logs_in(directory))
+            self._checkpoint_high_watermarks(directory)
 
     def remove_expired_producers(self) -> None:
         """Forget producers that have been idle for too long."""
@@ -481,7 +533,7 @@ class LogManager:
 
     def _checkpoint_recovery_points(self, directory: OwnedLogDirectory) -> None:
         with self._context.failures.watching(directory.path):
-            directory.write_recovery_points(self._logs_in(directory))
+            directory.write_recovery_points(lambda: self._logs_in(directory))
 
     def _checkpoint_after_cut(self, directory: OwnedLogDirectory) -> None:
         # Differs from Kafka, which leaves the start for later: a crash before it is written would
@@ -491,20 +543,24 @@ class LogManager:
 
     def _checkpoint_log_start_offsets(self, directory: OwnedLogDirectory) -> None:
         with self._context.failures.watching(directory.path):
-            directory.write_log_start_offsets(self._logs_in(directory))
+            directory.write_log_start_offsets(lambda: self._logs_in(directory))
+
+    def _checkpoint_high_watermarks(self, directory: OwnedLogDirectory) -> None:
+        with self._context.failures.watching(directory.path):
+            directory.write_high_watermarks(lambda: self._logs_in(directory))
 
     def _online(self) -> list[OwnedLogDirectory]:
         failures = self._context.failures
         return [each for each in self._directories if not failures.is_offline(each.path)]
 
     def _all_logs(self) -> list[UnifiedLog]:
-        with self._lock:
+        with self._logs_lock:
             return [*self._logs.values(), *self._future_logs.values()]
 
     def _logs_in(
         self, directory: OwnedLogDirectory, *, with_future: bool = False
     ) -> list[UnifiedLog]:
-        with self._lock:
+        with self._logs_lock:
             logs = list(self._logs.values())
             logs += self._future_logs.values() if with_future else ()
         return [log for log in logs if log.log_directory == directory.path]

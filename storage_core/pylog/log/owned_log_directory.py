@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -38,15 +39,19 @@ from pylog.files.clean_shutdown import (
 from pylog.files.directory_lock import DirectoryLock
 from pylog.files.file_names import (
     CLEAN_SHUTDOWN,
+    DELETE_DIR_SUFFIX,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    STRAY_DIR_SUFFIX,
     PartitionDirectoryName,
     find_partition_directory_name,
 )
+from pylog.files.regular_file import link_as_directory
+from pylog.log.partition_files import ensure_regular_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pylog.files.durable_io import DurableIO
     from pylog.log.unified_log import UnifiedLog
@@ -55,15 +60,18 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 _METADATA_TOPIC = "__cluster_metadata"
 _IGNORED = frozenset({"remote-log-index-cache"})
+_NOT_LOADED = frozenset({DELETE_DIR_SUFFIX, STRAY_DIR_SUFFIX})
 
 
 class OwnedLogDirectory:
-    """A locked log directory. Its manager calls one method at a time.
+    """A locked log directory. Any number of threads may write checkpoints; the rest is for one.
+
+    A lock lets one checkpoint be written at a time. Whoever holds it waits for no log.
 
     Parameters
     ----------
     path
-        The directory; made if it is not there.
+        The directory; made if it is not there. May be a link, or lead through some.
     io
         What it is changed through.
 
@@ -78,7 +86,7 @@ class OwnedLogDirectory:
     """
 
     def __init__(self, path: str, io: DurableIO) -> None:
-        self.path = os.path.abspath(path)  # noqa: PTH100 - kept as text
+        self.path = os.path.realpath(path)  # a link that the user names is followed
         self.had_clean_shutdown = False
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self.recovery_points: dict[TopicPartition, int] = {}
@@ -86,6 +94,7 @@ class OwnedLogDirectory:
         self.high_watermarks: dict[TopicPartition, int] = {}
         self._io = io
         self._lock = DirectoryLock(self.path)
+        self._checkpoint_lock = threading.Lock()
 
     def file(self, name: str) -> str:
         """Return the path of a file in the directory."""
@@ -99,7 +108,8 @@ class OwnedLogDirectory:
         LogLockedError
             Somebody else holds it.
         UnexpectedFileError
-            It holds a directory that is none of Kafka's.
+            It holds a directory that is none of Kafka's, or a symbolic link in the place of a
+            partition directory or of a file that is written to.
         KafkaStorageError
             The disk failed.
         """
@@ -111,7 +121,7 @@ class OwnedLogDirectory:
             self.had_clean_shutdown = found is not None
             if found is not None and found.broker_epoch is not None:
                 self.broker_epoch = found.broker_epoch
-            self.partition_directories()  # raises while nothing has been changed
+            self._ensure_partitions_are_ours()
             self.recovery_points = self._read(RECOVERY_POINT_CHECKPOINT)
             self.log_start_offsets = self._read(LOG_START_OFFSET_CHECKPOINT)
             self.high_watermarks = self._read(HIGH_WATERMARK_CHECKPOINT)
@@ -121,8 +131,8 @@ class OwnedLogDirectory:
 
     def begin(self) -> None:
         """Remove the marker: from here on a crash is an unclean stop."""
-        if self.had_clean_shutdown:
-            remove_clean_shutdown(self._io, self.file(CLEAN_SHUTDOWN))
+        # Also where none was found: a link that leads nowhere now may lead to a file later.
+        remove_clean_shutdown(self._io, self.file(CLEAN_SHUTDOWN))
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:
@@ -131,24 +141,33 @@ class OwnedLogDirectory:
             _LOGGER.warning("taking a checkpoint for empty: %s", error)
             return {}
 
+    def _ensure_partitions_are_ours(self) -> None:
+        """Raise, while nothing has been changed, if a partition cannot be owned."""
+        for path, name in self.partition_directories():
+            if name.state not in _NOT_LOADED:
+                ensure_regular_files(path)
+
     def partition_directories(self) -> list[tuple[str, PartitionDirectoryName]]:
         """Return path and parsed name of every partition directory, sorted.
+
+        One that is not loaded (deleted or stray) may be a link.
 
         Raises
         ------
         UnexpectedFileError
-            A directory is none of Kafka's: a broker would refuse to start.
+            A directory is none of Kafka's: a broker would refuse to start. Or a partition directory
+            is a link, which Kafka would follow.
         LogDirectoryError
             The directory cannot be listed.
         """
         try:
             with os.scandir(self.path) as entries:
-                names = sorted(entry.name for entry in entries if entry.is_dir())
+                found = [(entry.name, entry.is_symlink()) for entry in entries if _leads_on(entry)]
         except OSError as error:
             reason = f"cannot list log directory: {error.strerror}"
             raise LogDirectoryError(reason, self.path) from error
-        found = []
-        for name in names:
+        partitions = []
+        for name, is_link in sorted(found):
             if name in _IGNORED:
                 continue
             parts = find_partition_directory_name(name)
@@ -158,28 +177,47 @@ class OwnedLogDirectory:
                     "nothing else, move it away"
                 )
                 raise UnexpectedFileError(reason, self.file(name))
-            if parts.topic_partition.topic != _METADATA_TOPIC:
-                found.append((self.file(name), parts))
-        return found
+            if parts.topic_partition.topic == _METADATA_TOPIC:
+                continue
+            if is_link and parts.state not in _NOT_LOADED:
+                raise link_as_directory(self.file(name))
+            partitions.append((self.file(name), parts))
+        return partitions
 
-    def write_recovery_points(self, logs: Iterable[UnifiedLog]) -> None:
-        """Write the recovery point of every log."""
-        points = {log.topic_partition: log.recovery_point for log in logs}
-        write_offset_checkpoint(self._io, self.file(RECOVERY_POINT_CHECKPOINT), points)
+    def write_recovery_points(self, logs: Callable[[], Iterable[UnifiedLog]]) -> None:
+        """Write the recovery point of every log.
 
-    def write_log_start_offsets(self, logs: Iterable[UnifiedLog]) -> None:
+        ``logs`` is called, and its logs are asked, once no other thread writes a checkpoint: of two
+        that are written one after the other, the later one has the later offsets.
+        """
+        self._write(
+            RECOVERY_POINT_CHECKPOINT,
+            lambda: {log.topic_partition: log.recovery_point for log in logs()},
+        )
+
+    def write_log_start_offsets(self, logs: Callable[[], Iterable[UnifiedLog]]) -> None:
         """Write the start of those logs that do not begin where their first segment does."""
-        starts = {
-            log.topic_partition: log.log_start_offset
-            for log in logs
-            if log.log_start_offset > log.segments[0].base_offset
-        }
-        write_offset_checkpoint(self._io, self.file(LOG_START_OFFSET_CHECKPOINT), starts)
+        self._write(
+            LOG_START_OFFSET_CHECKPOINT,
+            lambda: {
+                log.topic_partition: log.log_start_offset
+                for log in logs()
+                if log.log_start_offset > log.segments[0].base_offset
+            },
+        )
 
-    def write_high_watermarks(self, logs: Iterable[UnifiedLog]) -> None:
+    def write_high_watermarks(self, logs: Callable[[], Iterable[UnifiedLog]]) -> None:
         """Write the high watermark of every log."""
-        watermarks = {log.topic_partition: log.high_watermark for log in logs}
-        write_offset_checkpoint(self._io, self.file(HIGH_WATERMARK_CHECKPOINT), watermarks)
+        self._write(
+            HIGH_WATERMARK_CHECKPOINT,
+            lambda: {log.topic_partition: log.high_watermark for log in logs()},
+        )
+
+    def _write(self, name: str, offsets: Callable[[], dict[TopicPartition, int]]) -> None:
+        path = self.file(name)
+        self._io.ensure_own_process(path)  # a fork may have copied a lock that is held
+        with self._checkpoint_lock:
+            write_offset_checkpoint(self._io, path, offsets())
 
     def close(self, *, is_clean: bool, broker_epoch: int | None = None) -> None:
         """Write the marker if everything was closed in order, and give the lock back.
@@ -203,3 +241,9 @@ class OwnedLogDirectory:
             with suppress(KafkaStorageError):  # that it is there says that all went well
                 remove_clean_shutdown(self._io, marker)
             raise
+
+
+def _leads_on(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a directory, or a link that is named like one or leads to one."""
+    is_named_so = entry.is_symlink() and find_partition_directory_name(entry.name) is not None
+    return is_named_so or entry.is_dir()

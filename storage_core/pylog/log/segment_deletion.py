@@ -1,11 +1,13 @@
 """Deleting segments in two steps.
 
 1. Every file of the segment is renamed to ``….deleted``. A crash leaves some renamed and some not;
-   start-up deletes the renamed ones, and index files without their ``.log``.
+   start-up deletes the renamed ones, and index files without their ``.log``. The directory is
+   synced after each segment but the last, so that a power loss keeps no later rename without the
+   earlier ones: segments go in the order in which they are given.
 2. After ``file.delete.delay.ms`` the files are removed, so that readers that have them open come to
    an end in the meantime.
 
-Source: LocalLog.deleteSegmentFiles (Kafka 4.3).
+Source: LocalLog.deleteSegmentFiles (Kafka 4.3), which syncs nothing in between.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError
 from pylog.files.file_names import DELETED_FILE_SUFFIX
-from pylog.log.leftover_files import file_names
+from pylog.log.partition_files import file_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,7 +44,7 @@ def delete_segment_files(
     Parameters
     ----------
     segments
-        Removed from the log's map already.
+        Removed from the log's map already; the first one goes first.
     config, context
         Of the log.
     is_async
@@ -55,7 +57,9 @@ def delete_segment_files(
     KafkaStorageError
         A file could not be renamed or removed.
     """
-    for segment in segments:
+    for number, segment in enumerate(segments):
+        if number:
+            context.io.sync_directory(segment.directory)
         segment.change_file_suffixes("", DELETED_FILE_SUFFIX)
 
     def remove() -> None:
@@ -86,13 +90,19 @@ def remove_later(remove: Callable[[], object], config: LogConfig, context: LogCo
 
 
 def delete_directory(path: str, io: DurableIO) -> None:
-    """Remove a partition directory with all its files.
+    """Remove a partition directory with all its files; a link, and not what it points to.
+
+    A directory inside stays, and so does the partition directory then: neither Kafka nor we have
+    made it.
 
     Raises
     ------
     KafkaStorageError
         A file or the directory could not be removed.
     """
+    if os.path.islink(path):  # noqa: PTH114 - kept as text
+        io.remove(path, missing_ok=True)
+        return
     for name in file_names(path):
         io.remove(os.path.join(path, name), missing_ok=True)  # noqa: PTH118
     io.remove_directory(path)

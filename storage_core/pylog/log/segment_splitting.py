@@ -1,14 +1,36 @@
 """Splitting a segment whose offsets span more than 32 bits (KAFKA-5413, KAFKA-6264).
 
-Brokers before 2.0 could compact segments into one with offsets that no index can express. Steps,
-and what start-up does after a crash in them (`pylog.log.leftover_files`):
+Brokers before 2.0 could compact segments into one with offsets that no index can express. After a
+crash start-up (`pylog.log.leftover_files`) begins anew or completes what was begun:
 
-1. the batches are copied into new segments, files ``….cleaned``: they are removed;
-2. the last new segment first, all are renamed to ``….swap``: while a ``.cleaned`` remains, the
-   ``.swap`` files go, too; afterwards they count, and the old segment goes;
-3. the old segment is renamed to ``….deleted`` and the suffix ``.swap`` dropped: completed.
+==== ======================================== =====================================================
+step what is done                             a crash after it
+==== ======================================== =====================================================
+1    the batches are copied into new          the old segment is as it was; ``.cleaned`` files are
+     segments ``….cleaned``, and synced       removed
+2    directory synced                         the same; all ``.cleaned`` names are on the disk
+3    all but the first are renamed            the same: as long as the first, which has the lowest
+     to ``….swap``                            offset, is ``.cleaned``, no ``.swap`` counts
+4    directory synced                         the same
+5    the first is renamed to ``….swap``       the same, or, if that is on the disk: completed
+6    directory synced                         completed: the ``.swap`` files count and are all there
+7    the old segment is renamed to            completed
+     ``….deleted``
+8    one new segment after the other, by      completed
+     offset, drops ``.swap``; directory
+     synced after each
+9    the old segment is removed               completed
+==== ======================================== =====================================================
 
-Source: UnifiedLog.splitSegmentOnOffsetOverflow, LocalLog.splitOverflowedSegment (Kafka 4.3).
+A power loss may keep a later rename and undo an earlier one, unless the directory was synced in
+between. Without step 6 the old segment could be gone and the new ones ``.cleaned``; without step 4
+the first new segment could count, and replace the old one, while others are ``.cleaned``; without
+the syncs of step 8 a segment that has its name already would lie between two ``.swap`` files, and
+be taken for one that they replace.
+
+Source: UnifiedLog.splitSegmentOnOffsetOverflow, LocalLog.splitOverflowedSegment, replaceSegments
+(Kafka 4.3). Differs from Kafka, which syncs the directory at the end only, and keeps the old files
+as ``.deleted`` for ``file.delete.delay.ms``.
 """
 
 from __future__ import annotations
@@ -24,8 +46,10 @@ from pylog.log_file.batch_walk import PositionedHeader
 if TYPE_CHECKING:
     from pylog.config import LogConfig
     from pylog.log.log_context import LogContext
+    from pylog.record.batch_header import BatchHeader
 
 _LOGGER = logging.getLogger(__name__)
+_MAX_RELATIVE_OFFSET = 2**31 - 1
 
 
 def split_overflowed_segment(
@@ -41,30 +65,60 @@ def split_overflowed_segment(
         Not all of the segment is whole batches; it stays as it was.
     """
     _LOGGER.info("splitting %s: its offsets do not fit 32 bits", segment.log.path)
-    made: list[LogSegment] = []
-    copied = 0
-    for found in segment.log.batches_from(0):
-        if not made or not made[-1].can_hold(found.header.last_offset):
-            base_offset = found.header.base_offset
-            if not made or base_offset is None:
-                base_offset = segment.base_offset if not made else found.header.last_offset
-            target = SegmentTarget(segment.directory, base_offset, CLEANED_FILE_SUFFIX)
-            made.append(context.open_segment(target, config, is_new=True))
-        data = segment.log.read_at(found.position, found.header.size_bytes)
-        made[-1].append(data, [PositionedHeader(0, found.header)])
-        copied += len(data)
-    if copied != segment.size_bytes:
-        reason = f"only {copied} of {segment.size_bytes} bytes are whole batches, cannot split"
-        raise CorruptRecordError(reason, segment.log.path, copied)
+    made = _copy(segment, config, context)
     for new in made:
         new.on_become_inactive_segment()
         new.flush()
-    for new in reversed(made):
+    first, *others = made
+    context.io.sync_directory(segment.directory)
+    for new in others:
         new.change_file_suffixes(CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
+    context.io.sync_directory(segment.directory)
+    first.change_file_suffixes(CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
+    context.io.sync_directory(segment.directory)
     segment.change_file_suffixes("", DELETED_FILE_SUFFIX)
-    segment.delete_if_exists()
     for new in made:
         new.change_file_suffixes(SWAP_FILE_SUFFIX, "")
         new.close_handlers()
-    context.io.sync_directory(segment.directory)
+        context.io.sync_directory(segment.directory)
+    segment.delete_if_exists()
     return made
+
+
+def _copy(segment: LogSegment, config: LogConfig, context: LogContext) -> list[LogSegment]:
+    """Return new segments with the batches of ``segment``; the first one has its base offset.
+
+    The first stays empty if not even the first batch can be held at that offset: start-up knows by
+    it that the old segment has been replaced.
+    """
+
+    def begin(base_offset: int) -> LogSegment:
+        target = SegmentTarget(segment.directory, base_offset, CLEANED_FILE_SUFFIX)
+        return context.open_segment(target, config, is_new=True)
+
+    made = [begin(segment.base_offset)]
+    copied, next_offset = 0, segment.base_offset
+    for found in segment.log.batches_from(0):
+        header = found.header
+        if not made[-1].can_hold(header.last_offset):
+            made.append(begin(_base_offset_of(header, next_offset)))
+        data = segment.log.read_at(found.position, header.size_bytes)
+        made[-1].append(data, [PositionedHeader(0, header)])
+        copied += len(data)
+        next_offset = header.next_offset
+    if copied != segment.size_bytes:
+        reason = f"only {copied} of {segment.size_bytes} bytes are whole batches, cannot split"
+        raise CorruptRecordError(reason, segment.log.path, copied)
+    return made
+
+
+def _base_offset_of(header: BatchHeader, next_offset: int) -> int:
+    """Return the base offset of a segment that begins with a batch.
+
+    Of a v0/v1 wrapper only the last offset is known; its first record lies neither below
+    ``next_offset``, where the batch before it ends, nor further below its last one than a segment
+    reaches. Differs from Kafka, which decompresses the wrapper for its first offset.
+    """
+    if header.base_offset is not None:
+        return header.base_offset
+    return max(next_offset, header.last_offset - _MAX_RELATIVE_OFFSET)

@@ -12,8 +12,10 @@ Without other replicas the high watermark follows the end after every append; wh
 sets ``follows_end`` to False and moves it by `update_high_watermark`.
 
 Threads: any number may append and change; one lock lets one through at a time. Readers take no
-lock. After a failed write or fsync the log directory is offline, and the log refuses whatever
-changes it.
+lock. Whoever holds it may have checkpoints written, and takes neither the flusher's lock nor the
+manager's lock of creation and deletion, which come before it (`pylog.log.log_manager`). After a
+failed write or fsync the log directory is offline, and the log refuses whatever changes it. So it
+does in a child that was forked since the log was opened: `LogLockedError`.
 
 Source: UnifiedLog (Kafka 4.3).
 """
@@ -178,6 +180,7 @@ class UnifiedLog:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Hold the lock; a failing disk takes the log directory offline."""
+        self._context.io.ensure_own_process(self.directory)  # a fork may have copied a held lock
         with self._lock:
             if self._is_closed:  # no failure of the disk: whoever holds on to a deleted log
                 reason = f"log of {self.topic_partition} is closed"
@@ -350,6 +353,7 @@ class UnifiedLog:
             that it could not write, nobody knows.
         """
         if not self._is_closed:
+            self._context.io.ensure_own_process(self.directory)
             offset = self.log_end_offset if offset is None else offset
             self._flusher.flush(offset, includes_end=includes_end)
 
@@ -599,6 +603,7 @@ class UnifiedLog:
         The names of all files are on the disk then: without its snapshot or transaction index a
         log that was closed in order would be another one.
         """
+        self._context.io.ensure_own_process(self.directory)
         self._flusher.stop()
         with self._changing():
             self.producer_state.take_snapshot()

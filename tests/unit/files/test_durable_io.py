@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pylog.errors import KafkaStorageError, SegmentVanishedError
-from pylog.files.durable_io import DurableIO
+from pylog.files.durable_io import DurableIO, WritableFile
 from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 
 if TYPE_CHECKING:
@@ -171,7 +171,11 @@ def test_disk_that_takes_nothing_is_an_error_and_no_endless_loop(tmp_path: Path)
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")  # noqa: PTH110
 def test_full_disk_of_the_system_itself_is_a_storage_error() -> None:
-    with DurableIO().open("/dev/full") as file, pytest.raises(KafkaStorageError) as caught:
+    full = os.open("/dev/full", os.O_RDWR)
+    with (
+        WritableFile(DurableIO(), "/dev/full", full) as file,
+        pytest.raises(KafkaStorageError) as caught,
+    ):
         file.write_at(0, NEW)
     assert caught.value.errno == errno.ENOSPC
 

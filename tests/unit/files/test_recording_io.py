@@ -8,7 +8,8 @@ import pytest
 
 from pylog.errors import KafkaStorageError
 from pylog.files.durable_io import DurableIO
-from tests.support.recording_io import Fault, FaultyIO, Kind, Operation, RecordingIO, replay
+from tests.support.crash_replay import Kind, Names, Operation, replay
+from tests.support.recording_io import Fault, FaultyIO, RecordingIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,13 +27,18 @@ def tree(root: Path) -> dict[str, bytes | None]:
 
 
 def after_crash(
-    tmp_path: Path, operations: Iterable[Operation], **loss: bool
+    tmp_path: Path,
+    operations: Iterable[Operation],
+    *,
+    lose_unsynced: bool = False,
+    names: Names = Names.ALL,
+    keep_lengths: bool = False,
 ) -> dict[str, bytes | None]:
     root = tmp_path / "after"
     if root.exists():
         shutil.rmtree(root)
     root.mkdir()
-    replay(operations, root, **loss)
+    replay(operations, root, lose_unsynced=lose_unsynced, names=names, keep_lengths=keep_lengths)
     return tree(root)
 
 
@@ -160,10 +166,29 @@ def test_names_are_lost_up_to_the_last_sync_of_their_directory(tmp_path: Path, r
     io.replace(root / "renamed", root / "new-name")
     io.remove(root / "kept")
     io.write_file(root / "created", b"3", sync=True)
-    kept = after_crash(tmp_path, io.operations, lose_unsynced=True, lose_names=False)
+    kept = after_crash(tmp_path, io.operations, lose_unsynced=True, names=Names.ALL)
     assert kept == {"new-name": b"2", "created": b"3"}
-    lost = after_crash(tmp_path, io.operations, lose_unsynced=True, lose_names=True)
+    lost = after_crash(tmp_path, io.operations, lose_unsynced=True, names=Names.NONE)
     assert lost == {"kept": b"1", "renamed": b"2"}
+
+
+def test_changes_of_names_that_no_sync_separates_reach_the_disk_in_any_order(
+    tmp_path: Path, root: Path
+) -> None:
+    io = RecordingIO(root)
+    io.write_file(root / "old", OLD, sync=True)
+    io.write_file(root / "new.tmp", NEW, sync=True)
+    io.sync_directory(root)
+    io.replace(root / "new.tmp", root / "new")
+    io.replace(root / "old", root / "old.deleted")
+    io.remove(root / "old.deleted")
+    assert after_crash(tmp_path, io.operations) == {"new": NEW}
+    # What is removed last has been renamed before; the other renaming has nothing to do with it.
+    assert after_crash(tmp_path, io.operations, names=Names.LAST) == {"new.tmp": NEW}
+    assert after_crash(tmp_path, io.operations, names=Names.WITHOUT_FIRST) == {"new.tmp": NEW}
+    assert after_crash(tmp_path, io.operations[:-2], names=Names.LAST) == {"old": OLD, "new": NEW}
+    io.sync_directory(root)
+    assert after_crash(tmp_path, io.operations, names=Names.LAST) == {"new": NEW}
 
 
 def test_directory_without_a_durable_name_is_lost_with_all_in_it(
@@ -173,9 +198,9 @@ def test_directory_without_a_durable_name_is_lost_with_all_in_it(
     io.make_directory(root / "d")
     io.write_file(root / "d" / "a", NEW, sync=True)
     io.sync_directory(root / "d")
-    assert after_crash(tmp_path, io.operations, lose_unsynced=False, lose_names=True) == {}
+    assert after_crash(tmp_path, io.operations, lose_unsynced=False, names=Names.NONE) == {}
     io.sync_directory(root)
-    assert after_crash(tmp_path, io.operations, lose_unsynced=False, lose_names=True) == {
+    assert after_crash(tmp_path, io.operations, lose_unsynced=False, names=Names.NONE) == {
         "d": None,
         "d/a": NEW,
     }
@@ -190,14 +215,14 @@ def test_replay_begins_with_what_the_root_holds(tmp_path: Path, root: Path) -> N
     with io.open(root / "d" / "a") as file:
         file.write_at(0, NEW)
     io.remove(root / "d" / "a")
-    replay(io.operations, copy, lose_unsynced=True, lose_names=True)
+    replay(io.operations, copy, lose_unsynced=True, names=Names.NONE)
     assert tree(copy) == {"d": None, "d/a": OLD}
 
 
-@pytest.mark.parametrize("lose_names", [False, True])
+@pytest.mark.parametrize("names", [Names.ALL, Names.NONE])
 @pytest.mark.parametrize("lose_unsynced", [False, True])
 def test_atomic_write_survives_a_crash_at_any_step(
-    tmp_path: Path, root: Path, *, lose_unsynced: bool, lose_names: bool
+    tmp_path: Path, root: Path, *, lose_unsynced: bool, names: Names
 ) -> None:
     (root / "a").write_bytes(OLD)
     copy = tmp_path / "copy"
@@ -207,10 +232,10 @@ def test_atomic_write_survives_a_crash_at_any_step(
     for end in range(len(io.operations) + 1):
         copy.mkdir()
         (copy / "a").write_bytes(OLD)
-        replay(io.operations[:end], copy, lose_unsynced=lose_unsynced, lose_names=lose_names)
+        replay(io.operations[:end], copy, lose_unsynced=lose_unsynced, names=names)
         found.append((copy / "a").read_bytes())
         shutil.rmtree(copy)
-    assert found == [OLD, OLD, OLD, OLD, OLD if lose_names else NEW, NEW]
+    assert found == [OLD, OLD, OLD, OLD, OLD if names is Names.NONE else NEW, NEW]
 
 
 def test_replay_shows_what_a_forgotten_sync_would_do(tmp_path: Path, root: Path) -> None:
@@ -218,7 +243,7 @@ def test_replay_shows_what_a_forgotten_sync_would_do(tmp_path: Path, root: Path)
     io.write_file(root / "a.tmp", NEW, sync=False)
     io.replace(root / "a.tmp", root / "a")
     io.sync_directory(root)
-    assert after_crash(tmp_path, io.operations, lose_unsynced=True, lose_names=True) == {"a": b""}
+    assert after_crash(tmp_path, io.operations, lose_unsynced=True, names=Names.NONE) == {"a": b""}
 
 
 def test_last_write_can_be_torn(tmp_path: Path, root: Path) -> None:

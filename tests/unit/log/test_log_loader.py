@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import pylog
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.errors import KafkaStorageError, UnexpectedFileError
 from pylog.files.durable_io import DurableIO
@@ -548,6 +549,20 @@ def test_a_wrapper_too_far_behind_begins_a_segment_as_low_as_its_last_offset_all
     assert [record.offset for record in empty.all_records()] == [0, first, first + 1, first + 2]
 
 
+def test_a_clean_start_does_not_take_the_active_segments_base_for_the_end_if_it_has_records(
+    owned: OwnedLog,
+) -> None:
+    owned.log.close()
+    for snapshot in owned.directory.glob("*.snapshot"):
+        if int(snapshot.stem) > 9:
+            snapshot.unlink()
+    assert file_of(owned, 9, ".snapshot").exists()
+    load(owned, is_clean=True, recovery_point=9)
+    assert owned.log.log_end_offset == 12
+    owned.append(b"12")
+    assert [record.offset for record in owned.all_records()] == list(range(13))
+
+
 OVERFLOWING = [0, 5, INT32_MAX, INT32_MAX + 1, INT32_MAX + 7, 2 * INT32_MAX + 9]
 SPLIT = [0, INT32_MAX + 1, 2 * INT32_MAX + 9]
 
@@ -605,6 +620,55 @@ def test_a_split_that_a_crash_stops_anywhere_is_begun_again_or_finished(
         if io.counts[kind] < number:
             break
     assert crashes >= 3
+
+
+def split_bases(tmp_path: Path, batches: list[bytes]) -> list[int]:
+    """Return the base offsets of the segments that one with these batches is split into."""
+    owned = OwnedLog(tmp_path, LogConfig(segment_index_bytes=1200))
+    owned.log.close()
+    file_of(owned, 0, ".log").write_bytes(b"".join(batches))
+    file_of(owned, 0, ".index").unlink()
+    load(owned, is_clean=False)
+    found = owned.base_offsets
+    assert b"".join(each.log.read_at(0, each.size_bytes) for each in owned.log.segments) == (
+        b"".join(batches)
+    )
+    load(owned, is_clean=False)
+    assert owned.base_offsets == found
+    return found
+
+
+def test_a_split_segment_is_named_after_the_first_offset_of_its_first_batch(tmp_path: Path) -> None:
+    far = INT32_MAX + 5
+    batches = [
+        one_batch(b"a", b"b"),
+        one_batch(b"c", b"d", b"e", base_offset=far),
+        one_batch(b"f", b"g", base_offset=far + INT32_MAX - 1),
+        one_batch(b"h", b"i", base_offset=4 * far),
+    ]
+    assert split_bases(tmp_path, batches) == [0, far, 4 * far]
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    # INT32_MAX below the wrapper's last offset, or where the batch before it ends.
+    [([0], 7), ([0, 3], 7), ([0, 9], 10)],
+)
+def test_a_split_segment_that_begins_with_a_wrapper_holds_all_of_it(
+    tmp_path: Path, before: list[int], expected: int
+) -> None:
+    records = [Stored(INT32_MAX + each, NOW_MS, None, b"x") for each in (5, 6, 7)]
+    batches = [one_batch(b"y", base_offset=offset) for offset in before]
+    batches.append(wrapper(records, magic=1, codec="gzip").data)
+    assert split_bases(tmp_path, batches) == [0, expected]
+    table = pylog.scan(tmp_path, columns=["offset"]).to_table()
+    offsets = [*before, *(record.offset for record in records)]
+    assert table.column("offset").to_pylist() == offsets
+
+
+def test_a_split_keeps_the_name_of_a_segment_whose_first_batch_is_too_far(tmp_path: Path) -> None:
+    far = INT32_MAX + 5
+    assert split_bases(tmp_path, [one_batch(b"a", b"b", base_offset=far)]) == [0, far]
 
 
 # ---- transactions and producers
