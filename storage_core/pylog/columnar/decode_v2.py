@@ -35,6 +35,7 @@ _REASONS = {
     kernel.STATUS_BAD_HEADER: "a header does not fit into the record",
     kernel.STATUS_LENGTH_MISMATCH: "the record's fields and its length disagree",
     kernel.STATUS_BYTES_REMAIN: "bytes remain after the last record that the batch counts",
+    kernel.STATUS_BAD_OFFSET: "the record has offset {}, expected {} to {}",
 }
 
 
@@ -47,6 +48,7 @@ _SOURCES[kernel.BATCH_BASE_TIMESTAMP] = fields.BASE_TIMESTAMP
 _SOURCES[kernel.BATCH_APPEND_TIME] = fields.ATTRIBUTES
 _SOURCES[kernel.BATCH_MAX_TIMESTAMP] = fields.MAX_TIMESTAMP
 _SOURCES[kernel.BATCH_RECORD_COUNT] = fields.RECORD_COUNT
+_SOURCES[kernel.BATCH_LAST_OFFSET] = fields.LAST_OFFSET
 
 
 def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
@@ -87,7 +89,8 @@ def decode_group(
     Raises
     ------
     InvalidRecordError
-        The records break the format or are not as many as counted.
+        The records break the format, are not as many as counted, or have offsets that do not go up
+        or are not the batch's.
     TimestampOverflowError
         A timestamp does not fit the unit asked for.
     """
@@ -103,7 +106,7 @@ def decode_group(
     header_counts = np.empty(most if with_headers else 0, dtype=np.int32)
     columns.batch_rows = np.zeros(len(run), dtype=np.int64)
     columns.base_offsets = run.offsets
-    totals = np.zeros(6, dtype=np.int64)
+    totals = np.zeros(kernel.TOTALS, dtype=np.int64)
     rows, status, at = kernel.decode_records(
         request.buffer,
         table,
@@ -125,7 +128,7 @@ def decode_group(
         totals,
     )
     if status != kernel.STATUS_OK:
-        raise _error(request, run, table, status, int(totals[5]), int(at))
+        raise _error(request, run, table, status, totals, int(at))
     columns.finish(int(rows), totals, request.timestamp_type)
     if with_headers:
         columns.arrays["headers"] = headers_array(
@@ -150,12 +153,14 @@ def _error(
     run: BatchHeaders,
     table: npt.NDArray[np.int64],
     status: int,
-    index: int,
+    totals: npt.NDArray[np.int64],
     at: int,
 ) -> LogStorageError:
+    index, offset, lowest_offset = totals[5:].tolist()
     inside = at - int(table[index, kernel.BATCH_START])
     position = request.position_of(run, index)
     if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
         return TimestampOverflowError(request.overflow_reason(inside), request.path, position)
-    reason = f"{_REASONS[status]} ({inside} bytes into the batch's records)"
+    what = _REASONS[status].format(offset, lowest_offset, run.last_offsets[index])
+    reason = f"{what} ({inside} bytes into the batch's records)"
     return InvalidRecordError(reason, request.path, position)

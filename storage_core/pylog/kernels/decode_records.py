@@ -34,6 +34,7 @@ STATUS_BAD_HEADER = 5
 STATUS_LENGTH_MISMATCH = 6
 STATUS_BYTES_REMAIN = 7
 STATUS_TIMESTAMP_OVERFLOW = 8
+STATUS_BAD_OFFSET = 9
 
 WANT_KEY = 1
 WANT_VALUE = 2
@@ -49,7 +50,11 @@ BATCH_APPEND_TIME = 4
 """1 where every record reports BATCH_MAX_TIMESTAMP."""
 BATCH_MAX_TIMESTAMP = 5
 BATCH_RECORD_COUNT = 6
-BATCH_FIELDS = 7
+BATCH_LAST_OFFSET = 7
+BATCH_FIELDS = 8
+
+TOTALS = 8
+"""What a call fills of its output ``totals``."""
 
 COMMON_HEADER_BYTES = 16
 """Bytes that the common form may read before it knows a length: at most 2 + 1 + 3 + 2 for length,
@@ -214,12 +219,18 @@ def decode_records(
         Rows that each batch gave.
     totals
         Filled with key bytes, value bytes, null keys, null values, headers, and on failure the
-        index of the batch at fault.
+        index of the batch at fault, the offset of the record looked at last, and the lowest that
+        it may have. Shape (TOTALS,).
 
     Returns
     -------
     tuple of int
         Rows; a status; the position in ``buf`` of the record that was looked at last.
+
+    Notes
+    -----
+    The offsets of a batch go up from record to record and stay within those of its header, whether
+    or not they are in the range that is wanted.
     """
     row = np.int64(0)
     key_at = np.int64(0)
@@ -230,6 +241,8 @@ def decode_records(
     status = STATUS_OK
     record_start = np.int64(0)
     bad_batch = np.int64(0)
+    offset = np.int64(0)
+    lowest_offset = np.int64(0)
     want_key = (want & WANT_KEY) != 0
     want_value = (want & WANT_VALUE) != 0
     want_headers = (want & WANT_HEADERS) != 0
@@ -243,7 +256,9 @@ def decode_records(
         batch_end = batches[batch, BATCH_END]
         base_offset = batches[batch, BATCH_BASE_OFFSET]
         base_timestamp = batches[batch, BATCH_BASE_TIMESTAMP]
+        last_offset = batches[batch, BATCH_LAST_OFFSET]
         append_time = batches[batch, BATCH_APPEND_TIME] != 0
+        lowest_offset = base_offset
         first_row = row
         for _ in range(batches[batch, BATCH_RECORD_COUNT]):
             record_start = at
@@ -354,6 +369,10 @@ def decode_records(
                     status = STATUS_LENGTH_MISMATCH
                     break
             offset = base_offset + offset_delta
+            if offset < lowest_offset or offset > last_offset:
+                status = STATUS_BAD_OFFSET
+                break
+            lowest_offset = offset + 1
             if offset < start_offset or offset >= end_offset:
                 continue
             offsets[row] = offset
@@ -399,6 +418,8 @@ def decode_records(
     totals[3] = null_values
     totals[4] = header_total
     totals[5] = bad_batch
+    totals[6] = offset
+    totals[7] = lowest_offset
     return row, status, record_start
 
 

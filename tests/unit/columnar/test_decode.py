@@ -160,7 +160,7 @@ def test_headers_are_null_where_there_are_none_and_keep_order_duplicates_and_nul
 def test_malformed_header_keys_are_replaced_and_the_others_kept() -> None:
     payload = record_v2(0, 0, None, None, [(b"\xff\xfe", b"1"), ("ключ".encode(), b"2")])
     payload += record_v2(0, 1, None, None, [(b"plain", None)])
-    data = batch_v2_of(payload, record_count=2)
+    data = batch_v2_of(payload, last_offset_delta=1, record_count=2)
     found = [record.headers for record in kernel_records(data)]
     assert found == [(("\ufffd\ufffd", b"1"), ("ключ", b"2")), (("plain", None),)]
 
