@@ -59,9 +59,12 @@ class DamagedRange:
     position, end_position
         Bytes ``[position, end_position)``.
     next_offset
-        Records of this range have offsets from here on.
+        Records of this range have offsets from here on: the offset after the last sound batch.
     end_offset
-        … and below this one; None where nothing sound follows in the file.
+        … and below this one: the first offset of the next sound batch, or the last one of a
+        compressed v0/v1 wrapper. None where nothing sound follows in the file and no next file's
+        name tells. Not above ``next_offset`` where sound offsets leave no room: then nobody knows
+        which offsets the bytes held.
     reason
         What is wrong with the first of them.
     """
@@ -98,7 +101,7 @@ class DamageReport:
     ranges: list[DamagedRange] = field(default_factory=list)
     is_logged: bool = True
     found: int = 0
-    _offsets: tuple[int, int] | None = None
+    _start_offset: int = -1
     _above: DamageReport | None = None
 
     def add(self, found: DamagedRange) -> None:
@@ -111,20 +114,17 @@ class DamageReport:
             elif self.is_logged:
                 _LOGGER.warning("%s", found)
 
-    def for_one_read(self, start_offset: int, end_offset: int) -> DamageReport:
+    def for_one_read(self, start_offset: int) -> DamageReport:
         """Return an empty report that passes on to this one what it comes to hold.
 
         A reader needs to know what it has met itself, this time: this report may know it already,
-        from an earlier read, or be another reader's, too. Ranges without offsets of
-        ``[start_offset, end_offset)`` are left out: on its way to its first record a reader may
-        come by damage that is none of its business.
+        from an earlier read, or be another reader's, too. Ranges that sound batches bound to
+        offsets below ``start_offset`` are left out: on its way to its first record a reader may
+        come by damage that is none of its business. After its last record it looks no further.
         """
-        return DamageReport(_offsets=(start_offset, end_offset), _above=self)
+        return DamageReport(_start_offset=start_offset, _above=self)
 
     def _may_hold_wanted(self, found: DamagedRange) -> bool:
-        if self._offsets is None:
+        if found.end_offset is None:
             return True
-        start, end = self._offsets
-        if found.end_offset is None:  # what nothing sound follows is no part of the log's range
-            return found.next_offset <= end
-        return found.next_offset < end and found.end_offset > start
+        return max(found.next_offset, found.end_offset - 1) >= self._start_offset
