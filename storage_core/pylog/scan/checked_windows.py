@@ -141,7 +141,8 @@ class CheckedWindows:
         misplaced = find_misplaced(
             headers.offsets, headers.last_offsets, self.next_offset, self._piece.next_base_offset
         )
-        if misplaced is None and self._damage is not None:
+        is_last = window.end_position == self._piece.end_position
+        if misplaced is None and (is_last or self._damage is not None):
             misplaced = self._misplaced_last(window)
         if self._has_checksums or misplaced is not None:
             # A wrong checksum is the cause to be told, even if offsets show it first.
@@ -164,8 +165,10 @@ class CheckedWindows:
 
         Or both of them, where nobody knows which it is: the one behind has the next index then.
         Otherwise its records would have been given away before the next window contradicts them.
+        Behind the slice's last window nothing would: a base offset that is too high makes a batch
+        look like the end of the range, and its records would be missing from it in silence.
         """
-        position, end = window.end_position, self._piece.end_position
+        position, end = window.end_position, self._source.size()
         if end - position < HEADER_SIZE_UP_TO_MAGIC:
             return None
         try:

@@ -77,11 +77,16 @@ class DamagedRange:
     reason: str
 
     def __str__(self) -> str:
-        behind = "" if self.end_offset is None else f" to {self.end_offset} (exclusive)"
-        return (
-            f"{shown(self.path)}: bytes {self.position} to {self.end_position} (exclusive) are "
-            f"damaged, records of offsets {self.next_offset}{behind} may be missing: {self.reason}"
-        )
+        where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
+        return f"{shown(self.path)}: {where}, {self._missing} may be missing: {self.reason}"
+
+    @property
+    def _missing(self) -> str:
+        if self.end_offset is None:
+            return f"records of offsets {self.next_offset}"
+        if self.end_offset <= self.next_offset:
+            return f"records of offsets unknown, between batches that meet at {self.end_offset},"
+        return f"records of offsets {self.next_offset} to {self.end_offset} (exclusive)"
 
 
 @dataclass(slots=True)
@@ -101,7 +106,7 @@ class DamageReport:
     ranges: list[DamagedRange] = field(default_factory=list)
     is_logged: bool = True
     found: int = 0
-    _start_offset: int = -1
+    _offsets: tuple[int, int] | None = None
     _above: DamageReport | None = None
 
     def add(self, found: DamagedRange) -> None:
@@ -114,17 +119,20 @@ class DamageReport:
             elif self.is_logged:
                 _LOGGER.warning("%s", found)
 
-    def for_one_read(self, start_offset: int) -> DamageReport:
+    def for_one_read(self, start_offset: int, end_offset: int) -> DamageReport:
         """Return an empty report that passes on to this one what it comes to hold.
 
         A reader needs to know what it has met itself, this time: this report may know it already,
-        from an earlier read, or be another reader's, too. Ranges that sound batches bound to
-        offsets below ``start_offset`` are left out: on its way to its first record a reader may
-        come by damage that is none of its business. After its last record it looks no further.
+        from an earlier read, or be another reader's, too. A range is left out if sound batches on
+        both sides bound it to offsets outside ``[start_offset, end_offset)``: on its way to its
+        first record a reader may come by damage that is none of its business.
         """
-        return DamageReport(_start_offset=start_offset, _above=self)
+        return DamageReport(_offsets=(start_offset, end_offset), _above=self)
 
     def _may_hold_wanted(self, found: DamagedRange) -> bool:
-        if found.end_offset is None:
+        if self._offsets is None or found.end_offset is None:
             return True
-        return max(found.next_offset, found.end_offset - 1) >= self._start_offset
+        start, end = self._offsets
+        if found.end_offset <= found.next_offset:  # no room for offsets: nobody knows which
+            return found.next_offset >= start
+        return found.next_offset < end and found.end_offset > start

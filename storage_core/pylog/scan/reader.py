@@ -112,7 +112,7 @@ class TaskReader:
         TimestampOverflowError
             A timestamp does not fit the schema's unit.
         """
-        self._met = self.damage.for_one_read(self._task.start_offset)
+        self._met = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
         self._refused = RefusedBatches(self._met)
         self._told = 0
         for piece, window in self._windows(has_checksums=True):

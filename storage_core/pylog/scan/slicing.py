@@ -31,15 +31,18 @@ def slice_of(view: LogView, index: int, start: int = 0, end: int | None = None) 
 def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[SegmentSlice, ...]:
     """Return the byte ranges of every segment that may hold offsets ``[start, end)``.
 
-    They begin and end with whole batches, so they may hold a little more.
+    They begin and end with whole batches, so they may hold a little more. Where damage is skipped
+    and the range goes up to the log's end, they reach to the end of the last file: what is damaged
+    there is to be reported, whatever its offsets say.
     """
-    if start_offset >= end_offset:
+    reaches_end_of_files = view.damage is not None and end_offset >= view.log_end_offset
+    if start_offset >= end_offset and not reaches_end_of_files:
         return ()
     slices = []
     first = view.find_segment(start_offset) or 0
     for index in range(first, len(view.segments)):
         segment = view.segments[index]
-        if segment.base_offset >= end_offset:
+        if segment.base_offset >= end_offset and not reaches_end_of_files:
             break
         following = view.next_base_offset(index)
         segment_end = view.segment_end(index)

@@ -259,7 +259,7 @@ def test_a_report_holds_a_range_once(tmp_path: Path) -> None:
     report = DamageReport(is_logged=False)
     for _ in range(2):
         report.add(damaged)
-        report.for_one_read(0).add(damaged)
+        report.for_one_read(0, 30).add(damaged)
     assert report.ranges == [damaged]
 
 
