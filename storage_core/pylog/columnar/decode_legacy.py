@@ -132,7 +132,7 @@ def _check_offsets(
         raise MisplacedBatchError(reason, request.path, request.position_of(run, index))
 
 
-def _error(  # noqa: PLR0913 - what the kernel told, and names for it
+def _error(
     request: GroupRequest,
     run: BatchHeaders,
     table: npt.NDArray[np.int64],

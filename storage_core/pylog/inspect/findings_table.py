@@ -18,8 +18,8 @@ message      string
 All is read: checksums are verified and records decoded, headers held against indexes. The log is
 walked up to three times; memory is that of one window and the indexes of one segment.
 
-Codes: damaged_batches (error). missing_, damaged_, wrong_ with index, time_index or
-transaction_index; damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back,
+Codes: damaged_batches, filled_empty_batch (errors). missing_, damaged_, wrong_ with index,
+time_index or transaction_index; damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back,
 leader_epoch_disagrees; high_watermark_, recovery_point_, cleaner_offset_ and
 log_start_offset_above_log_end (warnings). torn_tail, zero_tail, leftover_file (notes).
 """
@@ -33,7 +33,7 @@ import pyarrow as pa
 from pylog.inspect.epoch_findings import EpochFindings
 from pylog.inspect.header_windows import SegmentHeaders
 from pylog.inspect.index_findings import IndexFindings
-from pylog.inspect.log_findings import damage_findings, tail_findings
+from pylog.inspect.log_findings import damage_findings, empty_batch_findings, tail_findings
 from pylog.inspect.row_batches import record_batches, table_schema
 from pylog.inspect.side_file_findings import (
     checkpoint_findings,
@@ -88,6 +88,7 @@ def _findings(view: LogView) -> Iterator[Finding]:
         path = segment.file_path()
         indexes = IndexFindings(segment, [each for each in damaged if each.path == path])
         for window in headers:
+            yield from empty_batch_findings(segment, window)
             indexes.add(window)
             yield from following.add(segment, window)
         yield from indexes.findings(headers.end_position, headers.next_offset)

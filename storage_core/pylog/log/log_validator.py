@@ -221,9 +221,7 @@ class LogValidator:
         """Say of each wrong record what is wrong with it."""
         errors = []
         has_timestamp_error = False
-        for index, record in enumerate(
-            RecordBatch(batch, self._decompressor).unassigned_records()
-        ):
+        for index, record in enumerate(RecordBatch(batch, self._decompressor).unassigned_records()):
             magic = inner_magics[index] if inner_magics else header.magic
             if magic != header.magic:
                 errors.append((index, f"a message of v{magic} in a wrapper of v{header.magic}"))

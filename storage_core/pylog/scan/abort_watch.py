@@ -15,7 +15,7 @@ from pylog.errors import CorruptIndexError
 from pylog.files.file_names import LOG_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX
 from pylog.model import ControlRecordType
 from pylog.record.batch_layout import TRANSACTIONAL_FLAG_MASK
-from pylog.scan.aborted import control_types
+from pylog.scan.control_batches import control_types
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -1,8 +1,8 @@
 """A slice of a ``.log`` file as windows of batches that have been checked.
 
-Boundaries, offsets and checksums. What is yielded is sound; behind it there is, at whatever is
-wrong, an error (FAILFAST) or, with a `DamageReport`, a gap: the range up to the next sound batch is
-reported and left out.
+Boundaries, offsets, checksums, and the records of control batches. What is yielded is sound; at
+whatever is wrong there is an error (FAILFAST) or, with a `DamageReport`, a gap: the range up to the
+next sound batch is reported and left out.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pylog.log_file.segment_windows import (
 )
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchHeaders, BatchScan, find_bad_checksum
+from pylog.scan.control_batches import find_bad_control_batch
 from pylog.scan.damage import DamagedRange
 from pylog.scan.offset_order import Misplaced, find_misplaced
 from pylog.scan.resynchronisation import find_next_batch
@@ -152,6 +153,11 @@ class CheckedWindows:
                 reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
                 at = window.file_position + int(headers.positions[bad.index])
                 return _Fault(at, at, reason)
+        if self._has_checksums:
+            unreadable = find_bad_control_batch(window.scan)
+            if unreadable is not None and (misplaced is None or unreadable.index < misplaced.first):
+                at = window.file_position + int(headers.positions[unreadable.index])
+                return _Fault(at, at, unreadable.reason)
         if misplaced is None:
             return None
         first = window.file_position + int(headers.positions[misplaced.first])

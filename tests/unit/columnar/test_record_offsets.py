@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -70,7 +70,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, str, Bui
     return write_partition(tmp_path, {0: [BEFORE, wrong, AFTER]}), reason, wrong
 
 
-WAYS: dict[str, dict[str, object]] = {
+WAYS: dict[str, dict[str, Any]] = {
     "all": {},
     "offsets alone": {"columns": ["offset"]},
     "values alone": {"columns": ["value"]},
@@ -86,12 +86,10 @@ WAYS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_it_is_an_error_however_the_batch_is_read(
-    case: tuple[Path, str, Built], way: str
-) -> None:
+def test_it_is_an_error_however_the_batch_is_read(case: tuple[Path, str, Built], way: str) -> None:
     directory, reason, _ = case
     with pytest.raises(InvalidRecordError) as caught:
-        pylog.scan(directory, **WAYS[way]).to_table()  # type: ignore[arg-type]
+        pylog.scan(directory, **WAYS[way]).to_table()
     assert reason in caught.value.reason
     assert (caught.value.path, caught.value.position) == (
         str(directory / f"{0:020d}.log"),
@@ -110,7 +108,7 @@ def test_the_other_modes_leave_it_out_and_report_it(
     start, end = options.get("start", 0), options.get("end", 9)
     is_cut = isinstance(options.get("where"), pylog.RecordFilter) and "keys" in way
     sound = [] if is_cut else [*range(3), *range(6, 9)]
-    assert found == [offset for offset in sound if start <= offset < end]  # type: ignore[operator]
+    assert found == [offset for offset in sound if start <= offset < end]
     at = len(BEFORE.data)
     assert {span[:2] for span in spans(ranges)} == {(at, at + len(wrong.data))}
     if way in ("from inside", "up to the inside", "few records a task", "small tasks"):
@@ -119,7 +117,7 @@ def test_the_other_modes_leave_it_out_and_report_it(
     else:
         assert {span[2:] for span in spans(ranges)} == {(3, 6)}
     if columns is not None:
-        scan = pylog.scan(directory, mode="DROPMALFORMED", columns=columns)  # type: ignore[call-overload]
+        scan = pylog.scan(directory, mode="DROPMALFORMED", columns=columns)
         assert scan.to_table().num_rows == scan.count() == len(found)
 
 
