@@ -11,7 +11,6 @@ from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import InvalidRecordError, TimestampOverflowError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import decode_records as kernel
-from pylog.model import CompressionType
 from pylog.record.batch_header import codec_of
 from pylog.record.batch_layout import (
     MAGIC_VALUE_V2,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from pylog.columnar.window import GroupRequest
     from pylog.errors import LogStorageError
+    from pylog.model import CompressionType
     from pylog.record.batch_scan import BatchHeaders
 
 _REASONS = {
@@ -57,18 +57,19 @@ def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
     table[:, kernel.BATCH_START] += RECORDS_OFFSET
     table[:, kernel.BATCH_END] += run.sizes_bytes
     table[:, kernel.BATCH_APPEND_TIME] &= TIMESTAMP_TYPE_MASK
+    is_empty = table[:, kernel.BATCH_RECORD_COUNT] == 0
+    if is_empty.any():
+        # As in Kafka, which opens the stream of an empty batch that is compressed. Differs from
+        # Kafka: there has to be nothing in it.
+        unseen = is_empty & (run.codec_ids == 0)
+        table[unseen, kernel.BATCH_END] = table[unseen, kernel.BATCH_START]
     return table
 
 
 def stream_of(
     run: BatchHeaders, index: int, records: memoryview
 ) -> tuple[memoryview, CompressionType]:
-    """Return the bytes to decompress of batch ``index``, and their codec.
-
-    Kafka never opens the stream of a batch that counts no records.
-    """
-    if run.record_counts[index] == 0:
-        return records, CompressionType.NONE
+    """Return the bytes to decompress of batch ``index``, and their codec."""
     return records, codec_of(int(run.codec_ids[index]), MAGIC_VALUE_V2)
 
 

@@ -19,8 +19,8 @@ All is read: checksums are verified and records decoded, headers held against in
 walked up to three times; memory is that of one window and the indexes of one segment.
 
 Codes: damaged_batches, filled_empty_batch (errors). missing_, damaged_, wrong_ with index,
-time_index or transaction_index; damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back,
-leader_epoch_disagrees; high_watermark_, recovery_point_, cleaner_offset_ and
+time_index or transaction_index; damaged_snapshot, damaged_checkpoint, damaged_metadata;
+leader_epoch_back, leader_epoch_disagrees; high_watermark_, recovery_point_, cleaner_offset_ and
 log_start_offset_above_log_end (warnings). torn_tail, zero_tail, leftover_file (notes).
 """
 

@@ -10,7 +10,6 @@ from pylog.columnar.arrow_schema import record_schema
 from pylog.files.storage import open_file
 from pylog.inspect.finding import Finding, Severity
 from pylog.log_file.batch_walk import is_zero
-from pylog.model import CompressionType
 from pylog.record.batch_layout import RECORD_BATCH_OVERHEAD
 from pylog.scan.damage import DamageReport, ReadMode
 from pylog.scan.reader import TaskReader
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from pylog.scan.log_view import LogView
 
 DAMAGED = "damaged_batches"
-_HIGHEST_CODEC = max(CompressionType)
 
 
 def damage_findings(view: LogView) -> Iterator[Finding]:
@@ -64,8 +62,9 @@ def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iter
     Kafka, and a reader here, pass over it: compaction leaves empty batches of a header alone.
     """
     headers = window.scan.headers
-    is_odd = (headers.sizes_bytes > RECORD_BATCH_OVERHEAD) | (headers.codec_ids > _HIGHEST_CODEC)
-    for index in np.flatnonzero(headers.is_v2 & (headers.record_counts == 0) & is_odd).tolist():
+    is_empty = headers.is_v2 & (headers.record_counts == 0) & (headers.codec_ids == 0)
+    is_filled = headers.sizes_bytes > RECORD_BATCH_OVERHEAD
+    for index in np.flatnonzero(is_empty & is_filled).tolist():
         size = int(headers.sizes_bytes[index])
         position = window.file_position + int(headers.positions[index])
         yield Finding(
@@ -73,7 +72,7 @@ def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iter
             "filled_empty_batch",
             segment.file_path(),
             f"batch counts no records, but {size - RECORD_BATCH_OVERHEAD} bytes stand after its "
-            f"header, with codec id {headers.codec_ids[index]}: no reader looks at them",
+            "header: no reader looks at them",
             position,
             position + size,
             int(headers.offsets[index]),

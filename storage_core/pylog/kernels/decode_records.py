@@ -405,7 +405,7 @@ def decode_records(
                 header_counts[row] = header_count
                 header_total += header_count
             row += 1
-        if status == STATUS_OK and at != batch_end and batches[batch, BATCH_RECORD_COUNT] > 0:
+        if status == STATUS_OK and at != batch_end:
             status = STATUS_BYTES_REMAIN
             record_start = at
         if status != STATUS_OK:

@@ -114,8 +114,8 @@ class RecordBatch:
         if header.record_count < 0:
             reason = f"record count is {header.record_count}"
             raise InvalidRecordError(reason)
-        if header.record_count == 0:
-            return
+        if header.record_count == 0 and not header.is_compressed:
+            return  # as Kafka, which looks at what follows where there is a stream to open
         payload = self._data[RECORDS_OFFSET:]
         codec = header.compression
         if header.is_compressed:

@@ -6,7 +6,8 @@ marker that aborts a transaction.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from pylog.record.batch_scan import BatchScan
 
 
-class BadControlBatch(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class BadControlBatch:
     """The first control batch of a scan that cannot be read; ``index`` counts batches."""
 
     index: int

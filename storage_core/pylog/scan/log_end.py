@@ -15,6 +15,7 @@ from pylog.log_file.batch_walk import (
     WholeBatches,
     computed_checksum,
     find_whole_batches,
+    read_header,
 )
 from pylog.scan.torn_tail import find_tail_defect
 
@@ -46,9 +47,11 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
         whole_end = _sound_end if skips_damage else _whole_end
         found = whole_end(source, start, size, segment.base_offset)
         found = _with_tail_defect(source, segment, found, size)
-        while skips_damage and found.defect is not None:
+        if not skips_damage or found.defect is None:
+            return found
+        while found.defect is not None:
             found = _behind(source, segment, found, size)
-        return found
+        return found._replace(last=_last_as_read(source, segment, start, found.end_position))
 
 
 def _with_tail_defect(
@@ -107,6 +110,28 @@ def _checksum_defect(source: ByteSource, last: PositionedHeader) -> str | None:
     if computed == last.header.crc:
         return None
     return f"batch CRC stored {last.header.crc:#010x}, computed {computed:#010x}"
+
+
+def _last_as_read(
+    source: ByteSource, segment: LogSegmentView, start: int, end: int
+) -> PositionedHeader | None:
+    """Return the last batch that a reader gives of the bytes from ``start`` on, where damage is.
+
+    It may take a batch for the misplaced one of two that overlap which a walk forward passes: the
+    log would end before records that the reader gives, and they would be cut off in silence.
+    """
+    # Not at the head of the file: they import NumPy.
+    from pylog.scan.checked_windows import CheckedWindows  # noqa: PLC0415
+    from pylog.scan.damage import DamageReport  # noqa: PLC0415
+    from pylog.scan.scan_task import SegmentSlice  # noqa: PLC0415
+
+    piece = SegmentSlice(
+        segment.file_path(), segment.base_offset, None, start, end, False, segment.file_id
+    )
+    last = None
+    for window in CheckedWindows(source, piece, damage=DamageReport(is_logged=False)):
+        last = window.file_position + int(window.scan.headers.positions[-1])
+    return None if last is None else read_header(source, last, end)
 
 
 def _behind(

@@ -113,7 +113,7 @@ def test_decompression_stops_at_the_limit_and_the_batch_is_told() -> None:
 
 def test_the_limit_is_not_for_plain_batches_between_compressed_ones() -> None:
     plain = batch_v2(plain_records(0, 2, value_size=1_000))
-    emptied = batch_v2_of(bytes(2_000), base_offset=2, record_count=0, attributes=CODEC_IDS["gzip"])
+    emptied = batch_v2_of(bytes(2_000), base_offset=2, record_count=0)
     packed = batch_v2(plain_records(3, 2), codec="gzip")
     batches = kernel_batches_with_limit(
         plain.data + emptied + packed.data, record_schema(["offset"]), 1_000

@@ -9,7 +9,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
-from pylog.scan.resynchronisation import possible_headers
+from pylog.scan.resynchronisation import find_next_batch, possible_headers
 from tests.support.batches import (
     Built,
     Stored,
@@ -217,3 +217,15 @@ def test_a_tail_of_zeros_behind_damage_costs_no_search_of_each_byte(tmp_path: Pa
     with LocalFile(str(segment_path(directory, 0))) as source:
         assert len(list(possible_headers(source, 1, source.size(), 0))) < 20
     assert skipped(directory)[0] == []
+
+
+def test_behind_bytes_that_are_no_header_the_first_sound_batch_is_the_next(tmp_path: Path) -> None:
+    # What offset the wrong bytes claim decides nothing where they cannot be a header.
+    junk = b"\xee" * 100
+    batches = [batch_v2(plain_records(offset, 1)) for offset in range(4)]
+    path = tmp_path / "junk.log"
+    for first in range(3):
+        path.write_bytes(junk + joined(batches[first:]))
+        with LocalFile(str(path)) as source:
+            found = find_next_batch(source, 0, source.size(), lowest_offset=0)
+        assert found == len(junk)
