@@ -57,11 +57,11 @@ def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
     table[:, kernel.BATCH_START] += RECORDS_OFFSET
     table[:, kernel.BATCH_END] += run.sizes_bytes
     table[:, kernel.BATCH_APPEND_TIME] &= TIMESTAMP_TYPE_MASK
-    is_empty = table[:, kernel.BATCH_RECORD_COUNT] == 0
-    if is_empty.any():
+    counts = run.record_counts
+    if not counts.all():
         # As in Kafka, which opens the stream of an empty batch that is compressed. Differs from
         # Kafka: there has to be nothing in it.
-        unseen = is_empty & (run.codec_ids == 0)
+        unseen = (counts == 0) & (run.codec_ids == 0)
         table[unseen, kernel.BATCH_END] = table[unseen, kernel.BATCH_START]
     return table
 
@@ -157,11 +157,13 @@ def _error(
     totals: npt.NDArray[np.int64],
     at: int,
 ) -> LogStorageError:
-    index, offset, lowest_offset = totals[5:].tolist()
+    index, offset_delta, lowest_delta = totals[5:].tolist()
     inside = at - int(table[index, kernel.BATCH_START])
     position = request.position_of(run, index)
     if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
         return TimestampOverflowError(request.overflow_reason(inside), request.path, position)
-    what = _REASONS[status].format(offset, lowest_offset, run.last_offsets[index])
+    base = int(run.offsets[index])
+    offsets = base + offset_delta, base + lowest_delta, run.last_offsets[index]
+    what = _REASONS[status].format(*offsets)
     reason = f"{what} ({inside} bytes into the batch's records)"
     return InvalidRecordError(reason, request.path, position)

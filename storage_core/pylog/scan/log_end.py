@@ -49,9 +49,16 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
         found = _with_tail_defect(source, segment, found, size)
         if not skips_damage or found.defect is None:
             return found
-        while found.defect is not None:
-            found = _behind(source, segment, found, size)
-        return found._replace(last=_last_as_read(source, segment, start, found.end_position))
+        end = _behind_all(source, segment, found, size).end_position
+        return WholeBatches(end, _last_as_read(source, segment, start, end), None)
+
+
+def _behind_all(
+    source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
+) -> WholeBatches:
+    while found.defect is not None:
+        found = _behind(source, segment, found, size)
+    return found
 
 
 def _with_tail_defect(
@@ -126,7 +133,13 @@ def _last_as_read(
     from pylog.scan.scan_task import SegmentSlice  # noqa: PLC0415
 
     piece = SegmentSlice(
-        segment.file_path(), segment.base_offset, None, start, end, False, segment.file_id
+        segment.file_path(),
+        segment.base_offset,
+        None,
+        start,
+        end,
+        runs_to_segment_end=False,
+        file_id=segment.file_id,
     )
     last = None
     for window in CheckedWindows(source, piece, damage=DamageReport(is_logged=False)):
