@@ -18,6 +18,7 @@ from pylog.record.batch_layout import (
     RECORDS_OFFSET,
     TIMESTAMP_TYPE_MASK,
 )
+from pylog.record.record import decode_record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,7 +36,6 @@ _REASONS = {
     kernel.STATUS_BAD_HEADER: "a header does not fit into the record",
     kernel.STATUS_LENGTH_MISMATCH: "the record's fields and its length disagree",
     kernel.STATUS_BYTES_REMAIN: "bytes remain after the last record that the batch counts",
-    kernel.STATUS_BAD_OFFSET: "the record has offset {}, expected {} to {}",
 }
 
 
@@ -149,6 +149,23 @@ def _count_error(
     return InvalidRecordError(reason, request.path, request.position_of(run, index))
 
 
+def _disorder(records: memoryview, run: BatchHeaders, index: int) -> str:
+    """Return which record of a batch has an offset that it cannot have."""
+    base, last = int(run.offsets[index]), int(run.last_offsets[index])
+    lowest, at = base, 0
+    while at < len(records):
+        inside = at
+        record, at = decode_record(records, at, len(records))
+        offset = base + record.offset_delta
+        if not lowest <= offset <= last:
+            return (
+                f"the record has offset {offset}, expected {lowest} to {last} "
+                f"({inside} bytes into the batch's records)"
+            )
+        lowest = offset + 1
+    return f"the records' offsets are not within {base} to {last}"
+
+
 def _error(
     request: GroupRequest,
     run: BatchHeaders,
@@ -157,13 +174,14 @@ def _error(
     totals: npt.NDArray[np.int64],
     at: int,
 ) -> LogStorageError:
-    index, offset_delta, lowest_delta = totals[5:].tolist()
+    index = int(totals[5])
     inside = at - int(table[index, kernel.BATCH_START])
     position = request.position_of(run, index)
     if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
         return TimestampOverflowError(request.overflow_reason(inside), request.path, position)
-    base = int(run.offsets[index])
-    offsets = base + offset_delta, base + lowest_delta, run.last_offsets[index]
-    what = _REASONS[status].format(*offsets)
-    reason = f"{what} ({inside} bytes into the batch's records)"
+    if status == kernel.STATUS_BAD_OFFSET:
+        start, end = table[index, : kernel.BATCH_END + 1].tolist()
+        records = request.buffer[start:end].data
+        return InvalidRecordError(_disorder(records, run, index), request.path, position)
+    reason = f"{_REASONS[status]} ({inside} bytes into the batch's records)"
     return InvalidRecordError(reason, request.path, position)

@@ -53,7 +53,7 @@ BATCH_RECORD_COUNT = 6
 BATCH_LAST_OFFSET = 7
 BATCH_FIELDS = 8
 
-TOTALS = 8
+TOTALS = 6
 """What a call fills of its output ``totals``."""
 
 COMMON_HEADER_BYTES = 16
@@ -219,8 +219,7 @@ def decode_records(
         Rows that each batch gave.
     totals
         Filled with key bytes, value bytes, null keys, null values, headers, and on failure the
-        index of the batch at fault, the offset delta of the record looked at last, and the lowest
-        that it may have. Shape (TOTALS,).
+        index of the batch at fault. Shape (TOTALS,).
 
     Returns
     -------
@@ -241,8 +240,6 @@ def decode_records(
     status = STATUS_OK
     record_start = np.int64(0)
     bad_batch = np.int64(0)
-    offset_delta = np.int64(0)
-    delta_before = np.int64(-1)
     want_key = (want & WANT_KEY) != 0
     want_value = (want & WANT_VALUE) != 0
     want_headers = (want & WANT_HEADERS) != 0
@@ -258,8 +255,8 @@ def decode_records(
         base_timestamp = batches[batch, BATCH_BASE_TIMESTAMP]
         last_offset = batches[batch, BATCH_LAST_OFFSET]
         append_time = batches[batch, BATCH_APPEND_TIME] != 0
+        disorder = np.int64(0)  # negative from the first delta on that is not above its neighbour
         delta_before = np.int64(-1)
-        is_cut = base_offset < start_offset or last_offset >= end_offset
         first_row = row
         for _ in range(batches[batch, BATCH_RECORD_COUNT]):
             record_start = at
@@ -369,12 +366,10 @@ def decode_records(
                 if at != record_end:
                     status = STATUS_LENGTH_MISMATCH
                     break
-            if offset_delta <= delta_before:
-                status = STATUS_BAD_OFFSET
-                break
+            disorder |= offset_delta - delta_before - 1
             delta_before = offset_delta
             offset = base_offset + offset_delta
-            if is_cut and (offset < start_offset or offset >= end_offset):
+            if offset < start_offset or offset >= end_offset:
                 continue
             offsets[row] = offset
             if want_timestamp:
@@ -406,9 +401,9 @@ def decode_records(
                 header_counts[row] = header_count
                 header_total += header_count
             row += 1
-        if status == STATUS_OK and delta_before > last_offset - base_offset:
-            status = STATUS_BAD_OFFSET
-            delta_before = np.int64(-1)
+        if status == STATUS_OK and (disorder < 0 or delta_before > last_offset - base_offset):
+            status = STATUS_BAD_OFFSET  # which record it is, the readable reference finds
+            record_start = batches[batch, BATCH_START]
         if status == STATUS_OK and at != batch_end:
             status = STATUS_BYTES_REMAIN
             record_start = at
@@ -422,8 +417,6 @@ def decode_records(
     totals[3] = null_values
     totals[4] = header_total
     totals[5] = bad_batch
-    totals[6] = offset_delta
-    totals[7] = delta_before + 1
     return row, status, record_start
 
 
