@@ -18,6 +18,7 @@ from tests.support.log_files import write_partition
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_ANY = st.booleans()
 CODECS = ("none", "none", "gzip", "zstd")
 COLUMNS = ["offset", "key", "value", "_corrupt_record"]
 Row = tuple[int, bytes | None, bytes | None]
@@ -38,9 +39,13 @@ class Damage:
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> list[Built]:
+def logs(
+    draw: st.DrawFn,
+    is_old: st.SearchStrategy[bool] = _ANY,
+    has_gaps: st.SearchStrategy[bool] = _ANY,
+) -> list[Built]:
     """Make batches of all formats in offset order; those of one log are old or new."""
-    is_old, has_gaps = draw(st.booleans()), draw(st.booleans())
+    is_legacy, is_gappy = draw(is_old), draw(has_gaps)
     batches: list[Built] = []
     offset = draw(st.integers(0, 3))
     for _ in range(draw(st.integers(2, 8))):
@@ -49,17 +54,17 @@ def logs(draw: st.DrawFn) -> list[Built]:
         records = plain_records(offset, count, value_size=size)
         # What looks like a batch and could be the next one. In an old format nothing stands behind
         # a value: in a gap of offsets, with the size around it gone, it is the next one.
-        if not (is_old and has_gaps) and draw(st.integers(0, 4)) == 0:
+        if not (is_legacy and is_gappy) and draw(st.integers(0, 4)) == 0:
             image = batch_v2(plain_records(offset + draw(st.integers(0, 9)), 2)).data
             records[0] = records[0]._replace(value=image)
-        if not is_old:
+        if not is_legacy:
             built = batch_v2(records, codec=draw(st.sampled_from(CODECS)))
         elif draw(st.booleans()):
             built = wrapper(records, magic=1, codec="gzip")
         else:
             built = message(records[0], magic=draw(st.sampled_from((0, 1))))
         batches.append(built)
-        offset = built.last_offset + 1 + (draw(st.integers(0, 5)) if has_gaps else 0)
+        offset = built.last_offset + 1 + (draw(st.integers(0, 5)) if is_gappy else 0)
     return batches
 
 

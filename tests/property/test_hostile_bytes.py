@@ -13,7 +13,15 @@ from pylog.errors import LogStorageError
 from pylog.record.batch_scan import find_bad_checksum, find_batches
 from tests.conftest import NUMBA_IS_OFF
 from tests.support import strategies
-from tests.support.batches import Built, Stored, batch_v2_of, joined, record_v2, wrapper_of
+from tests.support.batches import (
+    Built,
+    Stored,
+    batch_v2_of,
+    joined,
+    message_bytes,
+    record_v2,
+    wrapper_of,
+)
 from tests.support.codecs import CODEC_IDS, LEGACY_CODECS, compress
 from tests.support.corruption import with_sound_checksums
 from tests.support.decoding import kernel_batches, kernel_records, reference_records
@@ -48,35 +56,54 @@ def check_agreement(data: bytes) -> None:
         assert offsets == [record.offset for record in expected if isinstance(record, Stored)]
 
 
+def test_a_message_below_the_end_of_the_batch_before_it_is_refused() -> None:
+    # Whatever the formats: in a log offsets go up, so that one of the two is wrong.
+    message = message_bytes(1, None, b"v", magic=0)
+    far = batch_v2_of(record_v2(0, 0, None, b"v"), base_offset=2**56, record_count=1)
+    for before in (far, message_bytes(1, None, b"v", magic=0)):
+        check_agreement(before + message)
+        assert outcome(kernel_records, before + message) == "refused"
+
+
 @given(strategies.segments(min_size=1, max_size=4), st.data())
 def test_mutated_batches_with_sound_checksums(batches: list[Built], data: st.DataObject) -> None:
     check_agreement(with_sound_checksums(data.draw(strategies.mutated(joined(batches)))))
 
 
 @st.composite
-def v2_payloads(draw: st.DrawFn) -> tuple[bytes, int]:
-    """Draw the records of a batch, slightly wrong, and how many are claimed."""
-    records = draw(
-        st.lists(
-            st.builds(
-                record_v2,
-                st.integers(-(2**63), 2**63 - 1),
-                st.integers(-(2**31), 2**31 - 1),
-                strategies.CONTENTS,
-                strategies.CONTENTS,
-                st.lists(st.tuples(st.binary(max_size=5), strategies.NULLABLE_BYTES), max_size=3),
-            ),
-            max_size=5,
+def v2_payloads(draw: st.DrawFn) -> tuple[bytes, int, int]:
+    """Draw the records of a batch, slightly wrong, how many are claimed, and the last delta."""
+    count = draw(st.integers(0, 5))
+    gaps = st.sampled_from((1, 1, 2, 70, 9_000, 2**30, 0, -1))
+    steps = draw(st.lists(gaps, min_size=count, max_size=count))
+    deltas = [(sum(steps[: place + 1]) - 1) % 2**31 for place in range(count)]
+    records = [
+        record_v2(
+            draw(st.integers(-(2**63), 2**63 - 1)),
+            delta - draw(st.sampled_from((0, 0, 0, 0, 2**31))),
+            draw(strategies.CONTENTS),
+            draw(strategies.CONTENTS),
+            draw(st.lists(st.tuples(st.binary(max_size=5), strategies.NULLABLE_BYTES), max_size=3)),
         )
-    )
+        for delta in deltas
+    ]
     payload = draw(st.one_of(BYTES, strategies.mutated(b"".join(records))))
-    return payload, draw(st.sampled_from((len(records), len(records) + 1, -1, 0, 2**31 - 1)))
+    claimed = draw(st.sampled_from((count, count, count + 1, -1, 0, 2**31 - 1)))
+    last_delta = max(deltas, default=0)
+    return payload, claimed, draw(st.sampled_from((last_delta, 2**31 - 1, last_delta - 1)))
 
 
 @given(v2_payloads(), st.sampled_from(tuple(CODEC_IDS)), BYTES)
-def test_v2_payloads_of_any_bytes(payload: tuple[bytes, int], codec: str, next_to: bytes) -> None:
-    records, count = payload
-    data = batch_v2_of(compress(codec, records), record_count=count, attributes=CODEC_IDS[codec])
+def test_v2_payloads_of_any_bytes(
+    payload: tuple[bytes, int, int], codec: str, next_to: bytes
+) -> None:
+    records, count, last_delta = payload
+    data = batch_v2_of(
+        compress(codec, records),
+        last_offset_delta=last_delta,
+        record_count=count,
+        attributes=CODEC_IDS[codec],
+    )
     check_agreement(data)
     # Bytes of another batch right behind must not be taken for this one's.
     behind = batch_v2_of(record_v2(0, 0, next_to, None))
@@ -134,5 +161,7 @@ def test_any_byte_of_a_record_may_be_wrong(form: str, *, followed: bool) -> None
     for at in range(min(20, len(record))):
         for value in VALUES:
             changed = record[:at] + bytes([value]) + record[at + 1 :]
-            data = batch_v2_of(changed + behind, record_count=count, crc=0)
+            data = batch_v2_of(
+                changed + behind, last_offset_delta=2**31 - 1, record_count=count, crc=0
+            )
             assert outcome(kernel_records, data) == outcome(reference_records, data), (at, value)

@@ -44,7 +44,6 @@ _WANT = {
     "headers": WANT_HEADERS,
     "timestamp": WANT_TIMESTAMP,
 }
-_MAX_OFFSET = 2**63 - 1
 _START, _END = 0, 1  # of both kernels' input tables
 
 
@@ -78,7 +77,7 @@ class RecordDecoder:
     ) -> None:
         self.schema = record_schema() if schema is None else schema
         self.finished_batches = 0
-        self._next_offset = 0
+        self._last_offset = -1
         self._decompressor = Decompressor(max_decompressed_bytes)
         self._constants = ConstantColumns(topic_partition)
         self._want = sum(flag for name, flag in _WANT.items() if name in self.schema.names)
@@ -103,8 +102,8 @@ class RecordDecoder:
             A timestamp does not fit the schema's unit.
         """
         self.finished_batches = 0
-        if len(window.headers) and window.headers.last_offsets[0] < self._next_offset:
-            self._next_offset = 0  # batches that were given before, once more
+        if len(window.headers) and window.headers.last_offsets[0] <= self._last_offset:
+            self._last_offset = -1  # batches that were given before, once more
         for family, run in _runs(window.headers):
             table = family.describe_batches(run)
             for group, buffer in self._groups(window, run, table, family):
@@ -116,7 +115,7 @@ class RecordDecoder:
                     self._timestamp_type,
                     window.path,
                     window.file_position,
-                    self._next_offset,
+                    self._last_offset,
                 )
                 whole = group.stop - group.start == len(run)
                 headers = run if whole else run.select(group)
@@ -124,7 +123,7 @@ class RecordDecoder:
                 if columns.rows:
                     yield self._assemble(window, headers, columns)
                 self.finished_batches += len(headers)
-                self._next_offset = min(int(headers.last_offsets[-1]), _MAX_OFFSET - 1) + 1
+                self._last_offset = int(headers.last_offsets[-1])
 
     def _groups(
         self,

@@ -40,6 +40,7 @@ _INVALID = {
     kernel.STATUS_NESTED_COMPRESSION: "an inner message is itself compressed",
     kernel.STATUS_EMPTY_SET: "a compressed message holds no inner message",
     kernel.STATUS_OFFSET_BELOW_INNER: "the wrapper's offset is below its last inner offset",
+    kernel.STATUS_BAD_OFFSET: "a message has offset {}, expected {} to {}",
 }
 
 
@@ -84,7 +85,7 @@ def decode_group(
     columns = RecordColumns(most, int(sizes.sum()), request.want)
     columns.batch_rows = np.zeros(len(run), dtype=np.int64)
     columns.base_offsets = np.zeros(len(run), dtype=np.int64)
-    totals = np.zeros(5, dtype=np.int64)
+    totals = np.zeros(kernel.TOTALS, dtype=np.int64)
     rows, status, at = kernel.decode_legacy(
         request.buffer,
         table,
@@ -105,9 +106,7 @@ def decode_group(
         totals,
     )
     if status != kernel.STATUS_OK:
-        index = int(totals[4])
-        inside = int(at) - int(table[index, kernel.SET_START])
-        raise _error(request, status, request.position_of(run, index), inside)
+        raise _error(request, run, table, status, totals, int(at))
     _check_offsets(request, run, columns.base_offsets)
     columns.finish(int(rows), totals, request.timestamp_type)
     if request.want & WANT_HEADERS:
@@ -122,20 +121,33 @@ def _check_offsets(
 
     Its own offset, which lies outside its checksum, is the last one; the first is known only now.
     """
-    lowest = np.append(request.lowest_offset, run.last_offsets[:-1] + 1)
-    bad = np.flatnonzero(first_offsets < lowest)
+    before = np.append(request.last_offset_before, run.last_offsets[:-1])
+    bad = np.flatnonzero(first_offsets <= before)
     if bad.size:
         index = int(bad[0])
         reason = (
-            f"messages begin with offset {first_offsets[index]}, expected at least {lowest[index]}"
+            f"messages begin with offset {first_offsets[index]}, "
+            f"expected at least {int(before[index]) + 1}"
         )
         raise MisplacedBatchError(reason, request.path, request.position_of(run, index))
 
 
-def _error(request: GroupRequest, status: int, position: int, inside: int) -> LogStorageError:
+def _error(
+    request: GroupRequest,
+    run: BatchHeaders,
+    table: npt.NDArray[np.int64],
+    status: int,
+    totals: npt.NDArray[np.int64],
+    at: int,
+) -> LogStorageError:
+    index, offset, offset_before = totals[4:].tolist()
+    position = request.position_of(run, index)
+    inside = at - int(table[index, kernel.SET_START])
     if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
         return TimestampOverflowError(request.overflow_reason(inside), request.path, position)
     where = f" ({inside} bytes into the message set)" if inside else ""
     if status in _CORRUPT:
         return CorruptRecordError(_CORRUPT[status] + where, request.path, position)
-    return InvalidRecordError(_INVALID[status] + where, request.path, position)
+    lowest_offset = max(request.last_offset_before, offset_before) + 1
+    what = _INVALID[status].format(offset, lowest_offset, run.offsets[index])
+    return InvalidRecordError(what + where, request.path, position)

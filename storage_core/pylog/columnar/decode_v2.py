@@ -11,7 +11,6 @@ from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import InvalidRecordError, TimestampOverflowError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import decode_records as kernel
-from pylog.model import CompressionType
 from pylog.record.batch_header import codec_of
 from pylog.record.batch_layout import (
     MAGIC_VALUE_V2,
@@ -19,12 +18,14 @@ from pylog.record.batch_layout import (
     RECORDS_OFFSET,
     TIMESTAMP_TYPE_MASK,
 )
+from pylog.record.record import decode_record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.columnar.window import GroupRequest
     from pylog.errors import LogStorageError
+    from pylog.model import CompressionType
     from pylog.record.batch_scan import BatchHeaders
 
 _REASONS = {
@@ -47,6 +48,7 @@ _SOURCES[kernel.BATCH_BASE_TIMESTAMP] = fields.BASE_TIMESTAMP
 _SOURCES[kernel.BATCH_APPEND_TIME] = fields.ATTRIBUTES
 _SOURCES[kernel.BATCH_MAX_TIMESTAMP] = fields.MAX_TIMESTAMP
 _SOURCES[kernel.BATCH_RECORD_COUNT] = fields.RECORD_COUNT
+_SOURCES[kernel.BATCH_LAST_OFFSET] = fields.LAST_OFFSET
 
 
 def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
@@ -55,18 +57,19 @@ def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
     table[:, kernel.BATCH_START] += RECORDS_OFFSET
     table[:, kernel.BATCH_END] += run.sizes_bytes
     table[:, kernel.BATCH_APPEND_TIME] &= TIMESTAMP_TYPE_MASK
+    counts = run.record_counts
+    if not counts.all():
+        # As in Kafka, which opens the stream of an empty batch that is compressed. Differs from
+        # Kafka: there has to be nothing in it.
+        unseen = (counts == 0) & (run.codec_ids == 0)
+        table[unseen, kernel.BATCH_END] = table[unseen, kernel.BATCH_START]
     return table
 
 
 def stream_of(
     run: BatchHeaders, index: int, records: memoryview
 ) -> tuple[memoryview, CompressionType]:
-    """Return the bytes to decompress of batch ``index``, and their codec.
-
-    Kafka never opens the stream of a batch that counts no records.
-    """
-    if run.record_counts[index] == 0:
-        return records, CompressionType.NONE
+    """Return the bytes to decompress of batch ``index``, and their codec."""
     return records, codec_of(int(run.codec_ids[index]), MAGIC_VALUE_V2)
 
 
@@ -87,7 +90,8 @@ def decode_group(
     Raises
     ------
     InvalidRecordError
-        The records break the format or are not as many as counted.
+        The records break the format, are not as many as counted, or have offsets that do not go up
+        or are not the batch's.
     TimestampOverflowError
         A timestamp does not fit the unit asked for.
     """
@@ -103,7 +107,7 @@ def decode_group(
     header_counts = np.empty(most if with_headers else 0, dtype=np.int32)
     columns.batch_rows = np.zeros(len(run), dtype=np.int64)
     columns.base_offsets = run.offsets
-    totals = np.zeros(6, dtype=np.int64)
+    totals = np.zeros(kernel.TOTALS, dtype=np.int64)
     rows, status, at = kernel.decode_records(
         request.buffer,
         table,
@@ -125,7 +129,7 @@ def decode_group(
         totals,
     )
     if status != kernel.STATUS_OK:
-        raise _error(request, run, table, status, int(totals[5]), int(at))
+        raise _error(request, run, table, status, totals, int(at))
     columns.finish(int(rows), totals, request.timestamp_type)
     if with_headers:
         columns.arrays["headers"] = headers_array(
@@ -145,17 +149,39 @@ def _count_error(
     return InvalidRecordError(reason, request.path, request.position_of(run, index))
 
 
+def _disorder(records: memoryview, run: BatchHeaders, index: int) -> str:
+    """Return which record of a batch has an offset that it cannot have."""
+    base, last = int(run.offsets[index]), int(run.last_offsets[index])
+    lowest, at = base, 0
+    while at < len(records):
+        inside = at
+        record, at = decode_record(records, at, len(records))
+        offset = base + record.offset_delta
+        if not lowest <= offset <= last:
+            return (
+                f"the record has offset {offset}, expected {lowest} to {last} "
+                f"({inside} bytes into the batch's records)"
+            )
+        lowest = offset + 1
+    return f"the records' offsets are not within {base} to {last}"
+
+
 def _error(
     request: GroupRequest,
     run: BatchHeaders,
     table: npt.NDArray[np.int64],
     status: int,
-    index: int,
+    totals: npt.NDArray[np.int64],
     at: int,
 ) -> LogStorageError:
+    index = int(totals[5])
     inside = at - int(table[index, kernel.BATCH_START])
     position = request.position_of(run, index)
     if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
         return TimestampOverflowError(request.overflow_reason(inside), request.path, position)
+    if status == kernel.STATUS_BAD_OFFSET:
+        start, end = table[index, : kernel.BATCH_END + 1].tolist()
+        records = request.buffer[start:end].data
+        return InvalidRecordError(_disorder(records, run, index), request.path, position)
     reason = f"{_REASONS[status]} ({inside} bytes into the batch's records)"
     return InvalidRecordError(reason, request.path, position)

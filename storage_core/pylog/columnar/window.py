@@ -51,8 +51,8 @@ class GroupRequest:
         Arrow type of the timestamps, "us" or "ms".
     path, file_position
         The ``.log`` file, and the byte of it that position 0 of the headers is.
-    lowest_offset
-        The offset after the last batch before the group, in whatever window.
+    last_offset_before
+        The last offset of the batch before the group, in whatever window; -1 if there is none.
     """
 
     buffer: npt.NDArray[np.uint8]
@@ -62,7 +62,7 @@ class GroupRequest:
     timestamp_type: pa.DataType
     path: str
     file_position: int
-    lowest_offset: int = 0
+    last_offset_before: int = -1
 
     @property
     def timestamp_scale(self) -> int:

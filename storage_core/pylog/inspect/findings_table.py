@@ -18,9 +18,9 @@ message      string
 All is read: checksums are verified and records decoded, headers held against indexes. The log is
 walked up to three times; memory is that of one window and the indexes of one segment.
 
-Codes: damaged_batches (error). unreadable (error: the directory, or a disk that fails; what would
-follow is not told). missing_log (an error where no ``.log`` is left, else a warning).
-misnamed_log; missing_, damaged_, wrong_ with index, time_index or transaction_index;
+Codes: damaged_batches, filled_empty_batch (errors). unreadable (error: the directory, or a disk
+that fails; what would follow is not told). missing_log (an error where no ``.log`` is left, else a
+warning). misnamed_log; missing_, damaged_, wrong_ with index, time_index or transaction_index;
 damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back, leader_epoch_disagrees;
 high_watermark_, recovery_point_, cleaner_offset_ and log_start_offset_above_log_end (warnings).
 torn_tail, zero_tail, leftover_file, remote_offsets (notes). A file that cannot be read at all (a
@@ -39,7 +39,7 @@ from pylog.inspect.epoch_findings import EpochFindings
 from pylog.inspect.finding import Finding, Severity
 from pylog.inspect.header_windows import SegmentHeaders
 from pylog.inspect.index_findings import IndexFindings
-from pylog.inspect.log_findings import damage_findings, tail_findings
+from pylog.inspect.log_findings import damage_findings, empty_batch_findings, tail_findings
 from pylog.inspect.row_batches import record_batches, table_schema
 from pylog.inspect.side_file_findings import (
     checkpoint_findings,
@@ -104,6 +104,7 @@ def _findings_in_files(view: LogView) -> Iterator[Finding]:
         path = segment.file_path()
         indexes = IndexFindings(segment, [each for each in damaged if each.path == path])
         for window in headers:
+            yield from empty_batch_findings(segment, window)
             indexes.add(window)
             yield from following.add(segment, window)
         yield from indexes.findings(headers.end_position, headers.next_offset)

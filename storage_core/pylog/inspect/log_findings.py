@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pylog.columnar.arrow_schema import record_schema
 from pylog.files.storage import open_file
 from pylog.inspect.finding import Finding, Severity
 from pylog.log_file.batch_walk import is_zero
+from pylog.record.batch_layout import RECORD_BATCH_OVERHEAD
 from pylog.scan.damage import DamageReport, ReadMode
 from pylog.scan.reader import TaskReader
 from pylog.scan.scan_task import ScanTask
@@ -16,6 +19,8 @@ from pylog.scan.slicing import slice_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.scan.log_segment_view import LogSegmentView
     from pylog.scan.log_view import LogView
 
 DAMAGED = "damaged_batches"
@@ -52,6 +57,30 @@ def damage_findings(view: LogView) -> Iterator[Finding]:
             each.end_position,
             each.next_offset,
             each.end_offset,
+        )
+
+
+def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iterator[Finding]:
+    """Yield an error for each batch that counts no records and holds something nevertheless.
+
+    Kafka, and a reader here, pass over it: compaction leaves empty batches of a header alone.
+    """
+    headers = window.scan.headers
+    is_empty = headers.is_v2 & (headers.record_counts == 0) & (headers.codec_ids == 0)
+    is_filled = headers.sizes_bytes > RECORD_BATCH_OVERHEAD
+    for index in np.flatnonzero(is_empty & is_filled).tolist():
+        size = int(headers.sizes_bytes[index])
+        position = window.file_position + int(headers.positions[index])
+        yield Finding(
+            Severity.ERROR,
+            "filled_empty_batch",
+            segment.file_path(),
+            f"batch counts no records, but {size - RECORD_BATCH_OVERHEAD} bytes stand after its "
+            "header: no reader looks at them",
+            position,
+            position + size,
+            int(headers.offsets[index]),
+            int(headers.last_offsets[index]) + 1,
         )
 
 

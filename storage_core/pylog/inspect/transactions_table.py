@@ -53,7 +53,7 @@ from pylog.inspect.header_windows import header_windows
 from pylog.inspect.row_batches import record_batches, table_schema
 from pylog.locations import join
 from pylog.model import ControlRecordType
-from pylog.scan.aborted import control_types
+from pylog.scan.control_batches import control_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

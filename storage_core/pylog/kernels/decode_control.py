@@ -34,20 +34,24 @@ def decode_control_types(
     sizes: npt.NDArray[np.int64],
     types: npt.NDArray[np.int64],
 ) -> None:
-    """Fill ``types`` with the control type of each whole, uncompressed batch at ``positions``."""
+    """Fill ``types`` with the control type of each whole, uncompressed batch at ``positions``.
+
+    Of a batch that counts one record; all of the record's fields are looked at.
+    """
     for i in range(positions.size):
         types[i] = NEEDS_REFERENCE
         end = positions[i] + sizes[i]
-        at = _skip_varint(buf, positions[i] + RECORDS_OFFSET, end)  # length
-        if at < 0:
+        at = positions[i] + RECORDS_OFFSET
+        if at >= end or at + 1 + (np.int64(buf[at]) >> 1) != end or buf[at] & 0x81 != 0:  # length
             continue
-        at = _skip_varint(buf, at + 1, end)  # attributes, timestamp delta
-        if at < 0:
+        at = _skip_varint(buf, at + 2, end)  # attributes, timestamp delta
+        if at < 0 or at + 7 > end or buf[at] != 0 or buf[at + 1] != 8:  # offset delta, key length 4
             continue
-        at = _skip_varint(buf, at, end)  # offset delta
-        if at < 0 or at + 5 > end or buf[at] != 8:  # key length 4, zig-zag
+        if buf[at + 2] >= 0x80:  # negative version
             continue
-        if buf[at + 1] >= 0x80:  # negative version
+        kind = (np.int64(buf[at + 4]) << 8) | np.int64(buf[at + 5])
+        value_length = np.int64(buf[at + 6])  # zig-zag; negative is null
+        at += 7 + (0 if value_length & 1 else value_length >> 1)
+        if value_length >= 0x80 or at + 1 != end or buf[at] != 0:  # no headers
             continue
-        kind = (np.int64(buf[at + 3]) << 8) | np.int64(buf[at + 4])
         types[i] = kind if kind <= 6 else UNKNOWN

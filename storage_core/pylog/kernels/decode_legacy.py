@@ -27,6 +27,7 @@ STATUS_NESTED_COMPRESSION = 6
 STATUS_EMPTY_SET = 7
 STATUS_OFFSET_BELOW_INNER = 8
 STATUS_TIMESTAMP_OVERFLOW = 9
+STATUS_BAD_OFFSET = 10
 
 WANT_KEY = 1
 WANT_VALUE = 2
@@ -43,12 +44,17 @@ SET_APPEND_TIME = 5
 SET_WRAPPER_TIMESTAMP = 6
 SET_FIELDS = 7
 
+TOTALS = 7
+"""What a call fills of its output ``totals``."""
+
 LOG_OVERHEAD = 12
 MAGIC_OFFSET = 16
 MIN_SIZE_V0 = 14
 MIN_SIZE_V1 = 22
 MIN_ENTRY_SIZE = 26
 NO_TIMESTAMP = -1
+NO_OFFSET = -(1 << 63)
+"""Below every offset."""
 COMPRESSION_CODEC_MASK = 0x07
 CRC32_POLYNOMIAL = 0xEDB88320
 
@@ -250,12 +256,18 @@ def decode_legacy(
         Offset of each set's first message, whether or not it is in the range.
     totals
         Filled with key bytes, value bytes, null keys, null values, and on failure the index of the
-        set at fault.
+        set at fault, the offset of the message looked at last, and the one before it in its set.
+        Shape (TOTALS,).
 
     Returns
     -------
     tuple of int
         Rows; a status; the position in ``buf`` of the message that was looked at last.
+
+    Notes
+    -----
+    The offsets of a wrapper's messages go up and end at the wrapper's own or below, whether or not
+    they are in the range that is wanted.
     """
     row = np.int64(0)
     key_at = np.int64(0)
@@ -264,6 +276,8 @@ def decode_legacy(
     null_values = np.int64(0)
     status = STATUS_OK
     bad_set = np.int64(0)
+    offset = np.int64(0)
+    offset_before = np.int64(0)
     at = np.int64(0)
     want_key = (want & WANT_KEY) != 0
     want_value = (want & WANT_VALUE) != 0
@@ -276,6 +290,8 @@ def decode_legacy(
         at = sets[i, SET_START]
         set_end = sets[i, SET_END]
         wrapped = sets[i, SET_IS_WRAPPED] != 0
+        wrapper_offset = sets[i, SET_WRAPPER_OFFSET]
+        offset_before = np.int64(NO_OFFSET)
         first_row = row
         base, status = _base_offset(buf, sets, i)
         set_base_offsets[i] = base + _read_int64(buf, at) if status == STATUS_OK else -1
@@ -303,6 +319,10 @@ def decode_legacy(
                 status = STATUS_BAD_VALUE_LENGTH
                 break
             offset = base + _read_int64(buf, at)
+            if offset <= offset_before or offset > wrapper_offset:
+                status = STATUS_BAD_OFFSET
+                break
+            offset_before = offset
             if offset < start_offset or offset >= end_offset:
                 at = end
                 continue
@@ -344,4 +364,6 @@ def decode_legacy(
     totals[2] = null_keys
     totals[3] = null_values
     totals[4] = bad_set
+    totals[5] = offset
+    totals[6] = offset_before
     return row, status, at

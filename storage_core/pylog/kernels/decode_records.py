@@ -34,6 +34,7 @@ STATUS_BAD_HEADER = 5
 STATUS_LENGTH_MISMATCH = 6
 STATUS_BYTES_REMAIN = 7
 STATUS_TIMESTAMP_OVERFLOW = 8
+STATUS_BAD_OFFSET = 9
 
 WANT_KEY = 1
 WANT_VALUE = 2
@@ -49,7 +50,11 @@ BATCH_APPEND_TIME = 4
 """1 where every record reports BATCH_MAX_TIMESTAMP."""
 BATCH_MAX_TIMESTAMP = 5
 BATCH_RECORD_COUNT = 6
-BATCH_FIELDS = 7
+BATCH_LAST_OFFSET = 7
+BATCH_FIELDS = 8
+
+TOTALS = 6
+"""What a call fills of its output ``totals``."""
 
 COMMON_HEADER_BYTES = 16
 """Bytes that the common form may read before it knows a length: at most 2 + 1 + 3 + 2 for length,
@@ -214,12 +219,17 @@ def decode_records(
         Rows that each batch gave.
     totals
         Filled with key bytes, value bytes, null keys, null values, headers, and on failure the
-        index of the batch at fault.
+        index of the batch at fault. Shape (TOTALS,).
 
     Returns
     -------
     tuple of int
         Rows; a status; the position in ``buf`` of the record that was looked at last.
+
+    Notes
+    -----
+    The offsets of a batch go up from record to record and stay within those of its header, whether
+    or not they are in the range that is wanted.
     """
     row = np.int64(0)
     key_at = np.int64(0)
@@ -243,7 +253,10 @@ def decode_records(
         batch_end = batches[batch, BATCH_END]
         base_offset = batches[batch, BATCH_BASE_OFFSET]
         base_timestamp = batches[batch, BATCH_BASE_TIMESTAMP]
+        last_offset = batches[batch, BATCH_LAST_OFFSET]
         append_time = batches[batch, BATCH_APPEND_TIME] != 0
+        disorder = np.int64(0)  # negative from the first delta on that is not above its neighbour
+        delta_before = np.int64(-1)
         first_row = row
         for _ in range(batches[batch, BATCH_RECORD_COUNT]):
             record_start = at
@@ -353,6 +366,8 @@ def decode_records(
                 if at != record_end:
                     status = STATUS_LENGTH_MISMATCH
                     break
+            disorder |= offset_delta - delta_before - 1
+            delta_before = offset_delta
             offset = base_offset + offset_delta
             if offset < start_offset or offset >= end_offset:
                 continue
@@ -386,7 +401,10 @@ def decode_records(
                 header_counts[row] = header_count
                 header_total += header_count
             row += 1
-        if status == STATUS_OK and at != batch_end and batches[batch, BATCH_RECORD_COUNT] > 0:
+        if status == STATUS_OK and (disorder < 0 or delta_before > last_offset - base_offset):
+            status = STATUS_BAD_OFFSET  # which record it is, the readable reference finds
+            record_start = batches[batch, BATCH_START]
+        if status == STATUS_OK and at != batch_end:
             status = STATUS_BYTES_REMAIN
             record_start = at
         if status != STATUS_OK:

@@ -20,6 +20,8 @@ HEADER_BYTES = 61
 _LEAST_HEADER_BYTES = 26
 _V2_MAX_TIMESTAMP = 35
 _V1_TIMESTAMP = 18
+_ATTRIBUTES = 17
+_CODEC_MASK = 7
 _SIZE_END = 12
 
 # ssize_t pread(int, void *, size_t, off_t): found in the process, so that the kernel can be cached.
@@ -68,7 +70,8 @@ def first_late_batch(
 
     Notes
     -----
-    Of a v0 message nothing is known but that it carries no timestamp, which counts as -1.
+    Of a v0 message nothing is known but that it carries no timestamp, which counts as -1; in a v0
+    wrapper there may be messages of v1, which do.
     """
     position = np.int64(start)
     while position < until:
@@ -88,6 +91,8 @@ def first_late_batch(
             latest = _big_endian(buf, _V2_MAX_TIMESTAMP, 8)
         elif magic == 1:
             latest = _big_endian(buf, _V1_TIMESTAMP, 8)
+        elif buf[_ATTRIBUTES] & _CODEC_MASK:
+            return position
         else:
             latest = np.int64(-1)
         if latest >= timestamp:

@@ -221,7 +221,7 @@ class LogValidator:
         """Say of each wrong record what is wrong with it."""
         errors = []
         has_timestamp_error = False
-        for index, record in enumerate(RecordBatch(batch, self._decompressor).records()):
+        for index, record in enumerate(RecordBatch(batch, self._decompressor).unassigned_records()):
             magic = inner_magics[index] if inner_magics else header.magic
             if magic != header.magic:
                 errors.append((index, f"a message of v{magic} in a wrapper of v{header.magic}"))
@@ -315,7 +315,7 @@ class LogValidator:
         )
         for found in batches:
             batch = records[found.position : found.end_position]
-            for record in RecordBatch(batch, self._decompressor).records():
+            for record in RecordBatch(batch, self._decompressor).unassigned_records():
                 builder.append_record(record._replace(offset=builder.next_offset))
         data = memoryview(bytearray(builder.build()))
         if not data:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FEW_RECORDS = 4
 _ANY_OFFSET = -(2**62)
-_TOTALS = 6
+_HIGHEST_DELTA = 2**31 - 1
 _NULL_KEYS = 2
 # The kernel's outputs for values and headers.
 _NOT_WANTED = (
@@ -82,7 +82,7 @@ def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor
         if found is not None:
             return found
     offsets, timestamps, null_keys = [], [], 0
-    for record in RecordBatch(batch, decompressor).records():
+    for record in RecordBatch(batch, decompressor).unassigned_records():
         offsets.append(record.offset)
         timestamps.append(record.timestamp)
         null_keys += record.key is None
@@ -101,7 +101,7 @@ def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor
 def _summarize_by_kernel(
     batch: memoryview, header: BatchHeader, decompressor: Decompressor
 ) -> RecordSummary | None:
-    """Return the facts, None where a record breaks the format."""
+    """Return the facts, None where a record breaks the format or offsets do not go up."""
     payload = batch.toreadonly()[RECORDS_OFFSET:]
     if header.is_compressed:
         decompressor.buffer.clear()
@@ -115,8 +115,9 @@ def _summarize_by_kernel(
     table[0, kernel.BATCH_END] = records.size
     table[0, kernel.BATCH_BASE_TIMESTAMP] = header.base_timestamp
     table[0, kernel.BATCH_RECORD_COUNT] = count
+    table[0, kernel.BATCH_LAST_OFFSET] = _HIGHEST_DELTA
     offset_deltas, timestamps = np.empty((2, count), dtype=np.int64)
-    totals = np.zeros(_TOTALS, dtype=np.int64)
+    totals = np.zeros(kernel.TOTALS, dtype=np.int64)
     rows, status, _ = kernel.decode_records(
         records,
         table,

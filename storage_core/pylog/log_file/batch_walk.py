@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _FIRST_CHUNK = 1 << 13
 _LARGEST_CHUNK = 1 << 20
 _ZERO_CHUNK = 1 << 20
+_HIGHEST_OFFSET = 2**63 - 1  # there is none after it, so that no batch ends there
 
 
 class PositionedHeader(NamedTuple):
@@ -189,7 +190,9 @@ def _whole(
     if last is None:
         return WholeBatches(end_position, None, defect)
     found = read_header(source, last, end)
-    if found is not None and found.header.last_offset < found.header.offset:
+    if found is not None and not (
+        found.header.offset <= found.header.last_offset < _HIGHEST_OFFSET
+    ):
         defect = f"batch has offsets {found.header.offset} to {found.header.last_offset}"
         sound = None if before_last is None else read_header(source, before_last, end)
         return WholeBatches(last, sound, defect)

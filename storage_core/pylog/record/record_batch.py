@@ -29,6 +29,8 @@ from pylog.record.record import Record, decode_record, wrap_int64
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_LOWEST_OFFSET = -(2**63)
+
 
 class RecordBatch:
     """A read-only view of one whole batch; nothing is copied until records are asked for.
@@ -79,7 +81,29 @@ class RecordBatch:
         Raises
         ------
         InvalidRecordError
-            The records break the format, or are not as many as the header counts.
+            The records break the format, are not as many as the header counts, or have offsets
+            that do not go up or lie outside the batch's.
+
+        Notes
+        -----
+        Differs from Kafka: it returns such offsets as they are, and a consumer passes over those
+        that go back.
+        """
+        header = self.header
+        lowest = _LOWEST_OFFSET if header.base_offset is None else header.base_offset
+        for record in self.unassigned_records():
+            if not lowest <= record.offset <= header.last_offset:
+                expected = f"{max(0, lowest)} to {header.last_offset}"
+                reason = f"record has offset {record.offset}, expected {expected}"
+                raise InvalidRecordError(reason)
+            lowest = record.offset + 1
+            yield record
+
+    def unassigned_records(self) -> Iterator[Record]:
+        """Yield every record of a batch that a producer sent, whose offsets nobody has assigned.
+
+        They mean nothing before the log assigns them, so that they are not looked at; errors
+        otherwise as of `records`.
         """
         if self.header.magic < MAGIC_VALUE_V2:
             return legacy_batch.iter_legacy_records(self._data, self._decompressor)
@@ -90,8 +114,8 @@ class RecordBatch:
         if header.record_count < 0:
             reason = f"record count is {header.record_count}"
             raise InvalidRecordError(reason)
-        if header.record_count == 0:
-            return
+        if header.record_count == 0 and not header.is_compressed:
+            return  # as Kafka, which looks at what follows where there is a stream to open
         payload = self._data[RECORDS_OFFSET:]
         codec = header.compression
         if header.is_compressed:

@@ -16,8 +16,8 @@ from pylog.errors import CorruptIndexError, CorruptRecordError, SegmentVanishedE
 from pylog.files.file_names import LOG_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX
 from pylog.model import ControlRecordType
 from pylog.record.batch_layout import TRANSACTIONAL_FLAG_MASK
-from pylog.scan.aborted import control_types
 from pylog.scan.checked_windows import CheckedWindows
+from pylog.scan.control_batches import control_types
 from pylog.scan.log_segment_view import open_segment
 from pylog.scan.log_view import LogView
 from pylog.scan.slicing import segment_slices

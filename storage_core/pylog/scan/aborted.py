@@ -35,11 +35,10 @@ from pylog.files.file_names import (
 )
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
-from pylog.kernels.decode_control import NEEDS_REFERENCE, decode_control_types
 from pylog.locations import join
 from pylog.model import AbortedTransaction, ControlRecordType
-from pylog.record.record_batch import RecordBatch
 from pylog.scan.checked_windows import CheckedWindows
+from pylog.scan.control_batches import control_types
 from pylog.scan.open_transactions import OpenTransactions
 from pylog.scan.slicing import open_slice, segment_slices
 
@@ -78,23 +77,6 @@ class AbortedTransactions:
             place = bisect_right(ranges[0], offset) - 1
             dropped[index] = place >= 0 and offset <= ranges[1][place]
         return dropped
-
-
-def control_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the `ControlRecordType` of the control batches with indexes ``which``."""
-    headers = scan.headers
-    types = np.full(which.size, NEEDS_REFERENCE, dtype=np.int64)
-    plain = (headers.codec_ids[which] == 0) & (headers.record_counts[which] > 0)
-    found = types[plain]
-    decode_control_types(
-        scan.buffer, headers.positions[which][plain], headers.sizes_bytes[which][plain], found
-    )
-    types[plain] = found
-    view = scan.buffer.data
-    for place in np.flatnonzero(types == NEEDS_REFERENCE).tolist():
-        kind = RecordBatch(view[int(headers.positions[which[place]]) :]).control_type()
-        types[place] = ControlRecordType.UNKNOWN if kind is None else kind
-    return types
 
 
 def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tuple[BatchScan, bool]]:

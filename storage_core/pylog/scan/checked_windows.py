@@ -1,8 +1,8 @@
 """A slice of a ``.log`` file as windows of batches that have been checked.
 
-Boundaries, offsets and checksums. What is yielded is sound; behind it there is, at whatever is
-wrong, an error (FAILFAST) or, with a `DamageReport`, a gap: the range up to the next sound batch is
-reported and left out.
+Boundaries, offsets, checksums, and the records of control batches. What is yielded is sound; at
+whatever is wrong there is an error (FAILFAST) or, with a `DamageReport`, a gap: the range up to the
+next sound batch is reported and left out.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pylog.log_file.segment_windows import (
 )
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchHeaders, BatchScan, find_bad_checksum
+from pylog.scan.control_batches import find_bad_control_batch
 from pylog.scan.damage import DamagedRange
 from pylog.scan.offset_order import Misplaced, find_misplaced
 from pylog.scan.resynchronisation import find_next_batch
@@ -141,7 +142,8 @@ class CheckedWindows:
         misplaced = find_misplaced(
             headers.offsets, headers.last_offsets, self.next_offset, self._piece.next_base_offset
         )
-        if misplaced is None and self._damage is not None:
+        is_last = window.end_position == self._piece.end_position
+        if misplaced is None and (is_last or self._damage is not None):
             misplaced = self._misplaced_last(window)
         if self._has_checksums or misplaced is not None:
             # A wrong checksum is the cause to be told, even if offsets show it first.
@@ -151,6 +153,11 @@ class CheckedWindows:
                 reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
                 at = window.file_position + int(headers.positions[bad.index])
                 return _Fault(at, at, reason)
+        if self._has_checksums:
+            unreadable = find_bad_control_batch(window.scan)
+            if unreadable is not None and (misplaced is None or unreadable.index < misplaced.first):
+                at = window.file_position + int(headers.positions[unreadable.index])
+                return _Fault(at, at, unreadable.reason)
         if misplaced is None:
             return None
         first = window.file_position + int(headers.positions[misplaced.first])
@@ -164,8 +171,10 @@ class CheckedWindows:
 
         Or both of them, where nobody knows which it is: the one behind has the next index then.
         Otherwise its records would have been given away before the next window contradicts them.
+        Behind the slice's last window nothing would: a base offset that is too high makes a batch
+        look like the end of the range, and its records would be missing from it in silence.
         """
-        position, end = window.end_position, self._piece.end_position
+        position, end = window.end_position, self._source.size()
         if end - position < HEADER_SIZE_UP_TO_MAGIC:
             return None
         try:

@@ -59,9 +59,12 @@ class DamagedRange:
     position, end_position
         Bytes ``[position, end_position)``.
     next_offset
-        Records of this range have offsets from here on.
+        Records of this range have offsets from here on: the offset after the last sound batch.
     end_offset
-        … and below this one; None where nothing sound follows in the file.
+        … and below this one: the first offset of the next sound batch, or the last one of a
+        compressed v0/v1 wrapper. None where nothing sound follows in the file and no next file's
+        name tells. Not above ``next_offset`` where sound offsets leave no room: then nobody knows
+        which offsets the bytes held.
     reason
         What is wrong with the first of them.
     """
@@ -74,11 +77,16 @@ class DamagedRange:
     reason: str
 
     def __str__(self) -> str:
-        behind = "" if self.end_offset is None else f" to {self.end_offset} (exclusive)"
-        return (
-            f"{shown(self.path)}: bytes {self.position} to {self.end_position} (exclusive) are "
-            f"damaged, records of offsets {self.next_offset}{behind} may be missing: {self.reason}"
-        )
+        where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
+        return f"{shown(self.path)}: {where}, {self._missing} may be missing: {self.reason}"
+
+    @property
+    def _missing(self) -> str:
+        if self.end_offset is None:
+            return f"records of offsets {self.next_offset}"
+        if self.end_offset <= self.next_offset:
+            return f"records of offsets unknown, between batches that meet at {self.end_offset},"
+        return f"records of offsets {self.next_offset} to {self.end_offset} (exclusive)"
 
 
 @dataclass(slots=True)
@@ -115,16 +123,16 @@ class DamageReport:
         """Return an empty report that passes on to this one what it comes to hold.
 
         A reader needs to know what it has met itself, this time: this report may know it already,
-        from an earlier read, or be another reader's, too. Ranges without offsets of
-        ``[start_offset, end_offset)`` are left out: on its way to its first record a reader may
-        come by damage that is none of its business.
+        from an earlier read, or be another reader's, too. A range is left out if sound batches on
+        both sides bound it to offsets outside ``[start_offset, end_offset)``: on its way to its
+        first record a reader may come by damage that is none of its business.
         """
         return DamageReport(_offsets=(start_offset, end_offset), _above=self)
 
     def _may_hold_wanted(self, found: DamagedRange) -> bool:
-        if self._offsets is None:
+        if self._offsets is None or found.end_offset is None:
             return True
         start, end = self._offsets
-        if found.end_offset is None:  # what nothing sound follows is no part of the log's range
-            return found.next_offset <= end
+        if found.end_offset <= found.next_offset:  # no room for offsets: nobody knows which
+            return found.next_offset >= start
         return found.next_offset < end and found.end_offset > start

@@ -15,6 +15,7 @@ from pylog.log_file.batch_walk import (
     WholeBatches,
     computed_checksum,
     find_whole_batches,
+    read_header,
     walk_headers,
 )
 from pylog.scan.torn_tail import find_tail_defect
@@ -22,6 +23,7 @@ from pylog.scan.torn_tail import find_tail_defect
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.log_file.proved_position import ProvedPosition
     from pylog.scan.log_segment_view import LogSegmentView
 
 _APPEND_SECONDS = 0.005
@@ -58,9 +60,18 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
         whole_end = _sound_end if skips_damage else _whole_end
         found = whole_end(source, start.position, size, start.lowest_offset)
         found = _with_tail_defect(source, segment, found, size)
-        while skips_damage and found.defect is not None:
-            found = _behind(source, segment, found, size)
-        return found
+        if not skips_damage or found.defect is None:
+            return found
+        end = _behind_all(source, segment, found, size).end_position
+        return WholeBatches(end, _last_as_read(source, segment, start, end), None)
+
+
+def _behind_all(
+    source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
+) -> WholeBatches:
+    while found.defect is not None:
+        found = _behind(source, segment, found, size)
+    return found
 
 
 def _with_tail_defect(
@@ -124,6 +135,34 @@ def _checksum_defect(source: ByteSource, last: PositionedHeader) -> str | None:
     if computed == last.header.crc:
         return None
     return f"batch CRC stored {last.header.crc:#010x}, computed {computed:#010x}"
+
+
+def _last_as_read(
+    source: ByteSource, segment: LogSegmentView, start: ProvedPosition, end: int
+) -> PositionedHeader | None:
+    """Return the last batch that a reader gives of the bytes from ``start`` on, where damage is.
+
+    It may take a batch for the misplaced one of two that overlap which a walk forward passes: the
+    log would end before records that the reader gives, and they would be cut off in silence.
+    """
+    # Not at the head of the file: they import NumPy.
+    from pylog.scan.checked_windows import CheckedWindows  # noqa: PLC0415
+    from pylog.scan.damage import DamageReport  # noqa: PLC0415
+    from pylog.scan.scan_task import SegmentSlice  # noqa: PLC0415
+
+    piece = SegmentSlice(
+        segment.file_path(),
+        start.lowest_offset,
+        None,
+        start.position,
+        end,
+        runs_to_segment_end=False,
+        file_id=segment.file_id,
+    )
+    last = None
+    for window in CheckedWindows(source, piece, damage=DamageReport(is_logged=False)):
+        last = window.file_position + int(window.scan.headers.positions[-1])
+    return None if last is None else read_header(source, last, end)
 
 
 def _behind(

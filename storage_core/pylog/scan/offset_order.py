@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     Int64Array = npt.NDArray[np.int64]
 
+_HIGHEST_OFFSET = 2**63 - 1
+"""No batch's: the offset after it does not exist."""
+
 
 class Misplaced(NamedTuple):
     """Batches ``[first, last]`` whose offsets cannot be believed, by index; and why."""
@@ -40,26 +43,32 @@ def find_misplaced(
         The first one's offset is not below.
     limit_offset
         All are below; None if there is no segment behind.
+
+    Notes
+    -----
+    Differs from Kafka: it takes a batch that ends at offset 2^63-1, and the offset after it is
+    negative then.
     """
     bad = last_offsets < offsets
     bad[1:] |= offsets[1:] <= last_offsets[:-1]
     bad[0] |= offsets[0] < lowest_offset
-    if limit_offset is not None:
-        bad[-1] |= last_offsets[-1] >= limit_offset
+    limit = _HIGHEST_OFFSET if limit_offset is None else limit_offset
+    bad[-1] |= last_offsets[-1] >= limit
     if not bad.any():
         return None
     index = int(np.argmax(bad))
-    if limit_offset is not None and last_offsets[index] >= limit_offset:
+    if last_offsets[index] >= limit:
         # Where that is the last one, an earlier batch may have gone too far already.
-        index = int(np.argmax(last_offsets >= limit_offset))
+        index = int(np.argmax(last_offsets >= limit))
         first = index
     else:
         first = _first_misplaced(offsets, last_offsets, index, lowest_offset)
     lowest = lowest_offset if index == 0 else int(last_offsets[index - 1]) + 1
-    limit = "" if limit_offset is None else f" and below {limit_offset}"
+    is_too_high = limit_offset is not None or last_offsets[index] >= limit
+    below = f" and below {limit}" if is_too_high else ""
     reason = (
         f"batch has offsets {offsets[index]} to {last_offsets[index]}, "
-        f"expected from {lowest} on{limit}"
+        f"expected from {lowest} on{below}"
     )
     is_certain = first == index or _is_borne_out(offsets, last_offsets, index, lowest_offset)
     return Misplaced(first, first if is_certain else index, reason)

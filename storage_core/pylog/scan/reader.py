@@ -23,8 +23,9 @@ from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.abort_watch import AbortWatch
 from pylog.scan.aborted import AbortedTransactions
 from pylog.scan.checked_windows import check_some
-from pylog.scan.damage import DamagedRange, DamageReport, ReadMode
+from pylog.scan.damage import DamageReport, ReadMode
 from pylog.scan.filtered_decode import FilteredDecoder
+from pylog.scan.refused_batches import RefusedBatches
 from pylog.scan.task_windows import TaskWindows
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 
     from pylog.record.batch_scan import BatchHeaders
     from pylog.scan.scan_task import ScanTask, SegmentSlice
+
+_AFTER_DAMAGE = 16
+"""Batches that are decoded together after one that was refused, twice as many each time they are
+sound: every refusal costs what was decoded with it."""
 
 
 class TaskReader:
@@ -71,6 +76,7 @@ class TaskReader:
         self._window_bytes = window_bytes
         self.damage = DamageReport() if damage is None else damage
         self._met = self.damage  # of one pass, see `record_batches`
+        self._refused = RefusedBatches(self._met)
         self._told = 0
         self._aborted = AbortedTransactions(task.aborted)
         self._filter = task.where if task.where and task.where.needs_records else None
@@ -106,16 +112,21 @@ class TaskReader:
             A timestamp does not fit the schema's unit.
         """
         self._met = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
+        self._refused = RefusedBatches(self._met)
         self._told = 0
         watch = self._abort_watch()
         for piece, window in self._windows(has_checksums=True):
+            self._refused.enter(piece, window)
             yield from self._damaged_rows()
             wanted = self._wanted(window)
             if watch is not None:
                 watch.look(window.scan, wanted, piece.path)
             yield from self._decode(window, piece, wanted)
+            self._refused.leave(window)
+            yield from self._damaged_rows()
             if self._filter is not None and self._filter.is_past(window.scan.headers):
                 break
+        self._refused.finish()
         if watch is not None:
             watch.look_on()
         yield from self._damaged_rows()
@@ -130,9 +141,10 @@ class TaskReader:
     def count(self) -> int:
         """Return how many records `record_batches` gives, from batch headers.
 
-        Only batches that the range cuts, and compressed v0/v1 wrappers, are decoded. Checksums are
-        verified of those alone: the count trusts the other headers. In modes that skip damage all
-        is decoded, since only then it is known what is damaged.
+        Only batches that the range cuts, compressed v0/v1 wrappers, and batches that count more
+        records than they have offsets, are decoded. Checksums and records are looked at of those
+        alone: the count trusts the other headers. In modes that skip damage all is decoded, since
+        only then it is known what is damaged.
         """
         if self._mode.skips_damage or self._filter is not None:
             return sum(batch.num_rows for batch in self.record_batches())
@@ -144,11 +156,17 @@ class TaskReader:
             if watch is not None:
                 check_some(window, piece, headers.is_control)
                 watch.look(window.scan, wanted, piece.path)
-            if wanted is None and headers.offsets[0] >= self._task.start_offset:
-                total += int(headers.record_counts.sum())
+            counts = headers.record_counts
+            is_possible = (counts >= 0) & (counts <= headers.last_offsets - headers.offsets + 1)
+            if (
+                wanted is None
+                and headers.offsets[0] >= self._task.start_offset
+                and is_possible.all()
+            ):
+                total += int(counts.sum())
                 continue
             whole = (
-                (headers.record_counts >= 0)
+                is_possible
                 & (headers.offsets >= self._task.start_offset)
                 & (headers.last_offsets < self._task.end_offset)
             )
@@ -156,7 +174,7 @@ class TaskReader:
             if wanted is not None:
                 whole &= wanted
                 cut &= wanted
-            total += int(headers.record_counts[whole].sum())
+            total += int(counts[whole].sum())
             if cut.any():
                 check_some(window, piece, cut)
                 total += sum(batch.num_rows for batch in self._decode(window, piece, cut))
@@ -216,26 +234,40 @@ class TaskReader:
 
         Their checksum is right, and so where they end is known.
         """
-        while len(headers):
+        start, size = 0, len(headers)
+        while start < len(headers):
+            part = headers.select(slice(start, start + size))
             try:
-                yield from self._decode_batches(window, piece, headers)
+                for batch in self._decode_batches(window, piece, part):
+                    self._refused.settle(window)  # the first of this part is sound, then
+                    yield from self._damaged_rows()
+                    yield batch
             except (CorruptRecordError, InvalidRecordError) as error:
                 if error.position is None:
                     raise
-                at = error.position - window.file_position
-                bad = int(np.searchsorted(headers.positions, at))
+                bad = int(np.searchsorted(part.positions, error.position - window.file_position))
                 done = self._decoder.finished_batches
                 first = bad
                 if isinstance(error, MisplacedBatchError) and bad > done:
                     first = bad - 1  # nobody knows which of the two is wrong
+                start += done
                 if first > done:
-                    before = headers.select(slice(done, first))
-                    yield from self._decode_batches(window, piece, before)
-                self._met.add(_damaged_batches(window, piece, headers, (first, bad), error.reason))
-                yield from self._damaged_rows()
-                headers = headers.select(slice(bad + 1, None))
+                    size = first - done  # what is before may be sound; then this one once more
+                    continue
+                if done:
+                    self._refused.settle(window)
+                self._refused.add(
+                    piece,
+                    window,
+                    (window.file_position + int(part.positions[first]), error.position),
+                    error.reason,
+                )
+                start += bad + 1 - done
+                size = _AFTER_DAMAGE
             else:
-                return
+                self._refused.settle(window)
+                start += len(part)
+                size *= 2
 
     def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
         """Yield a row for each damaged range not told yet, in mode PERMISSIVE."""
@@ -244,22 +276,3 @@ class TaskReader:
         if self._shows_damage:
             for each in untold:
                 yield damaged_row(self._decoder.schema, self._task.topic_partition, str(each))
-
-
-def _damaged_batches(
-    window: SegmentWindow,
-    piece: SegmentSlice,
-    headers: BatchHeaders,
-    first_and_last: tuple[int, int],
-    reason: str,
-) -> DamagedRange:
-    first, last = first_and_last
-    end = window.file_position + int(headers.positions[last] + headers.sizes_bytes[last])
-    return DamagedRange(
-        piece.path,
-        window.file_position + int(headers.positions[first]),
-        end,
-        int(headers.offsets[first]),
-        int(headers.last_offsets[last]) + 1,
-        reason,
-    )

@@ -100,6 +100,9 @@ class RecordFilter:
         """Mask the batches that can hold a record that passes, as far as headers tell."""
         latest = headers.max_timestamps
         mask: BoolArray = latest >= (_LOWEST if self.min_timestamp is None else self.min_timestamp)
+        if len(headers) and not headers.traits.all_v2:
+            # A v0 wrapper has no timestamp, but the messages in it may be of v1.
+            mask |= (headers.magics == 0) & (headers.codec_ids != 0)
         if self.max_timestamp is not None:
             # Every record of such a batch has the batch's timestamp.
             mask &= ~headers.is_append_time | (latest <= self.max_timestamp)

@@ -59,6 +59,8 @@ _CHECKSUM_BUDGET = 1 << 30
 
 _SIGN_BIT = 0x80
 
+_HIGHEST_OFFSET = 2**63 - 1
+
 _STEPS = 16
 """How many wrong batches in a row are followed by their sizes."""
 
@@ -264,7 +266,7 @@ class _Search:
         self.source = source
         self.end = end
         self.lowest = lowest_offset
-        self._limit = limit_offset
+        self._limit = _HIGHEST_OFFSET if limit_offset is None else limit_offset
         self._budget = _CHECKSUM_BUDGET
 
     @property
@@ -277,7 +279,7 @@ class _Search:
         found = self._header(position)
         if found is None or not lowest <= found.header.offset <= found.header.last_offset:
             return None
-        if self._limit is not None and found.header.last_offset >= self._limit:
+        if found.header.last_offset >= self._limit:
             return None
         return found if self._has_valid_checksum(found) else None
 

@@ -36,13 +36,29 @@ def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[S
     """Return the byte ranges of every segment that may hold offsets ``[start, end)``.
 
     They begin and end with whole batches, so they may hold a little more. A file that cannot be
-    read has a slice, too, so that whoever reads it comes upon that.
+    read has a slice, too, so that whoever reads it comes upon that. Where damage is skipped and the
+    range goes up to the log's end, the slices reach to the end of the last file: what is damaged
+    there is to be reported, whatever its offsets say.
     """
+    reaches_end_of_files = view.damage is not None and end_offset >= view.log_end_offset
+    if start_offset >= end_offset and not reaches_end_of_files:
+        return ()
     slices = []
-    if start_offset < end_offset:
-        slices = _slices_between(view, start_offset, end_offset)
-    if _is_lost(view, start_offset, end_offset):
-        slices.append(slice_of(view, len(view.segments) - 1))
+    first = view.find_segment(start_offset) or 0
+    for index in range(first, len(view.segments)):
+        segment = view.segments[index]
+        if segment.base_offset >= end_offset and not reaches_end_of_files:
+            break
+        following = view.next_base_offset(index)
+        segment_end = view.segment_end(index)
+        start, end = 0, segment_end
+        is_unreadable = segment.defect is not None
+        if segment_end and (
+            segment.base_offset < start_offset or _ends_inside(following, end_offset)
+        ):
+            start, end = _positions(view, index, start_offset, end_offset)
+        if start < end or is_unreadable:
+            slices.append(slice_of(view, index, start, end))
     return tuple(slices)
 
 
@@ -83,38 +99,6 @@ def open_slice(
             )
         )
         return None
-
-
-def _slices_between(view: LogView, start_offset: int, end_offset: int) -> list[SegmentSlice]:
-    slices = []
-    first = view.find_segment(start_offset) or 0
-    for index in range(first, len(view.segments)):
-        segment = view.segments[index]
-        if segment.base_offset >= end_offset:
-            break
-        following = view.next_base_offset(index)
-        segment_end = view.segment_end(index)
-        start, end = 0, segment_end
-        is_unreadable = segment.defect is not None
-        if segment_end and (
-            segment.base_offset < start_offset or _ends_inside(following, end_offset)
-        ):
-            start, end = _positions(view, index, start_offset, end_offset)
-        if start < end or is_unreadable:
-            slices.append(slice_of(view, index, start, end))
-    return slices
-
-
-def _is_lost(view: LogView, start_offset: int, end_offset: int) -> bool:
-    """Whether the last segment, of which nothing can be read, begins where the range ends.
-
-    Damage that is skipped hides all of it then, so that the log seems to end before it.
-    """
-    if view.damage is None or not view.segments or start_offset > end_offset:
-        return False
-    base = view.segments[-1].base_offset
-    is_at_end = base == end_offset == view.log_end_offset
-    return is_at_end and (view.segments[-1].defect is not None or view.end.end_position > 0)
 
 
 def _ends_inside(following: int | None, end_offset: int) -> bool:

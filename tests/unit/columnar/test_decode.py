@@ -113,7 +113,7 @@ def test_decompression_stops_at_the_limit_and_the_batch_is_told() -> None:
 
 def test_the_limit_is_not_for_plain_batches_between_compressed_ones() -> None:
     plain = batch_v2(plain_records(0, 2, value_size=1_000))
-    emptied = batch_v2_of(bytes(2_000), base_offset=2, record_count=0, attributes=CODEC_IDS["gzip"])
+    emptied = batch_v2_of(bytes(2_000), base_offset=2, record_count=0)
     packed = batch_v2(plain_records(3, 2), codec="gzip")
     batches = kernel_batches_with_limit(
         plain.data + emptied + packed.data, record_schema(["offset"]), 1_000
@@ -160,7 +160,7 @@ def test_headers_are_null_where_there_are_none_and_keep_order_duplicates_and_nul
 def test_malformed_header_keys_are_replaced_and_the_others_kept() -> None:
     payload = record_v2(0, 0, None, None, [(b"\xff\xfe", b"1"), ("ключ".encode(), b"2")])
     payload += record_v2(0, 1, None, None, [(b"plain", None)])
-    data = batch_v2_of(payload, record_count=2)
+    data = batch_v2_of(payload, last_offset_delta=1, record_count=2)
     found = [record.headers for record in kernel_records(data)]
     assert found == [(("\ufffd\ufffd", b"1"), ("ключ", b"2")), (("plain", None),)]
 

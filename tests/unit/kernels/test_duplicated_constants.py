@@ -39,7 +39,7 @@ RENAMED = {
 # A kernel's own: statuses, rows of its tables, flags of what is wanted.
 OWN_PREFIXES = ("STATUS_", "BATCH_", "SET_", "WANT_")
 OWN = {
-    "COMMON_HEADER_BYTES",
+    *("COMMON_HEADER_BYTES", "TOTALS", "NO_OFFSET"),
     *("SETTINGS", "SPARE_BYTES", "MAX_BATCH_BYTES", "NULL_KEY", "TYPE_CHECKING"),
     "CRC32_POLYNOMIAL",
     "NEEDS_REFERENCE",

@@ -20,7 +20,7 @@ from pylog.kernels import (
 )
 from pylog.model import TopicPartition
 from pylog.record.batch_scan import find_bad_checksum, find_batches
-from pylog.scan.aborted import control_types
+from pylog.scan.control_batches import control_types
 from tests.support.batches import (
     COMMIT,
     Stored,

@@ -99,10 +99,28 @@ def test_inner_offsets_of_v0_are_absolute() -> None:
     assert [record.offset for record in read(moved)] == [103, 104, 109]
 
 
-def test_a_v1_wrapper_at_offset_0_counts_from_0() -> None:
+def test_a_producers_v1_wrapper_at_offset_0_counts_from_0() -> None:
     inner = message_set(plain_records(0, 3), inner_magic=1)
     data = wrapper_of(gzip_member(inner), offset=0, magic=1, codec="gzip")
-    assert [record.offset for record in read(data)] == [0, 1, 2]
+    found = RecordBatch(data).unassigned_records()
+    assert [record.offset for record in found] == [0, 1, 2]
+
+
+def test_in_a_log_a_wrapper_has_the_offset_of_its_last_message_or_a_higher_one() -> None:
+    # A broker gives it that: from offset 0 on, the next batch would hold offset 1 once more.
+    inner = message_set(plain_records(0, 3), inner_magic=1)
+    data = wrapper_of(gzip_member(inner), offset=0, magic=1, codec="gzip")
+    with pytest.raises(InvalidRecordError, match="record has offset 1, expected 1 to 0"):
+        read(data)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("inner", [(3, 4, 4), (4, 3, 5), (4, 3, 3)])
+def test_offsets_in_a_wrapper_go_up(magic: int, inner: tuple[int, ...]) -> None:
+    entries = b"".join(message_bytes(at, None, b"v", magic=magic) for at in inner)
+    data = wrapper_of(gzip_member(entries), offset=inner[-1], magic=magic, codec="gzip")
+    with pytest.raises(InvalidRecordError, match="record has offset"):
+        read(data)
 
 
 def test_a_v1_wrapper_below_its_last_inner_offset_is_invalid() -> None:

@@ -130,7 +130,16 @@ def test_sequences_wrap_to_zero() -> None:
 def test_an_empty_batch_gives_nothing_even_with_bytes_left() -> None:
     assert read(empty_batch_v2(3, 9)) == []
     assert read(batch_v2_of(b"leftover", record_count=0)) == []
-    assert read(batch_v2_of(b"no stream", record_count=0, attributes=0x04)) == []
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CODECS if codec != "none"])
+def test_the_stream_of_an_empty_batch_is_opened_and_holds_nothing(codec: str) -> None:
+    # As Kafka's consumer does (DefaultRecordBatch.streamingIterator, not its iterator).
+    attributes = CODEC_IDS[codec]
+    assert read(batch_v2_of(compress(codec, b""), record_count=0, attributes=attributes)) == []
+    for stream in (b"no stream", compress(codec, b"leftover")):
+        with pytest.raises((CorruptRecordError, InvalidRecordError)):
+            read(batch_v2_of(stream, record_count=0, attributes=attributes))
 
 
 def test_what_follows_the_batch_is_not_looked_at() -> None:

@@ -10,7 +10,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
-from pylog.scan.resynchronisation import possible_headers
+from pylog.scan.resynchronisation import find_next_batch, possible_headers
 from tests.support.batches import (
     Built,
     Stored,
@@ -283,3 +283,15 @@ def test_a_size_that_has_shrunk_to_lead_to_an_image_does_not_make_it_a_batch(
     batches[2] = with_size(outer, outer.data.index(held[0].data[:-1]))
     sound = [each for place, each in enumerate(BATCHES) if place != 2]
     assert read(tmp_path, batches, in_middle=in_middle) == visible_offsets(sound)
+
+
+def test_behind_bytes_that_are_no_header_the_first_sound_batch_is_the_next(tmp_path: Path) -> None:
+    # What offset the wrong bytes claim decides nothing where they cannot be a header.
+    junk = b"\xee" * 100
+    batches = [batch_v2(plain_records(offset, 1)) for offset in range(4)]
+    path = tmp_path / "junk.log"
+    for first in range(3):
+        path.write_bytes(junk + joined(batches[first:]))
+        with LocalFile(str(path)) as source:
+            found = find_next_batch(source, 0, source.size(), lowest_offset=0)
+        assert found == len(junk)

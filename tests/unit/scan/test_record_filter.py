@@ -1,0 +1,47 @@
+"""What a `RecordFilter` decides by headers alone."""
+
+from __future__ import annotations
+
+import pytest
+
+import pylog
+from pylog.record.batch_scan import BatchHeaders, find_batches
+from tests.support.batches import Stored, batch_v2, message, message_bytes, wrapper_of
+from tests.support.codecs import compress
+from tests.support.reading import as_buffer
+
+
+def headers_of(*entries: bytes) -> BatchHeaders:
+    return find_batches(as_buffer(b"".join(entries))).headers
+
+
+STAMPED = headers_of(
+    batch_v2([Stored(0, 5_000, None, b"v")]).data, batch_v2([Stored(1, 9_000, None, b"v")]).data
+)
+
+
+@pytest.mark.parametrize(
+    ("latest", "disorder", "is_past"),
+    [
+        (None, None, False),
+        (None, 10, False),
+        (1_000, None, False),
+        (8_999, 0, True),
+        (9_000, 0, False),
+        (8_000, 999, True),
+        (8_000, 1_000, False),
+    ],
+)
+def test_reading_ends_only_where_both_bounds_say_so(
+    latest: int | None, disorder: int | None, *, is_past: bool
+) -> None:
+    where = pylog.RecordFilter(max_timestamp=latest, timestamp_disorder=disorder)
+    assert where.is_past(STAMPED) is is_past
+
+
+def test_a_v0_wrapper_may_hold_messages_with_timestamps() -> None:
+    stamped = message_bytes(1, None, b"v", magic=1, timestamp=2_000)
+    packed = wrapper_of(compress("gzip", stamped), offset=1, magic=0, codec="gzip")
+    plain = message(Stored(0, -1, None, b"v"), magic=0).data
+    where = pylog.RecordFilter(min_timestamp=2_000)
+    assert where.candidates(headers_of(plain, packed)).tolist() == [False, True]
