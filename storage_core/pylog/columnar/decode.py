@@ -23,7 +23,8 @@ from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
 from pylog.locations import name_of
 from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
-from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor
+from pylog.record.compression import Decompressor
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pylog.errors import InvalidRecordError
+from pylog.record.decompression_limit import over_limit
 
 
 class ByteBuffer:
@@ -45,8 +46,8 @@ class ByteBuffer:
         InvalidRecordError
             The batch would exceed `limit`.
         """
-        if self.length + count - self._batch_start > self.limit:
-            self.refuse()
+        if count > self.room():
+            self.refuse(count)
         self._grow(self.length + count)
         return memoryview(self.memory)[self.length :]
 
@@ -63,15 +64,17 @@ class ByteBuffer:
         """
         room = self.room()
         if room < 0:
-            self.refuse()
+            self.refuse(0)
         count = min(count, room + 1)
         self._grow(self.length + count)
         return memoryview(self.memory)[self.length : self.length + count]
 
     def _grow(self, needed: int) -> None:
         if needed > len(self.memory):
+            # Doubled, so that bytes are seldom moved, but not beyond what the batch may ever need.
+            most = self._batch_start + self.limit + 1
             # Views of the old memory may be alive, so it cannot be resized in place.
-            grown = bytearray(max(needed, 2 * len(self.memory)))
+            grown = bytearray(max(needed, min(2 * len(self.memory), most)))
             grown[: self.length] = memoryview(self.memory)[: self.length]
             self.memory = grown
 
@@ -79,10 +82,10 @@ class ByteBuffer:
         """Return how many more bytes the current batch may have."""
         return self.limit - (self.length - self._batch_start)
 
-    def refuse(self) -> None:
-        """Raise the error for a batch that exceeds `limit`."""
-        reason = f"batch decompresses to more than the limit of {self.limit} bytes"
-        raise InvalidRecordError(reason)
+    def refuse(self, count: int) -> None:
+        """Raise the error for a batch that exceeds `limit` with ``count`` bytes more."""
+        size = self.length - self._batch_start + count
+        raise InvalidRecordError(over_limit(f"batch decompresses to at least {size} bytes", self.limit))
 
     def advance(self, count: int) -> None:
         """Count ``count`` bytes of the reserved view as content."""

@@ -4,7 +4,7 @@
 id    codec   stream
 ===== ======= =====================================================================
 0     none
-1     gzip    RFC 1952, concatenated members, garbage behind the last one ignored
+1     gzip    RFC 1952, concatenated members, garbage after the last one ignored
 2     snappy  `pylog.record.xerial_snappy`
 3     lz4     `pylog.record.lz4_frame`
 4     zstd    RFC 8878, concatenated frames, usually without a content size; v2 only
@@ -22,17 +22,16 @@ import zstandard
 from pylog.errors import InvalidRecordError
 from pylog.model import CompressionType
 from pylog.record.byte_buffer import ByteBuffer
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.record.lz4_frame import decompress_lz4
 from pylog.record.xerial_snappy import decompress_snappy
-
-DEFAULT_MAX_DECOMPRESSED_BYTES = 1 << 30
-"""Most bytes one batch may decompress to unless the caller says otherwise (1 GiB)."""
 
 # isal's type stubs declare its exception class as an instance.
 _GzipError: type[Exception] = isal.isal_zlib.error  # type: ignore[assignment]
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _GZIP_WINDOW_BITS = 31
 _CHUNK = 1 << 16
+_GZIP_CHUNK = 1 << 22
 
 
 class Decompressor:
@@ -105,20 +104,36 @@ class Decompressor:
 
 
 def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
-    rest: bytes | memoryview = payload
+    position = 0
     while True:
-        member = isal.isal_zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
-        try:
-            data = member.decompress(rest, out.room() + 1)
-        except _GzipError as error:
-            reason = f"gzip stream cannot be decompressed: {error}"
-            raise InvalidRecordError(reason) from error
-        if len(data) > out.room():
-            out.refuse()
-        out.append(data)
-        if not member.eof:
-            reason = "gzip stream is cut short"
-            raise InvalidRecordError(reason)
-        rest = member.unused_data
-        if rest[:3] != _GZIP_MAGIC:  # the JDK ignores what is no further member
+        position = _append_gzip_member(payload, position, out)
+        # What follows and is no further member is ignored by the JDK.
+        if payload[position : position + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
             return
+
+
+def _append_gzip_member(payload: memoryview, position: int, out: ByteBuffer) -> int:
+    """Append one member; return the position after it.
+
+    The stream is given to the library in slices: it copies what it did not use, and what it makes
+    of one slice is bounded before it is known to fit.
+    """
+    member = isal.isal_zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
+    while position < len(payload):
+        rest: bytes | memoryview = payload[position : position + _CHUNK]
+        position += len(rest)
+        while True:
+            most = min(_GZIP_CHUNK, out.room() + 1)
+            try:
+                data = member.decompress(rest, most)
+            except _GzipError as error:
+                reason = f"gzip stream cannot be decompressed: {error}"
+                raise InvalidRecordError(reason) from error
+            out.append(data)
+            if member.eof:
+                return position - len(member.unused_data)
+            rest = member.unconsumed_tail
+            if not rest and len(data) < most:
+                break
+    reason = "gzip stream is cut short"
+    raise InvalidRecordError(reason)

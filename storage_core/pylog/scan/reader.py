@@ -19,7 +19,7 @@ from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
-from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.abort_watch import AbortWatch
 from pylog.scan.aborted import AbortedTransactions
 from pylog.scan.checked_windows import check_some

@@ -1,0 +1,99 @@
+"""How much memory the records of one batch may take, decompressed and as Arrow columns.
+
+A few kilobytes can decompress to gigabytes, and seven bytes of them are a record, two a header,
+each of which takes more than that in Arrow's columns. So a batch's decompressed size is limited,
+and what is large within the limit becomes columns piece by piece: several Arrow record batches.
+
+In units of the limit, decoding a batch takes at most
+
+==== ===================================================================================
+1    its bytes in the file, where they do not shrink by compression
+1    its records, decompressed
+0.5  the window of a zstd stream (at most 128 MiB, whatever the limit)
+1.5  the columns of one piece
+==== ===================================================================================
+
+where not all can be at their most at once: what does not shrink has no tiny records. One record
+alone cannot be cut. It takes what its bytes do, unless it has more headers than bytes to name them
+with; then it is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pylog.kernels.split_batch import PIECE_FIELDS, split_batch
+from pylog.record.decompression_limit import over_limit
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_LEAST_PIECE_BYTES = 1 << 16
+_MOST_PIECE_BYTES = 1 << 24
+_LEAST_PIECE_ROWS = 1 << 10
+_MOST_PIECE_ROWS = 1 << 18
+_ROW_BYTES = 1 << 10
+"""More than a row takes in all columns but key, value and headers; a topic's name has 249."""
+
+
+class DecodeLimits(NamedTuple):
+    """What follows from the limit on a batch's decompressed size.
+
+    Attributes
+    ----------
+    batch_bytes
+        The limit.
+    piece_bytes, piece_rows
+        A batch with more bytes or more records becomes several Arrow record batches.
+    column_bytes
+        Most bytes that the columns of one record may take.
+    """
+
+    batch_bytes: int
+    piece_bytes: int
+    piece_rows: int
+    column_bytes: int
+
+    @classmethod
+    def of(cls, batch_bytes: int) -> DecodeLimits:
+        """Return the limits for ``batch_bytes``, the most that a batch may decompress to."""
+        return cls(
+            batch_bytes,
+            min(max(batch_bytes // 16, _LEAST_PIECE_BYTES), _MOST_PIECE_BYTES),
+            min(max(batch_bytes // _ROW_BYTES, _LEAST_PIECE_ROWS), _MOST_PIECE_ROWS),
+            batch_bytes + batch_bytes // 2,
+        )
+
+    def are_within(self, sizes: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> bool:
+        """Whether batches of these sizes and rows can be decoded together, and none is cut."""
+        return bool(
+            int(rows.sum()) <= self.piece_rows and int(sizes.max(initial=0)) <= self.piece_bytes
+        )
+
+    def is_large(self, size: int, rows: int) -> bool:
+        """Whether a batch is to be decoded in pieces."""
+        return size > self.piece_bytes or rows > self.piece_rows
+
+    def pieces(
+        self, buffer: npt.NDArray[np.uint8], start: int, end: int, records: int, *, is_v2: bool
+    ) -> npt.NDArray[np.int64]:
+        """Return the output of `split_batch` for the records in ``[start, end)``, at most so many.
+
+        They have been decoded once and found sound.
+        """
+        most = 2 * ((end - start) // self.piece_bytes) + records // self.piece_rows + 2
+        pieces = np.empty((most, PIECE_FIELDS), dtype=np.int64)
+        count = split_batch(
+            buffer, start, end, is_v2, self.piece_bytes, self.piece_rows, pieces
+        )
+        return pieces[:count]
+
+    def too_many_headers(self, count: int, column_bytes: int) -> str:
+        """Return the text for a record whose headers do not fit into `column_bytes`."""
+        what = (
+            f"the columns of a record with {count} headers take {column_bytes} bytes of memory and "
+            f"may take {self.column_bytes}"
+        )
+        return over_limit(what, self.batch_bytes)
