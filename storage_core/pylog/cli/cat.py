@@ -16,6 +16,7 @@ from pylog.cli.cat_options import (
     FormatOption,
     Isolation,
     IsolationOption,
+    MaxDecompressedBytes,
     ModeOption,
     Partitions,
     Paths,
@@ -27,6 +28,7 @@ from pylog.cli.compile_notice import announce_compilation
 from pylog.cli.partition_choice import choose_partitions
 from pylog.cli.record_json import JSON_COLUMNS, json_lines
 from pylog.cli.record_text import TEXT_COLUMNS, text_lines
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.damage import ReadMode
 from pylog.scan.log_directory import open_directory
 
@@ -58,6 +60,7 @@ def cat(
     end_timestamp: EndTimestamp = None,
     mode: ModeOption = ReadMode.FAILFAST,
     output_format: FormatOption = Format.JSONL,
+    max_decompressed_bytes: MaxDecompressedBytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> int:
     r"""Print records, as JSON lines or as text.
 
@@ -92,6 +95,7 @@ def cat(
         columns=columns,
         mode=ReadMode.DROPMALFORMED if mode.skips_damage else ReadMode.FAILFAST,
         timestamp_unit="ms",
+        max_decompressed_bytes=max_decompressed_bytes,
     )
     announce_compilation()
     planned = progress.PlannedBytes(scan.plan())

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.kernels.split_batch import PIECE_FIELDS, split_batch
+from pylog.record.batch_layout import MIN_RECORD_SIZE_V2
 from pylog.record.decompression_limit import over_limit
 
 if TYPE_CHECKING:
@@ -56,25 +57,26 @@ class DecodeLimits(NamedTuple):
     piece_rows: int
     column_bytes: int
 
+    @property
+    def small_bytes(self) -> int:
+        """A batch with no more bytes than this is not large, however many records it has."""
+        return min(self.piece_bytes, self.piece_rows * MIN_RECORD_SIZE_V2)
+
     @classmethod
     def of(cls, batch_bytes: int) -> DecodeLimits:
         """Return the limits for ``batch_bytes``, the most that a batch may decompress to."""
         return cls(
             batch_bytes,
-            min(max(batch_bytes // 16, _LEAST_PIECE_BYTES), _MOST_PIECE_BYTES),
+            min(max(batch_bytes // 16, _LEAST_PIECE_BYTES), _MOST_PIECE_BYTES, batch_bytes),
             min(max(batch_bytes // _ROW_BYTES, _LEAST_PIECE_ROWS), _MOST_PIECE_ROWS),
             batch_bytes + batch_bytes // 2,
         )
 
-    def are_within(self, sizes: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> bool:
-        """Whether batches of these sizes and rows can be decoded together, and none is cut."""
-        return bool(
-            int(rows.sum()) <= self.piece_rows and int(sizes.max(initial=0)) <= self.piece_bytes
-        )
-
-    def is_large(self, size: int, rows: int) -> bool:
-        """Whether a batch is to be decoded in pieces."""
-        return size > self.piece_bytes or rows > self.piece_rows
+    def is_large(
+        self, sizes: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """Mask the batches that are decoded in pieces, each a group of its own."""
+        return (sizes > self.piece_bytes) | (rows > self.piece_rows)
 
     def pieces(
         self, buffer: npt.NDArray[np.uint8], start: int, end: int, records: int, *, is_v2: bool
@@ -85,9 +87,7 @@ class DecodeLimits(NamedTuple):
         """
         most = 2 * ((end - start) // self.piece_bytes) + records // self.piece_rows + 2
         pieces = np.empty((most, PIECE_FIELDS), dtype=np.int64)
-        count = split_batch(
-            buffer, start, end, is_v2, self.piece_bytes, self.piece_rows, pieces
-        )
+        count = split_batch(buffer, start, end, is_v2, self.piece_bytes, self.piece_rows, pieces)
         return pieces[:count]
 
     def too_many_headers(self, count: int, column_bytes: int) -> str:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.columnar.headers_column import headers_array
+from pylog.columnar.large_record import LARGE_RECORD_BYTES, measure_record
 from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import InvalidRecordError, TimestampOverflowError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import decode_records as kernel
+from pylog.kernels.split_batch import PIECE_END, PIECE_RECORDS, PIECE_START
 from pylog.model import CompressionType
 from pylog.record.batch_header import codec_of
 from pylog.record.batch_layout import (
@@ -23,6 +25,7 @@ from pylog.record.batch_layout import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from pylog.columnar.decode_limits import DecodeLimits
     from pylog.columnar.window import GroupRequest
     from pylog.errors import LogStorageError
     from pylog.record.batch_scan import BatchHeaders
@@ -96,8 +99,9 @@ def decode_group(
     # Counts that the bytes cannot hold are refused before memory is made for them.
     if (counts * MIN_RECORD_SIZE_V2 > sizes).any() or counts.min() < 0:
         raise _count_error(request, run, counts, sizes // MIN_RECORD_SIZE_V2)
-    most, data_bytes = int(counts.sum()), int(sizes.sum())
-    columns = RecordColumns(most, data_bytes, request.want)
+    most = 0 if request.is_empty else int(counts.sum())
+    key_and_value_bytes, header_bytes = _data_bytes(request, table)
+    columns = RecordColumns(most, key_and_value_bytes, request.want)
     with_headers = bool(request.want & kernel.WANT_HEADERS)
     header_positions = np.empty(most if with_headers else 0, dtype=np.int64)
     header_counts = np.empty(most if with_headers else 0, dtype=np.int32)
@@ -129,9 +133,62 @@ def decode_group(
     columns.finish(int(rows), totals, request.timestamp_type)
     if with_headers:
         columns.arrays["headers"] = headers_array(
-            request.buffer, header_positions[:rows], header_counts[:rows]
+            request.buffer, header_positions[:rows], header_counts[:rows], header_bytes
         )
     return columns
+
+
+def _data_bytes(
+    request: GroupRequest, table: npt.NDArray[np.int64]
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return what keys and values, and header keys and header values, have at the most."""
+    bounds = int((table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]).sum())
+    is_one = request.pieces_from is not None and table[0, kernel.BATCH_RECORD_COUNT] == 1
+    if is_one and bounds > LARGE_RECORD_BYTES:
+        start, end = (int(table[0, field]) for field in (kernel.BATCH_START, kernel.BATCH_END))
+        measures = measure_record(request.buffer, start, end)
+        return measures.key_and_value, measures.header_keys_and_values
+    return (bounds, bounds), (bounds, bounds)
+
+
+def most_rows(_run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return how many records each batch says it has."""
+    return table[:, kernel.BATCH_RECORD_COUNT]
+
+
+def pieces_of(
+    request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64], limits: DecodeLimits
+) -> npt.NDArray[np.int64]:
+    """Return the table's one batch as several rows, each a piece of its records.
+
+    Raises
+    ------
+    InvalidRecordError
+        Anywhere in the batch its records break the format, or are not as many as counted, or one
+        of them has more headers than there may be memory for.
+    """
+    decode_group(request.of_nothing(), run, table)
+    start, end = (int(table[0, field]) for field in (kernel.BATCH_START, kernel.BATCH_END))
+    count = int(table[0, kernel.BATCH_RECORD_COUNT])
+    cuts = limits.pieces(request.buffer, start, end, count, is_v2=True)
+    pieces = np.repeat(table, len(cuts), axis=0)
+    pieces[:, kernel.BATCH_START] = cuts[:, PIECE_START]
+    pieces[:, kernel.BATCH_END] = cuts[:, PIECE_END]
+    pieces[:, kernel.BATCH_RECORD_COUNT] = cuts[:, PIECE_RECORDS]
+    if request.want & kernel.WANT_HEADERS:
+        _check_headers(request, run, cuts, limits)
+    return pieces
+
+
+def _check_headers(
+    request: GroupRequest, run: BatchHeaders, cuts: npt.NDArray[np.int64], limits: DecodeLimits
+) -> None:
+    """Refuse a batch in which one record's headers take more memory than there may be."""
+    for piece in cuts[cuts[:, PIECE_END] - cuts[:, PIECE_START] > limits.piece_bytes]:
+        measures = measure_record(request.buffer, int(piece[PIECE_START]), int(piece[PIECE_END]))
+        if measures.column_bytes > limits.column_bytes or not measures.fits_arrow:
+            reason = limits.too_many_headers(measures.header_count, measures.column_bytes)
+            raise InvalidRecordError(reason, request.path, request.position_of(run, 0))
 
 
 def _count_error(
@@ -153,7 +210,8 @@ def _error(
     index: int,
     at: int,
 ) -> LogStorageError:
-    inside = at - int(table[index, kernel.BATCH_START])
+    start = request.pieces_from
+    inside = at - (int(table[index, kernel.BATCH_START]) if start is None else start)
     position = request.position_of(run, index)
     if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
         return TimestampOverflowError(request.overflow_reason(inside), request.path, position)

@@ -58,15 +58,20 @@ def _character(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, bool
 
 
 @helper
-def _replaced_size(buf: npt.NDArray[np.uint8], start: int, end: int) -> int:
-    """Return the size of the text ``[start, end)`` once malformed parts are replaced."""
+def _replaced_size(buf: npt.NDArray[np.uint8], start: int, end: int) -> tuple[int, int]:
+    """Return the size of the text ``[start, end)`` with malformed parts replaced; how many."""
     size = np.int64(0)
+    malformed = np.int64(0)
     at = np.int64(start)
     while at < end:
         length, is_well_formed = _character(buf, at, end)
-        size += length if is_well_formed else REPLACEMENT_SIZE
+        if is_well_formed:
+            size += length
+        else:
+            size += REPLACEMENT_SIZE
+            malformed += 1
         at += length
-    return size
+    return size, malformed
 
 
 @helper
@@ -92,23 +97,26 @@ def measure_headers(
     """Measure the ``count`` headers at ``position``, which ``decode_records`` has found sound.
 
     ``measures``, shape (MEASURES,), is filled with the bytes of their keys, of their keys once
-    malformed UTF-8 is replaced, and of their values.
+    malformed UTF-8 is replaced (0 where none is malformed), and of their values.
     """
     at = np.int64(position)
     key_bytes = np.int64(0)
-    replaced = np.int64(0)
+    replaced_bytes = np.int64(0)
+    malformed = np.int64(0)
     value_bytes = np.int64(0)
     for _ in range(count):
         length, at = _varint(buf, at)
         key_bytes += length
-        replaced += _replaced_size(buf, at, at + length)
+        size, found = _replaced_size(buf, at, at + length)
+        replaced_bytes += size
+        malformed += found
         at += length
         length, at = _varint(buf, at)
         if length > 0:
             value_bytes += length
             at += length
     measures[KEY_BYTES] = key_bytes
-    measures[REPLACED_KEY_BYTES] = replaced
+    measures[REPLACED_KEY_BYTES] = replaced_bytes if malformed else 0
     measures[VALUE_BYTES] = value_bytes
 
 
@@ -120,7 +128,8 @@ def measure_keys(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> in
     """
     size = np.int64(0)
     for i in range(ends.size - 1):
-        size += _replaced_size(data, np.int64(ends[i]), np.int64(ends[i + 1]))
+        found, _ = _replaced_size(data, np.int64(ends[i]), np.int64(ends[i + 1]))
+        size += found
     return size
 
 

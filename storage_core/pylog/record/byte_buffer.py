@@ -85,7 +85,9 @@ class ByteBuffer:
     def refuse(self, count: int) -> None:
         """Raise the error for a batch that exceeds `limit` with ``count`` bytes more."""
         size = self.length - self._batch_start + count
-        raise InvalidRecordError(over_limit(f"batch decompresses to at least {size} bytes", self.limit))
+        raise InvalidRecordError(
+            over_limit(f"batch has at least {size} bytes of records", self.limit)
+        )
 
     def advance(self, count: int) -> None:
         """Count ``count`` bytes of the reserved view as content."""
@@ -96,13 +98,6 @@ class ByteBuffer:
         count = len(data)
         self.reserve(count)[:count] = data
         self.length += count
-
-    def append_stored(self, data: memoryview) -> None:
-        """Append a copy of ``data``, which was never compressed: `limit` is not for it."""
-        end = self.length + len(data)
-        self._grow(end)
-        memoryview(self.memory)[self.length : end] = data
-        self.length = end
 
     def view(self, start: int, end: int) -> memoryview:
         """Return a read-only view of the bytes ``[start, end)``."""

@@ -42,7 +42,7 @@ class Decompressor:
     Parameters
     ----------
     max_decompressed_bytes
-        Most bytes one batch may decompress to.
+        Most bytes one batch may have, decompressed.
     """
 
     def __init__(self, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> None:
@@ -50,7 +50,7 @@ class Decompressor:
         self._zstd = zstandard.ZstdDecompressor()
 
     def append(self, codec: CompressionType, payload: memoryview, magic: int) -> tuple[int, int]:
-        """Decompress ``payload`` behind the content of `buffer`.
+        """Decompress ``payload`` after the content of `buffer`.
 
         Parameters
         ----------
@@ -69,14 +69,14 @@ class Decompressor:
         Raises
         ------
         InvalidRecordError
-            The stream is damaged, cut short, or larger than the limit, which bytes without a
-            codec may exceed. A zstd stream cut short gives fewer bytes and no error: the batch's
+            The stream is damaged, cut short, or larger than the limit, which is for bytes without a
+            codec, too. A zstd stream cut short gives fewer bytes and no error: the batch's
             record count tells.
         """
         start = self.buffer.open_batch()
         match codec:
             case CompressionType.NONE:
-                self.buffer.append_stored(payload)
+                self.buffer.append(payload)
             case CompressionType.GZIP:
                 _append_gzip(payload, self.buffer)
             case CompressionType.SNAPPY:

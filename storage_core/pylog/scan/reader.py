@@ -53,7 +53,7 @@ class TaskReader:
     window_bytes
         How much of a file is read at once.
     max_decompressed_bytes
-        Most bytes that one batch may decompress to.
+        Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class TaskReader:
         self._task = task
         self._mode = mode
         self._window_bytes = window_bytes
+        self._max_decompressed_bytes = max_decompressed_bytes
         self.damage = DamageReport() if damage is None else damage
         self._met = self.damage  # of one pass, see `record_batches`
         self._told = 0
@@ -155,6 +156,7 @@ class TaskReader:
             damage=self._met if self._mode.skips_damage else None,
             has_checksums=has_checksums,
             window_bytes=self._window_bytes,
+            max_decompressed_bytes=self._max_decompressed_bytes,
         )
 
     def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:
