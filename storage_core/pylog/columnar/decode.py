@@ -65,6 +65,9 @@ class RecordDecoder:
         From `record_schema`; only its columns are decoded.
     max_decompressed_bytes
         Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
+    decompressor
+        One of the same limit that another decoder uses, too, but never at the same time; its own if
+        None.
 
     Attributes
     ----------
@@ -78,12 +81,13 @@ class RecordDecoder:
         schema: pa.Schema | None = None,
         *,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        decompressor: Decompressor | None = None,
     ) -> None:
         self.schema = record_schema() if schema is None else schema
         self.finished_batches = 0
         self._next_offset = 0
         self._limits = DecodeLimits.of(max_decompressed_bytes)
-        self._decompressor = Decompressor(max_decompressed_bytes)
+        self._decompressor = decompressor or Decompressor(max_decompressed_bytes)
         self._constants = ConstantColumns(topic_partition)
         self._want = sum(flag for name, flag in _WANT.items() if name in self.schema.names)
         self._timestamp_type = (

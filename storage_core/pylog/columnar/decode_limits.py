@@ -10,12 +10,12 @@ In units of the limit, decoding a batch takes at most
 1    its bytes in the file, where they do not shrink by compression
 1    its records, decompressed
 0.5  the window of a zstd stream (at most 128 MiB, whatever the limit)
-1.5  the columns of one piece
+1.5  the columns of one piece; more where the records, decompressed, are less
 ==== ===================================================================================
 
-where not all can be at their most at once: what does not shrink has no tiny records. One record
-alone cannot be cut. It takes what its bytes do, unless it has more headers than bytes to name them
-with; then it is refused.
+where not all can be at their most at once: what does not shrink has no tiny headers. One record
+alone cannot be cut. Its columns take what its bytes do, unless there are a great many headers of
+few bytes each; where these would take more than is left, the batch is refused.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class DecodeLimits(NamedTuple):
         The limit.
     piece_bytes, piece_rows
         A batch with more bytes or more records becomes several Arrow record batches.
-    column_bytes
-        Most bytes that the columns of one record may take.
+    record_bytes
+        Most bytes that a batch, decompressed, and the columns of one of its records may take.
     """
 
     batch_bytes: int
     piece_bytes: int
     piece_rows: int
-    column_bytes: int
+    record_bytes: int
 
     @property
     def small_bytes(self) -> int:
@@ -69,7 +69,7 @@ class DecodeLimits(NamedTuple):
             batch_bytes,
             min(max(batch_bytes // 16, _LEAST_PIECE_BYTES), _MOST_PIECE_BYTES, batch_bytes),
             min(max(batch_bytes // _ROW_BYTES, _LEAST_PIECE_ROWS), _MOST_PIECE_ROWS),
-            batch_bytes + batch_bytes // 2,
+            2 * batch_bytes + batch_bytes // 2,
         )
 
     def is_large(
@@ -90,10 +90,10 @@ class DecodeLimits(NamedTuple):
         count = split_batch(buffer, start, end, is_v2, self.piece_bytes, self.piece_rows, pieces)
         return pieces[:count]
 
-    def too_many_headers(self, count: int, column_bytes: int) -> str:
-        """Return the text for a record whose headers do not fit into `column_bytes`."""
-        what = (
-            f"the columns of a record with {count} headers take {column_bytes} bytes of memory and "
-            f"may take {self.column_bytes}"
+    def too_many_headers(self, count: int, size_bytes: int) -> str:
+        """Return the text for a batch with a record that does not fit into `record_bytes`."""
+        return over_limit(
+            f"a record's {count} headers need {size_bytes} bytes of memory as columns, more than "
+            f"{self.record_bytes}, which is 2.5 times what the batch may have",
+            self.batch_bytes,
         )
-        return over_limit(what, self.batch_bytes)

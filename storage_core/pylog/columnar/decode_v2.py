@@ -184,10 +184,12 @@ def _check_headers(
     request: GroupRequest, run: BatchHeaders, cuts: npt.NDArray[np.int64], limits: DecodeLimits
 ) -> None:
     """Refuse a batch in which one record's headers take more memory than there may be."""
+    batch_bytes = int(cuts[-1, PIECE_END] - cuts[0, PIECE_START])
     for piece in cuts[cuts[:, PIECE_END] - cuts[:, PIECE_START] > limits.piece_bytes]:
         measures = measure_record(request.buffer, int(piece[PIECE_START]), int(piece[PIECE_END]))
-        if measures.column_bytes > limits.column_bytes or not measures.fits_arrow:
-            reason = limits.too_many_headers(measures.header_count, measures.column_bytes)
+        size_bytes = batch_bytes + measures.column_bytes
+        if size_bytes > limits.record_bytes or not measures.fits_arrow:
+            reason = limits.too_many_headers(measures.header_count, size_bytes)
             raise InvalidRecordError(reason, request.path, request.position_of(run, 0))
 
 

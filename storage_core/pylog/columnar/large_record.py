@@ -47,7 +47,7 @@ class RecordMeasures(NamedTuple):
     @property
     def column_bytes(self) -> int:
         """Memory that the columns of key, value and headers take while they are made."""
-        ends = self.header_count * (2 * _END_BYTES + 1)  # of key and value; and a bit for null
+        ends = self.header_count * 2 * _END_BYTES + self.header_count // 8  # and a bit for null
         if self.replaced_header_keys:
             ends += self.header_count * _END_BYTES + self.replaced_header_keys
         return sum(self.key_and_value) + sum(self.header_keys_and_values) + ends

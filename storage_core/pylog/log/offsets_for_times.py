@@ -22,8 +22,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.model import NO_TIMESTAMP
-from pylog.record.record_batch import RecordBatch
+import numpy as np
+
+from pylog.columnar.record_times import RecordTimes
+from pylog.columnar.window import Window
+from pylog.model import NO_TIMESTAMP, TimestampOffset
+from pylog.record.batch_scan import find_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +35,6 @@ if TYPE_CHECKING:
     from pylog.log.log_segment import LogSegment
     from pylog.log.unified_log import UnifiedLog
     from pylog.log_file.batch_walk import PositionedHeader
-    from pylog.record.record import Record
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
@@ -81,7 +84,7 @@ def find_offset_by_timestamp(log: UnifiedLog, timestamp: int) -> OffsetForTime |
     return OffsetForTime(record.timestamp, record.offset, epochs.epoch_for_offset(record.offset))
 
 
-def _record_of_max_timestamp(log: UnifiedLog) -> Record | None:
+def _record_of_max_timestamp(log: UnifiedLog) -> TimestampOffset | None:
     segments = log.segments
     latest = max(segments, key=lambda segment: segment.max_timestamp_so_far.timestamp)
     timestamp, offset = latest.max_timestamp_so_far
@@ -93,7 +96,7 @@ def _record_of_max_timestamp(log: UnifiedLog) -> Record | None:
     return next(_records_of(latest, found, timestamp, 0), None)
 
 
-def _first_record_at(log: UnifiedLog, timestamp: int) -> Record | None:
+def _first_record_at(log: UnifiedLog, timestamp: int) -> TimestampOffset | None:
     for segment in log.segments:
         if segment.largest_timestamp >= timestamp:
             start = log.log_start_offset
@@ -105,7 +108,7 @@ def _first_record_at(log: UnifiedLog, timestamp: int) -> Record | None:
 
 def _records_at(
     segment: LogSegment, position: int, timestamp: int, lowest_offset: int
-) -> Iterator[Record]:
+) -> Iterator[TimestampOffset]:
     for found in segment.log.batches_from(position):
         if found.header.max_timestamp >= timestamp:
             yield from _records_of(segment, found, timestamp, lowest_offset)
@@ -113,8 +116,10 @@ def _records_at(
 
 def _records_of(
     segment: LogSegment, found: PositionedHeader, timestamp: int, lowest_offset: int
-) -> Iterator[Record]:
+) -> Iterator[TimestampOffset]:
     data = segment.log.read_at(found.position, found.header.size_bytes)
-    for record in RecordBatch(data).records():
-        if record.timestamp >= timestamp and record.offset >= lowest_offset:
-            yield record
+    scan = find_batches(np.frombuffer(memoryview(data).toreadonly(), dtype=np.uint8))
+    batch = Window(scan.buffer, scan.headers, str(segment.log.path), found.position)
+    for offset, stamp in RecordTimes().from_timestamp(batch, timestamp):
+        if offset >= lowest_offset:
+            yield TimestampOffset(stamp, offset)
