@@ -79,6 +79,7 @@ _OF_ANY_TABLE = frozenset(
         "columns",
         "mode",
         "table",
+        "maxDecompressedBytes",
         "includeStray",
     )
 )

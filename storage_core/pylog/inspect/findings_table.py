@@ -42,6 +42,7 @@ from pylog.inspect.side_file_findings import (
     snapshot_findings,
 )
 from pylog.inspect.transaction_findings import transaction_findings
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.damage import DamageReport
 
 if TYPE_CHECKING:
@@ -62,8 +63,12 @@ FINDINGS_SCHEMA = table_schema(
 )
 
 
-def findings_of(view: LogView) -> Iterator[pa.RecordBatch]:
+def findings_of(
+    view: LogView, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> Iterator[pa.RecordBatch]:
     """Yield the findings about one partition: its ``.log`` files, indexes, then all else.
+
+    A batch that has more than ``max_decompressed_bytes``, decompressed, is a finding.
 
     Raises
     ------
@@ -72,12 +77,12 @@ def findings_of(view: LogView) -> Iterator[pa.RecordBatch]:
     """
     # Whatever the caller does at damage: here it is what is asked for.
     view = view.taken_anew(DamageReport(is_logged=False))
-    rows = (finding.row() for finding in _findings(view))
+    rows = (finding.row() for finding in _findings(view, max_decompressed_bytes))
     return record_batches(view.topic_partition, rows, FINDINGS_SCHEMA)
 
 
-def _findings(view: LogView) -> Iterator[Finding]:
-    damaged = list(damage_findings(view))
+def _findings(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
+    damaged = list(damage_findings(view, max_decompressed_bytes))
     yield from damaged
     yield from tail_findings(view)
     epochs, unreadable = read_epochs(view)

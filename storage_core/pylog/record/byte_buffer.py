@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pylog.errors import InvalidRecordError
-from pylog.record.decompression_limit import over_limit
+from pylog.record.decompression_limit import RAISE_THE_OPTION, over_limit
 
 
 class ByteBuffer:
@@ -16,12 +16,15 @@ class ByteBuffer:
     ----------
     limit
         Most bytes that one decompressed batch may have; see `open_batch`.
+    advice
+        What the error for a larger batch says can be done.
     """
 
-    __slots__ = ("_batch_start", "length", "limit", "memory")
+    __slots__ = ("_advice", "_batch_start", "length", "limit", "memory")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, advice: str = RAISE_THE_OPTION) -> None:
         self.limit = limit
+        self._advice = advice
         self.memory = bytearray(1 << 16)
         self.length = 0
         self._batch_start = 0
@@ -86,7 +89,7 @@ class ByteBuffer:
         """Raise the error for a batch that exceeds `limit` with ``count`` bytes more."""
         size = self.length - self._batch_start + count
         raise InvalidRecordError(
-            over_limit(f"batch has at least {size} bytes of records", self.limit)
+            over_limit(f"batch has at least {size} bytes of records", self.limit, self._advice)
         )
 
     def advance(self, count: int) -> None:

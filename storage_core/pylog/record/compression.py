@@ -22,7 +22,7 @@ import zstandard
 from pylog.errors import InvalidRecordError
 from pylog.model import CompressionType
 from pylog.record.byte_buffer import ByteBuffer
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES, RAISE_THE_OPTION
 from pylog.record.lz4_frame import decompress_lz4
 from pylog.record.xerial_snappy import decompress_snappy
 
@@ -43,10 +43,16 @@ class Decompressor:
     ----------
     max_decompressed_bytes
         Most bytes one batch may have, decompressed.
+    advice
+        What the error for a larger batch says can be done.
     """
 
-    def __init__(self, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> None:
-        self.buffer = ByteBuffer(max_decompressed_bytes)
+    def __init__(
+        self,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        advice: str = RAISE_THE_OPTION,
+    ) -> None:
+        self.buffer = ByteBuffer(max_decompressed_bytes, advice)
         self._zstd = zstandard.ZstdDecompressor()
 
     def append(self, codec: CompressionType, payload: memoryview, magic: int) -> tuple[int, int]:

@@ -10,16 +10,23 @@ DEFAULT_MAX_DECOMPRESSED_BYTES = 256 << 20
 """Most bytes one batch may have, decompressed, unless the caller says otherwise (256 MiB)."""
 
 
-def over_limit(what: str, limit: int) -> str:
+RAISE_THE_OPTION = (
+    "; if the batch is to be trusted, raise max_decompressed_bytes (in Spark maxDecompressedBytes, "
+    "on the command line --max-decompressed-bytes)"
+)
+SEND_LESS = "; send smaller batches"
+
+
+def over_limit(what: str, limit: int, advice: str = RAISE_THE_OPTION) -> str:
     """Return the text for a batch that exceeds ``limit`` bytes.
 
     Parameters
     ----------
     what
         What exceeds it, and how far it got.
+    limit
+        What it may have.
+    advice
+        What can be done, with the punctuation before it.
     """
-    return (
-        f"{what}, more than the limit of {limit} bytes; if the batch is to be trusted, raise "
-        "max_decompressed_bytes (in Spark maxDecompressedBytes, on the command line "
-        "--max-decompressed-bytes)"
-    )
+    return f"{what}, more than the limit of {limit} bytes{advice}"
