@@ -14,8 +14,8 @@ from pylog.inspect.partitions_table import PARTITIONS_SCHEMA, partitions_of
 from pylog.inspect.producers_table import PRODUCERS_SCHEMA, producers_of
 from pylog.inspect.segments_table import SEGMENTS_SCHEMA, segments_of
 from pylog.inspect.table_names import unknown_table
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.inspect.transactions_table import TRANSACTIONS_SCHEMA, transactions_of
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

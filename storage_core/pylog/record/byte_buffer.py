@@ -74,10 +74,12 @@ class ByteBuffer:
 
     def _grow(self, needed: int) -> None:
         if needed > len(self.memory):
-            # Doubled, so that bytes are seldom moved, but not beyond what the batch may ever need.
-            most = self._batch_start + self.limit + 1
+            # Doubled, so that bytes are seldom moved. The last time to what the batch may need at
+            # the most: a second copy of half of that is bearable, one of all of it is not.
+            doubled, most = 2 * len(self.memory), self._batch_start + self.limit + 1
+            size = most if 2 * doubled > most else doubled
             # Views of the old memory may be alive, so it cannot be resized in place.
-            grown = bytearray(max(needed, min(2 * len(self.memory), most)))
+            grown = bytearray(max(needed, size))
             grown[: self.length] = memoryview(self.memory)[: self.length]
             self.memory = grown
 
