@@ -32,6 +32,8 @@ _GZIP_MAGIC = b"\x1f\x8b\x08"
 _GZIP_WINDOW_BITS = 31
 _CHUNK = 1 << 16
 _GZIP_CHUNK = 1 << 22
+_GZIP_SLICE = 1 << 20
+_LEAST_GZIP_SLICE = 1 << 12
 
 
 class Decompressor:
@@ -112,22 +114,24 @@ class Decompressor:
 
 def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
     position = 0
+    slice_bytes = _GZIP_SLICE
     while True:
-        position = _append_gzip_member(payload, position, out)
+        start = position
+        position = _append_gzip_member(payload, start, slice_bytes, out)
         # What follows and is no further member is ignored by the JDK.
         if payload[position : position + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
             return
+        # The library copies what it is given and does not use: not all that follows, therefore.
+        slice_bytes = min(_GZIP_SLICE, max(_LEAST_GZIP_SLICE, 2 * (position - start)))
 
 
-def _append_gzip_member(payload: memoryview, position: int, out: ByteBuffer) -> int:
-    """Append one member; return the position after it.
-
-    The stream is given to the library in slices: it copies what it did not use, and what it makes
-    of one slice is bounded before it is known to fit.
-    """
+def _append_gzip_member(
+    payload: memoryview, position: int, slice_bytes: int, out: ByteBuffer
+) -> int:
+    """Append one member, given to the library in slices; return the position after it."""
     member = isal.isal_zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
     while position < len(payload):
-        rest: bytes | memoryview = payload[position : position + _CHUNK]
+        rest: bytes | memoryview = payload[position : position + slice_bytes]
         position += len(rest)
         while True:
             most = min(_GZIP_CHUNK, out.room() + 1)

@@ -128,7 +128,7 @@ def with_damage_at_the_end(codec: str, kind: str) -> bytes:
     ("codec", "kind"), [("none", "v2"), ("zstd", "v2"), ("gzip", "v1"), ("snappy", "v1")]
 )
 def test_nothing_is_given_of_a_batch_whose_last_record_is_damaged(codec: str, kind: str) -> None:
-    found = []
+    found: list[pa.RecordBatch] = []
     with pytest.raises((InvalidRecordError, CorruptRecordError)):
         found.extend(decoded(with_damage_at_the_end(codec, kind)))
     assert found == []

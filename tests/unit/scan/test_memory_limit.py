@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_a_batch_over_the_limit_is_damage_and_its_neighbours_are_read(
 ) -> None:
     batches = three_batches(codec, size)
     directory = written(tmp_path, batches)
-    options = {"columns": ["offset"], "max_decompressed_bytes": LIMIT}
+    options: dict[str, Any] = {"columns": ["offset"], "max_decompressed_bytes": LIMIT}
     with pytest.raises((InvalidRecordError, CorruptRecordError)) as caught:
         pylog.scan(directory, **options).to_table()
     start, end = len(batches[0].data), len(batches[0].data + batches[1].data)
