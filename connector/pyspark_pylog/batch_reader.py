@@ -104,7 +104,12 @@ class PylogBatchReader(DataSourceReader):
         if not isinstance(partition, TaskPartition):  # Spark's stand-in for "no partitions"
             return
         with advice_added():
-            reader = TaskReader(partition.task, self._schema, mode=self._options.mode)
+            reader = TaskReader(
+                partition.task,
+                self._schema,
+                mode=self._options.mode,
+                max_decompressed_bytes=self._options.max_decompressed_bytes,
+            )
             yield from reader.record_batches()
         exempt_modules_from_collection()
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pylog.inspect.table_names import RECORDS, TABLE_NAMES, unknown_table
 from pylog.model import IsolationLevel
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.damage import ReadMode
 from pyspark_pylog import option_values as values
 from pyspark_pylog.filter_option import RECORD_FILTER, parse_record_filter
@@ -46,6 +47,7 @@ READ_OPTIONS = (
     "mode",
     "table",
     "maxPartitionBytes",
+    "maxDecompressedBytes",
     "minPartitions",
     "maxRecordsPerPartition",
     "includeStray",
@@ -78,6 +80,7 @@ _OF_ANY_TABLE = frozenset(
         "columns",
         "mode",
         "table",
+        "maxDecompressedBytes",
         "includeStray",
     )
 )
@@ -109,6 +112,8 @@ class ReadOptions:
         What happens at damage.
     max_partition_bytes, min_partitions, max_records_per_partition
         How a topic-partition is cut into input partitions.
+    max_decompressed_bytes
+        Most bytes that the records of one batch may have, decompressed.
     include_stray
         Whether directories being deleted, stray ones and future replicas are read, too.
     pushdown
@@ -139,6 +144,7 @@ class ReadOptions:
     max_partition_bytes: int = DEFAULT_MAX_PARTITION_BYTES
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
     include_stray: bool = False
     pushdown: str = PUSHDOWN[0]
     timestamp_disorder: int | None = None
@@ -182,6 +188,9 @@ class ReadOptions:
             ),
             min_partitions=values.count(lower, "minPartitions"),
             max_records_per_partition=values.count(lower, "maxRecordsPerPartition"),
+            max_decompressed_bytes=values.size_bytes(
+                lower, "maxDecompressedBytes", DEFAULT_MAX_DECOMPRESSED_BYTES
+            ),
             include_stray=values.boolean(lower, "includeStray", default=False),
             pushdown=values.one_of(lower, "pushdown", PUSHDOWN),
             timestamp_disorder=values.milliseconds(lower, "timestampDisorder"),

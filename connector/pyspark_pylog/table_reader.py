@@ -80,7 +80,10 @@ class PylogTableReader(DataSourceReader):
             return
         view = partition.view
         with advice_added(_OF_DAMAGE):
-            for batch in metadata_table(self._options.table).rows_of(view):
+            table = metadata_table(
+                self._options.table, max_decompressed_bytes=self._options.max_decompressed_bytes
+            )
+            for batch in table.rows_of(view):
                 yield _as_spark_demands(batch, self._schema, view)
         exempt_modules_from_collection()
 

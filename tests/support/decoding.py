@@ -30,6 +30,7 @@ def kernel_batches(
     schema: pa.Schema | None = None,
     start_offset: int = -(2**63),
     end_offset: int = INT64_MAX,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> list[pa.RecordBatch]:
     """Return what the compiled way makes of every whole batch, control batches included.
 
@@ -38,13 +39,15 @@ def kernel_batches(
     scan = find_batches(as_buffer(data))
     if schema is None:
         schema = record_schema(include_headers=True, timestamp_unit="ms")
-    decoder = RecordDecoder(PARTITION, schema, max_decompressed_bytes=MAX_DECOMPRESSED_BYTES)
+    decoder = RecordDecoder(PARTITION, schema, max_decompressed_bytes=max_decompressed_bytes)
     window = Window(scan.buffer, scan.headers, SEGMENT, FILE_POSITION)
     return list(decoder.decode(window, start_offset, end_offset))
 
 
-def kernel_records(data: bytes | bytearray) -> list[Stored]:
-    return rows(kernel_batches(data))
+def kernel_records(
+    data: bytes | bytearray, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
+) -> list[Stored]:
+    return rows(kernel_batches(data, max_decompressed_bytes=max_decompressed_bytes))
 
 
 def reference_records(data: bytes | bytearray) -> list[Stored]:

@@ -17,6 +17,7 @@ from pylog.cli.cat_options import (
     IgnoreIndexes,
     Isolation,
     IsolationOption,
+    MaxDecompressedBytes,
     ModeOption,
     Partitions,
     Paths,
@@ -28,6 +29,7 @@ from pylog.cli.compile_notice import announce_compilation
 from pylog.cli.partition_choice import choose_partitions
 from pylog.cli.record_json import JSON_COLUMNS, json_lines
 from pylog.cli.record_text import TEXT_COLUMNS, text_lines
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.damage import ReadMode
 from pylog.scan.log_directory import open_directory
 
@@ -60,6 +62,7 @@ def cat(
     mode: ModeOption = ReadMode.FAILFAST,
     output_format: FormatOption = Format.JSONL,
     ignore_indexes: IgnoreIndexes = False,
+    max_decompressed_bytes: MaxDecompressedBytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> int:
     r"""Print records, as JSON lines or as text.
 
@@ -95,6 +98,7 @@ def cat(
         mode=ReadMode.DROPMALFORMED if mode.skips_damage else ReadMode.FAILFAST,
         timestamp_unit="ms",
         use_indexes=not ignore_indexes,
+        max_decompressed_bytes=max_decompressed_bytes,
     )
     announce_compilation()
     planned = progress.PlannedBytes(scan.plan())

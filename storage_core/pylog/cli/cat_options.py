@@ -117,6 +117,16 @@ IgnoreIndexes = Annotated[
     ),
 ]
 
+MaxDecompressedBytes = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="BYTES",
+        help="Most bytes that the records of one batch may have, decompressed; a batch that has "
+        "more counts as damage. Reading a batch takes at most four times as much memory.",
+    ),
+]
+
 FormatOption = Annotated[
     Format,
     typer.Option(

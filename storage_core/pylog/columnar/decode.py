@@ -8,6 +8,7 @@ after the other into one reused buffer first.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,14 @@ from pylog.columnar import decode_legacy, decode_v2
 from pylog.columnar.arrow_schema import CORRUPT_RECORD, record_schema
 from pylog.columnar.batch_column import batch_array
 from pylog.columnar.constant_columns import ConstantColumns
+from pylog.columnar.decode_limits import DecodeLimits
 from pylog.columnar.window import GroupRequest, Window
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
 from pylog.locations import name_of
 from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
-from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor
+from pylog.record.compression import Decompressor
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES, over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +63,10 @@ class RecordDecoder:
     schema
         From `record_schema`; only its columns are decoded.
     max_decompressed_bytes
-        Most bytes that one batch may decompress to.
+        Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
+    decompressor
+        One of the same limit that another decoder uses, too, but never at the same time; its own if
+        None.
 
     Attributes
     ----------
@@ -74,11 +80,13 @@ class RecordDecoder:
         schema: pa.Schema | None = None,
         *,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        decompressor: Decompressor | None = None,
     ) -> None:
         self.schema = record_schema() if schema is None else schema
         self.finished_batches = 0
         self._last_offset = -1
-        self._decompressor = Decompressor(max_decompressed_bytes)
+        self._limits = DecodeLimits.of(max_decompressed_bytes)
+        self._decompressor = decompressor or Decompressor(max_decompressed_bytes)
         self._constants = ConstantColumns(topic_partition)
         self._want = sum(flag for name, flag in _WANT.items() if name in self.schema.names)
         self._timestamp_type = (
@@ -119,11 +127,44 @@ class RecordDecoder:
                 )
                 whole = group.stop - group.start == len(run)
                 headers = run if whole else run.select(group)
-                columns = family.decode_group(request, headers, table[group])
-                if columns.rows:
-                    yield self._assemble(window, headers, columns)
+                for columns in self._columns(family, request, headers, table[group]):
+                    if columns.rows:
+                        yield self._assemble(window, headers, columns)
+                    del columns  # before memory is made for the next ones
                 self.finished_batches += len(headers)
                 self._last_offset = int(headers.last_offsets[-1])
+
+    def _columns(
+        self,
+        family: ModuleType,
+        request: GroupRequest,
+        headers: BatchHeaders,
+        table: npt.NDArray[np.int64],
+    ) -> Iterator[RecordColumns]:
+        """Yield the columns of a group: at once, or those of a large batch piece by piece."""
+        if len(headers) > 1 or not self._is_large(family, headers, table).any():
+            yield family.decode_group(request, headers, table)
+            return
+        size = int(table[0, _END] - table[0, _START])
+        if size > self._limits.batch_bytes:
+            reason = over_limit(f"batch has {size} bytes of records", self._limits.batch_bytes)
+            raise InvalidRecordError(reason, request.path, request.position_of(headers, 0))
+        pieces = family.pieces_of(request, headers, table, self._limits)
+        request = replace(request, pieces_from=int(table[0, _START]))
+        base_offsets = None
+        for index in range(len(pieces)):
+            columns = family.decode_group(request, headers, pieces[index : index + 1])
+            if base_offsets is None:
+                base_offsets = columns.base_offsets
+            columns.base_offsets = base_offsets
+            yield columns
+            del columns
+
+    def _is_large(
+        self, family: ModuleType, run: BatchHeaders, table: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        sizes = table[:, _END] - table[:, _START]
+        return self._limits.is_large(sizes, family.most_rows(run, table))
 
     def _groups(
         self,
@@ -134,7 +175,8 @@ class RecordDecoder:
     ) -> Iterator[tuple[slice, npt.NDArray[np.uint8]]]:
         """Yield slices of ``run`` with the buffer that their rows of ``table`` point into."""
         if not run.traits.any_has(COMPRESSION_CODEC_MASK):
-            yield slice(0, len(run)), window.buffer
+            for group in self._plain_groups(run, table, family):
+                yield group, window.buffer
             return
         scratch = self._decompressor.buffer
         scratch.clear()
@@ -149,12 +191,37 @@ class RecordDecoder:
                 position = window.file_position + int(run.positions[index])
                 raise type(error)(error.reason, window.path, position) from error
             table[index, _START], table[index, _END] = placed
-            if scratch.length >= GROUP_BYTES:
+            batch = slice(index, index + 1)
+            is_small = placed[1] - placed[0] <= self._limits.small_bytes
+            if not is_small and self._is_large(family, run.select(batch), table[batch]).any():
+                if first < index:
+                    yield slice(first, index), self._scratch_array()
+                yield batch, self._scratch_array()
+            elif scratch.length >= GROUP_BYTES:
                 yield slice(first, index + 1), self._scratch_array()
-                first = index + 1
-                scratch.clear()
+            else:
+                continue
+            first = index + 1
+            scratch.clear()
         if first < len(run):
             yield slice(first, len(run)), self._scratch_array()
+
+    def _plain_groups(
+        self, run: BatchHeaders, table: npt.NDArray[np.int64], family: ModuleType
+    ) -> Iterator[slice]:
+        """Yield slices of batches without a codec: all of them, unless they are large or many."""
+        bytes_so_far = np.cumsum(table[:, _END] - table[:, _START])
+        rows_so_far = np.cumsum(family.most_rows(run, table))
+        most_bytes = max(self._limits.piece_bytes, GROUP_BYTES)
+        most_rows = self._limits.piece_rows
+        if bytes_so_far[-1] <= self._limits.piece_bytes and rows_so_far[-1] <= most_rows:
+            yield slice(0, len(run))
+            return
+        is_large = self._is_large(family, run, table)
+        number = bytes_so_far // most_bytes + rows_so_far // most_rows
+        is_cut = (np.diff(number) != 0) | is_large[1:] | is_large[:-1]
+        for start, end in pairwise([0, *(np.flatnonzero(is_cut) + 1).tolist(), len(run)]):
+            yield slice(start, end)
 
     def _scratch_array(self) -> npt.NDArray[np.uint8]:
         scratch = self._decompressor.buffer

@@ -17,14 +17,17 @@ from pylog.errors import (
 )
 from pylog.kernels import decode_legacy as kernel
 from pylog.kernels.decode_records import WANT_HEADERS
+from pylog.kernels.split_batch import PIECE_END, PIECE_LAST_RECORD, PIECE_START
 from pylog.model import CompressionType
 from pylog.record.batch_header import codec_of
 from pylog.record.batch_layout import MIN_ENTRY_SIZE_V0
 from pylog.record.legacy_batch import wrapped_stream
+from pylog.record.record import wrap_int64
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from pylog.columnar.decode_limits import DecodeLimits
     from pylog.columnar.window import GroupRequest
     from pylog.errors import LogStorageError
     from pylog.record.batch_scan import BatchHeaders
@@ -82,7 +85,10 @@ def decode_group(
     """
     sizes = table[:, kernel.SET_END] - table[:, kernel.SET_START]
     most = int((sizes // MIN_ENTRY_SIZE_V0).sum())
-    columns = RecordColumns(most, int(sizes.sum()), request.want)
+    if request.is_empty:
+        most = 0
+    data_bytes = int(sizes.sum())
+    columns = RecordColumns(most, (data_bytes, data_bytes), request.want)
     columns.batch_rows = np.zeros(len(run), dtype=np.int64)
     columns.base_offsets = np.zeros(len(run), dtype=np.int64)
     totals = np.zeros(kernel.TOTALS, dtype=np.int64)
@@ -114,6 +120,44 @@ def decode_group(
     return columns
 
 
+def most_rows(run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return how many messages each set can hold; a wrapper's header does not count them."""
+    sizes = table[:, kernel.SET_END] - table[:, kernel.SET_START]
+    return np.where(run.codec_ids == 0, 1, sizes // MIN_ENTRY_SIZE_V0)
+
+
+def pieces_of(
+    request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64], limits: DecodeLimits
+) -> npt.NDArray[np.int64]:
+    """Return the table's one set as several rows; see `pylog.columnar.decode_v2.pieces_of`.
+
+    The inner offsets of a v1 wrapper count from its last message. So that those of a piece count
+    from the piece's last one, the piece's wrapper has the offset that this one has.
+
+    Raises
+    ------
+    CorruptRecordError, InvalidRecordError
+        Anywhere in the set a message breaks its format.
+    """
+    checked = decode_group(request.of_nothing(), run, table)
+    start, end = int(table[0, kernel.SET_START]), int(table[0, kernel.SET_END])
+    if not table[0, kernel.SET_IS_WRAPPED]:
+        return table
+    most = (end - start) // MIN_ENTRY_SIZE_V0
+    cuts = limits.pieces(request.buffer, start, end, most, is_v2=False)
+    inner_offsets = np.array([_inner_offset(request, int(at)) for at in cuts[:, PIECE_LAST_RECORD]])
+    base = wrap_int64(int(checked.base_offsets[0]) - _inner_offset(request, start))
+    pieces = np.repeat(table, len(cuts), axis=0)
+    pieces[:, kernel.SET_START] = cuts[:, PIECE_START]
+    pieces[:, kernel.SET_END] = cuts[:, PIECE_END]
+    pieces[:, kernel.SET_WRAPPER_OFFSET] = base + inner_offsets
+    return pieces
+
+
+def _inner_offset(request: GroupRequest, at: int) -> int:
+    return int.from_bytes(request.buffer[at : at + 8].tobytes(), "big", signed=True)
+
+
 def _check_offsets(
     request: GroupRequest, run: BatchHeaders, first_offsets: npt.NDArray[np.int64]
 ) -> None:
@@ -142,7 +186,8 @@ def _error(
 ) -> LogStorageError:
     index, offset, offset_before = totals[4:].tolist()
     position = request.position_of(run, index)
-    inside = at - int(table[index, kernel.SET_START])
+    start = request.pieces_from
+    inside = at - (int(table[index, kernel.SET_START]) if start is None else start)
     if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
         return TimestampOverflowError(request.overflow_reason(inside), request.path, position)
     where = f" ({inside} bytes into the message set)" if inside else ""

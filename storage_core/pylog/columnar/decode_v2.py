@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.columnar.headers_column import headers_array
+from pylog.columnar.large_record import LARGE_RECORD_BYTES, measure_record
 from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import InvalidRecordError, TimestampOverflowError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import decode_records as kernel
+from pylog.kernels.split_batch import PIECE_END, PIECE_RECORDS, PIECE_START
 from pylog.record.batch_header import codec_of
 from pylog.record.batch_layout import (
     MAGIC_VALUE_V2,
@@ -23,10 +25,14 @@ from pylog.record.record import decode_record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from pylog.columnar.decode_limits import DecodeLimits
     from pylog.columnar.window import GroupRequest
     from pylog.errors import LogStorageError
     from pylog.model import CompressionType
     from pylog.record.batch_scan import BatchHeaders
+
+_EXPLAINED_RECORDS = 100_000
+"""How many records of a batch are looked at one by one to say which of them is wrong."""
 
 _REASONS = {
     kernel.STATUS_BAD_VARINT: "a number runs past the end of the record",
@@ -100,8 +106,9 @@ def decode_group(
     # Counts that the bytes cannot hold are refused before memory is made for them.
     if (counts * MIN_RECORD_SIZE_V2 > sizes).any() or counts.min() < 0:
         raise _count_error(request, run, counts, sizes // MIN_RECORD_SIZE_V2)
-    most, data_bytes = int(counts.sum()), int(sizes.sum())
-    columns = RecordColumns(most, data_bytes, request.want)
+    most = 0 if request.is_empty else int(counts.sum())
+    key_and_value_bytes, header_bytes = _data_bytes(request, table)
+    columns = RecordColumns(most, key_and_value_bytes, request.want)
     with_headers = bool(request.want & kernel.WANT_HEADERS)
     header_positions = np.empty(most if with_headers else 0, dtype=np.int64)
     header_counts = np.empty(most if with_headers else 0, dtype=np.int32)
@@ -133,9 +140,64 @@ def decode_group(
     columns.finish(int(rows), totals, request.timestamp_type)
     if with_headers:
         columns.arrays["headers"] = headers_array(
-            request.buffer, header_positions[:rows], header_counts[:rows]
+            request.buffer, header_positions[:rows], header_counts[:rows], header_bytes
         )
     return columns
+
+
+def _data_bytes(
+    request: GroupRequest, table: npt.NDArray[np.int64]
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return what keys and values, and header keys and header values, have at the most."""
+    bounds = int((table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]).sum())
+    is_one = request.pieces_from is not None and table[0, kernel.BATCH_RECORD_COUNT] == 1
+    if is_one and bounds > LARGE_RECORD_BYTES:
+        start, end = (int(table[0, field]) for field in (kernel.BATCH_START, kernel.BATCH_END))
+        measures = measure_record(request.buffer, start, end)
+        return measures.key_and_value, measures.header_keys_and_values
+    return (bounds, bounds), (bounds, bounds)
+
+
+def most_rows(_run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return how many records each batch says it has."""
+    return table[:, kernel.BATCH_RECORD_COUNT]
+
+
+def pieces_of(
+    request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64], limits: DecodeLimits
+) -> npt.NDArray[np.int64]:
+    """Return the table's one batch as several rows, each a piece of its records.
+
+    Raises
+    ------
+    InvalidRecordError
+        Anywhere in the batch its records break the format, or are not as many as counted, or one
+        of them has more headers than there may be memory for.
+    """
+    decode_group(request.of_nothing(), run, table)
+    start, end = (int(table[0, field]) for field in (kernel.BATCH_START, kernel.BATCH_END))
+    count = int(table[0, kernel.BATCH_RECORD_COUNT])
+    cuts = limits.pieces(request.buffer, start, end, count, is_v2=True)
+    pieces = np.repeat(table, len(cuts), axis=0)
+    pieces[:, kernel.BATCH_START] = cuts[:, PIECE_START]
+    pieces[:, kernel.BATCH_END] = cuts[:, PIECE_END]
+    pieces[:, kernel.BATCH_RECORD_COUNT] = cuts[:, PIECE_RECORDS]
+    if request.want & kernel.WANT_HEADERS:
+        _check_headers(request, run, cuts, limits)
+    return pieces
+
+
+def _check_headers(
+    request: GroupRequest, run: BatchHeaders, cuts: npt.NDArray[np.int64], limits: DecodeLimits
+) -> None:
+    """Refuse a batch in which one record's headers take more memory than there may be."""
+    batch_bytes = int(cuts[-1, PIECE_END] - cuts[0, PIECE_START])
+    for piece in cuts[cuts[:, PIECE_END] - cuts[:, PIECE_START] > limits.piece_bytes]:
+        measures = measure_record(request.buffer, int(piece[PIECE_START]), int(piece[PIECE_END]))
+        size_bytes = batch_bytes + measures.column_bytes
+        if size_bytes > limits.record_bytes or not measures.fits_arrow:
+            reason = limits.too_many_headers(measures.header_count, size_bytes)
+            raise InvalidRecordError(reason, request.path, request.position_of(run, 0))
 
 
 def _count_error(
@@ -153,7 +215,9 @@ def _disorder(records: memoryview, run: BatchHeaders, index: int) -> str:
     """Return which record of a batch has an offset that it cannot have."""
     base, last = int(run.offsets[index]), int(run.last_offsets[index])
     lowest, at = base, 0
-    while at < len(records):
+    for _ in range(_EXPLAINED_RECORDS):
+        if at == len(records):
+            break
         inside = at
         record, at = decode_record(records, at, len(records))
         offset = base + record.offset_delta
@@ -163,7 +227,7 @@ def _disorder(records: memoryview, run: BatchHeaders, index: int) -> str:
                 f"({inside} bytes into the batch's records)"
             )
         lowest = offset + 1
-    return f"the records' offsets are not within {base} to {last}"
+    return f"the records' offsets do not go up, or are not within {base} to {last}"
 
 
 def _error(
@@ -175,7 +239,8 @@ def _error(
     at: int,
 ) -> LogStorageError:
     index = int(totals[5])
-    inside = at - int(table[index, kernel.BATCH_START])
+    first = request.pieces_from
+    inside = at - (int(table[index, kernel.BATCH_START]) if first is None else first)
     position = request.position_of(run, index)
     if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
         return TimestampOverflowError(request.overflow_reason(inside), request.path, position)

@@ -15,7 +15,7 @@ from pylog.columnar.arrow_buffers import (
 )
 from pylog.columnar.arrow_schema import HEADERS_TYPE
 from pylog.kernels.decode_records import copy_headers
-from pylog.record.record import decode_header_key
+from pylog.kernels.header_keys import measure_keys, replace_malformed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,6 +27,7 @@ def headers_array(
     buffer: npt.NDArray[np.uint8],
     positions: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int32],
+    key_and_value_bytes: tuple[int, int],
 ) -> pa.Array:
     """Return the headers column of the records whose headers begin at ``positions``.
 
@@ -36,6 +37,8 @@ def headers_array(
         The decompressed records; the headers in it have been checked by ``decode_records``.
     positions, counts
         Where each record's first header begins, and how many it has; shape (rows,).
+    key_and_value_bytes
+        Bytes that all keys, and all values, have at the most.
     """
     ends = np.zeros(counts.size + 1, dtype=np.int32)
     np.cumsum(counts, out=ends[1:])
@@ -45,8 +48,8 @@ def headers_array(
     (key_ends, key_ends_view), (value_ends, value_ends_view) = allocate_together(
         (total + 1, np.int32), (total + 1, np.int32)
     )
-    key_data, key_view = allocate(buffer.size)
-    value_data, value_view = allocate(buffer.size)
+    key_data, key_view = allocate(key_and_value_bytes[0])
+    value_data, value_view = allocate(key_and_value_bytes[1])
     validity = all_valid_bitmap(total)
     totals = np.zeros(3, dtype=np.int64)
     copy_headers(
@@ -60,11 +63,9 @@ def headers_array(
         validity,
         totals,
     )
-    keys = pa.Array.from_buffers(
-        pa.string(), total, [None, key_ends, key_data.slice(0, int(totals[_KEY_TOTAL]))]
-    )
+    keys = _strings(key_ends, key_data.slice(0, int(totals[_KEY_TOTAL])), total)
     if totals[_KEY_TOTAL] and key_view[: totals[_KEY_TOTAL]].max() > 0x7F:
-        keys = _well_formed(keys)
+        keys = _well_formed(keys, key_ends_view, key_view)
     values = binary_array(
         total,
         (value_ends, value_data.slice(0, int(totals[_VALUE_TOTAL]))),
@@ -83,11 +84,23 @@ def headers_array(
     )
 
 
-def _well_formed(keys: pa.Array) -> pa.Array:
+def _strings(ends: pa.Buffer, data: pa.Buffer, count: int) -> pa.Array:
+    return pa.Array.from_buffers(pa.string(), count, [None, ends, data], null_count=0)
+
+
+def _well_formed(
+    keys: pa.Array, ends: npt.NDArray[np.int32], data: npt.NDArray[np.uint8]
+) -> pa.Array:
     """Replace malformed UTF-8 as Java's decoder does; Arrow strings must be valid."""
     try:
         keys.validate(full=True)
     except pa.ArrowInvalid:
-        raw = keys.cast(pa.binary())
-        return pa.array([decode_header_key(key.as_py()) for key in raw], pa.string())
+        replaced_data, data_view = allocate(measure_keys(data, ends))
+        replaced_ends, ends_view = allocate(ends.nbytes)
+        replace_malformed(data, ends, data_view, ends_view[: ends.nbytes].view(np.int32))
+        return _strings(
+            replaced_ends,
+            replaced_data.slice(0, int(ends_view[: ends.nbytes].view(np.int32)[-1])),
+            len(keys),
+        )
     return keys

@@ -29,13 +29,13 @@ class RecordColumns:
     ----------
     most_rows
         Rows that the group has at the most.
-    data_bytes
+    key_and_value_bytes
         Bytes that its keys, and its values, have at the most.
     want
         Sum of the kernels' ``WANT_…``: columns not wanted get no memory to speak of.
     """
 
-    def __init__(self, most_rows: int, data_bytes: int, want: int) -> None:
+    def __init__(self, most_rows: int, key_and_value_bytes: tuple[int, int], want: int) -> None:
         key_rows = most_rows if want & WANT_KEY else 0
         value_rows = most_rows if want & WANT_VALUE else 0
         timestamp_rows = most_rows if want & WANT_TIMESTAMP else 0
@@ -51,8 +51,8 @@ class RecordColumns:
             (key_rows + 1, np.int32),
             (value_rows + 1, np.int32),
         )
-        self._key_data, self.key_data = allocate(data_bytes if key_rows else 0)
-        self._value_data, self.value_data = allocate(data_bytes if value_rows else 0)
+        self._key_data, self.key_data = allocate(key_and_value_bytes[0] if key_rows else 0)
+        self._value_data, self.value_data = allocate(key_and_value_bytes[1] if value_rows else 0)
         self.key_validity = all_valid_bitmap(key_rows)
         self.value_validity = all_valid_bitmap(value_rows)
         self.rows = 0

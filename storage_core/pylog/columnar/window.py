@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ class GroupRequest:
         The ``.log`` file, and the byte of it that position 0 of the headers is.
     last_offset_before
         The last offset of the batch before the group, in whatever window; -1 if there is none.
+    pieces_from
+        Where in the buffer the records of a batch begin that has been checked as a whole, and is
+        decoded in pieces; None for whole batches.
     """
 
     buffer: npt.NDArray[np.uint8]
@@ -63,6 +66,16 @@ class GroupRequest:
     path: str
     file_position: int
     last_offset_before: int = -1
+    pieces_from: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no record can be in the range."""
+        return self.start_offset >= self.end_offset
+
+    def of_nothing(self) -> GroupRequest:
+        """Return the request to look at every record and give none."""
+        return replace(self, start_offset=0, end_offset=0, want=0)
 
     @property
     def timestamp_scale(self) -> int:

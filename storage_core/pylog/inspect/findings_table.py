@@ -48,6 +48,7 @@ from pylog.inspect.side_file_findings import (
     snapshot_findings,
 )
 from pylog.inspect.transaction_findings import transaction_findings
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.damage import DamageReport
 
 if TYPE_CHECKING:
@@ -67,8 +68,12 @@ FINDINGS_SCHEMA = table_schema(
 )
 
 
-def findings_of(view: LogView) -> Iterator[pa.RecordBatch]:
+def findings_of(
+    view: LogView, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> Iterator[pa.RecordBatch]:
     """Yield the findings about one partition: its ``.log`` files, indexes, then all else.
+
+    A batch that has more than ``max_decompressed_bytes``, decompressed, is a finding.
 
     Raises
     ------
@@ -77,22 +82,22 @@ def findings_of(view: LogView) -> Iterator[pa.RecordBatch]:
     """
     # Whatever the caller does at damage: here it is what is asked for.
     view = view.taken_anew(DamageReport(is_logged=False))
-    rows = (finding.row() for finding in _findings(view))
+    rows = (finding.row() for finding in _findings(view, max_decompressed_bytes))
     return record_batches(view.topic_partition, rows, FINDINGS_SCHEMA)
 
 
-def _findings(view: LogView) -> Iterator[Finding]:
+def _findings(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
     """Yield all findings, or those before a directory or file that cannot be read, and that."""
     try:
-        yield from _findings_in_files(view)
+        yield from _findings_in_files(view, max_decompressed_bytes)
     except LogDirectoryError as error:
         path = view.directory.path if error.path is None else str(error.path)
         yield Finding(Severity.ERROR, "unreadable", path, error.reason, error.position)
 
 
-def _findings_in_files(view: LogView) -> Iterator[Finding]:
+def _findings_in_files(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
     found = list(directory_findings(view))
-    damaged = list(damage_findings(view))
+    damaged = list(damage_findings(view, max_decompressed_bytes))
     yield from damaged
     yield from found
     yield from tail_findings(view)

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 DAMAGED = "damaged_batches"
 
 
-def damage_findings(view: LogView) -> Iterator[Finding]:
+def damage_findings(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
     """Read a log from its first segment on; yield an error for each range that cannot be read.
 
     Parameters
     ----------
     view
         One that skips damage.
+    max_decompressed_bytes
+        As of `TaskReader`.
     """
     if not view.segments:
         return
@@ -44,7 +46,13 @@ def damage_findings(view: LogView) -> Iterator[Finding]:
     start, end = view.segments[0].base_offset, view.log_end_offset
     task = ScanTask(view.directory, slices, start, end)
     damage = DamageReport(is_logged=False)
-    reader = TaskReader(task, record_schema([]), mode=ReadMode.DROPMALFORMED, damage=damage)
+    reader = TaskReader(
+        task,
+        record_schema([]),
+        mode=ReadMode.DROPMALFORMED,
+        damage=damage,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
     for _ in reader.record_batches():  # decodes all records, so that none that is invalid hides
         pass
     for each in damage.ranges:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.inspect.tables import metadata_table
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.damage import DamageReport, ReadMode
 from pylog.scan.log_directory import LogDirectory, open_directory
 
@@ -29,6 +30,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     pattern: str | None = None,
     check_crc: bool = False,
     mode: str | ReadMode = ReadMode.FAILFAST,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> pa.Table:
     """Return a table about the structure of the logs under ``path``.
 
@@ -55,6 +57,9 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         logged as warnings. In every mode damage is a row of table "findings", and a value in the
         partition's row of table "partitions"; and what is wrong with a side file is a value in a
         row of the table that is about it.
+    max_decompressed_bytes
+        Most bytes that the records of one batch may have, decompressed; in table "findings", the
+        one that decodes them, a batch that has more is a row.
 
     Returns
     -------
@@ -72,7 +77,9 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     --------
     >>> pylog.read_table("/mnt/kafka-logs", "segments", topics="orders").to_pandas()
     """
-    wanted = metadata_table(table, check_crc=check_crc)
+    wanted = metadata_table(
+        table, check_crc=check_crc, max_decompressed_bytes=max_decompressed_bytes
+    )
     if isinstance(path, LogDirectory):
         directory = path
     else:

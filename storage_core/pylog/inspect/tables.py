@@ -17,6 +17,7 @@ from pylog.inspect.producers_table import PRODUCERS_SCHEMA, producers_of
 from pylog.inspect.segments_table import SEGMENTS_SCHEMA, segments_of
 from pylog.inspect.table_names import unknown_table
 from pylog.inspect.transactions_table import TRANSACTIONS_SCHEMA, transactions_of
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -83,7 +84,12 @@ _TABLES = (
 _BY_NAME = {table.name: table for table in _TABLES}
 
 
-def metadata_table(name: str, *, check_crc: bool = False) -> MetadataTable:
+def metadata_table(
+    name: str,
+    *,
+    check_crc: bool = False,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> MetadataTable:
     """Return the table of that name.
 
     Parameters
@@ -92,6 +98,8 @@ def metadata_table(name: str, *, check_crc: bool = False) -> MetadataTable:
         One of `pylog.inspect.table_names.TABLE_NAMES`.
     check_crc
         Whether ``batches`` tells which checksums are right.
+    max_decompressed_bytes
+        For ``findings``, which decodes records: as of `pylog.scan.reader.TaskReader`.
 
     Raises
     ------
@@ -101,6 +109,9 @@ def metadata_table(name: str, *, check_crc: bool = False) -> MetadataTable:
     if name not in _BY_NAME:
         raise ValueError(unknown_table(name))
     table = _BY_NAME[name]
+    if name == "findings":
+        findings = partial(findings_of, max_decompressed_bytes=max_decompressed_bytes)
+        table = replace(table, record_batches=findings)
     if not check_crc:
         return table
     if name != "batches":

@@ -46,11 +46,12 @@ def end_transaction_marker_of(batch: memoryview) -> EndTransactionMarker | None:
     InvalidRecordError
         The control record breaks its format.
     """
-    for record in RecordBatch(batch).unassigned_records():
-        kind = parse_control_record_type(record.key)
-        if kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
-            return parse_end_transaction_marker(record.key, record.value)
+    record = RecordBatch(batch).control_record()
+    if record is None:
         return None
+    kind = parse_control_record_type(record.key)
+    if kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
+        return parse_end_transaction_marker(record.key, record.value)
     return None
 
 

@@ -9,6 +9,10 @@ Outcomes, by what comes in:
 
 Control batches are never compressed. One wrong record refuses the whole batch.
 
+Differs from Kafka: a batch that decompresses to more than 256 MiB is refused. A broker decompresses
+as a stream and has no limit on a batch (from 4.4 on it has one on each record, of 2 GiB); here a
+batch is decompressed as a whole, and by default readers refuse one that is larger.
+
 Source: LogValidator (Kafka 4.3; KIP-32, KIP-98, KIP-390).
 """
 
@@ -30,6 +34,7 @@ from pylog.record.batch_writer import (
     set_partition_leader_epoch,
 )
 from pylog.record.compression import Decompressor
+from pylog.record.decompression_limit import SEND_LESS
 from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
@@ -102,7 +107,7 @@ class LogValidator:
         self._now_ms = now_ms
         self._leader_epoch = leader_epoch
         self._is_append_time = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
-        self._decompressor = decompressor or Decompressor()
+        self._decompressor = decompressor or Decompressor(advice=SEND_LESS)
 
     def validate_and_assign_offsets(
         self, records: memoryview, batches: Sequence[PositionedHeader], first_offset: int

@@ -23,9 +23,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from pylog.columnar.record_times import RecordTimes
+from pylog.columnar.window import Window
 from pylog.model import NO_TIMESTAMP
 from pylog.record.batch_layout import MAGIC_VALUE_V0
-from pylog.record.record_batch import RecordBatch
+from pylog.record.batch_scan import find_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +92,7 @@ def _find_max_timestamp(log: UnifiedLog) -> OffsetForTime | None:
     for batch in latest.log.batches_from(position):
         if batch.header.max_timestamp == timestamp:
             has_timestamps = batch.header.magic > MAGIC_VALUE_V0
-            records = _records_of(latest, batch) if has_timestamps else ()
+            records = _records_of(latest, batch, timestamp) if has_timestamps else ()
             return next((each for each in records if each.timestamp == timestamp), None)
     return None
 
@@ -104,15 +108,20 @@ def _find_first_at(log: UnifiedLog, timestamp: int) -> OffsetForTime | None:
                 record
                 for batch in batches
                 if batch.header.max_timestamp >= timestamp
-                for record in _records_of(segment, batch)
-                if record.timestamp >= timestamp and record.offset >= start
+                for record in _records_of(segment, batch, timestamp)
+                if record.offset >= start
             )
             return next(found, None)
     return None
 
 
-def _records_of(segment: LogSegment, batch: PositionedHeader) -> Iterator[OffsetForTime]:
+def _records_of(
+    segment: LogSegment, batch: PositionedHeader, timestamp: int
+) -> Iterator[OffsetForTime]:
+    """Yield the records of a batch that are not before ``timestamp``."""
     data = segment.log.read_at(batch.position, batch.header.size_bytes)
+    scan = find_batches(np.frombuffer(memoryview(data).toreadonly(), dtype=np.uint8))
+    window = Window(scan.buffer, scan.headers, str(segment.log.path), batch.position)
     epoch = batch.header.partition_leader_epoch
-    for record in RecordBatch(data).records():
-        yield OffsetForTime(record.timestamp, record.offset, epoch if epoch >= 0 else None)
+    for offset, stamp in RecordTimes().from_timestamp(window, timestamp):
+        yield OffsetForTime(stamp, offset, epoch if epoch >= 0 else None)

@@ -1,7 +1,8 @@
 """What a leader has to know of the records of one batch, before it gives them offsets.
 
 v2 batches go through a kernel; what that refuses goes through the readable decoder, which says what
-is wrong. v0 and v1 go through the readable decoder alone.
+is wrong. v0 and v1 go through the readable decoder alone. Batches that decompress to a great deal
+are looked at piece by piece, whatever their format: there may be millions of records in them.
 """
 
 from __future__ import annotations
@@ -10,9 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.decode import RecordDecoder
+from pylog.columnar.window import Window
+from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels import decode_records as kernel
-from pylog.model import NO_TIMESTAMP, TimestampType
+from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
 from pylog.record.batch_layout import MAGIC_VALUE_V2, MIN_RECORD_SIZE_V2, RECORDS_OFFSET
+from pylog.record.batch_scan import find_batches
+from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
@@ -20,6 +27,11 @@ if TYPE_CHECKING:
     from pylog.record.compression import Decompressor
 
 _FEW_RECORDS = 4
+_FEW_BYTES = 1 << 16
+_LARGE_BYTES = 1 << 24
+_MANY_RECORDS = 1 << 18
+_NOBODY = TopicPartition("", 0)  # columns that name the partition are not asked for
+_ANY_END = 2**63 - 1
 _ANY_OFFSET = -(2**62)
 _HIGHEST_DELTA = 2**31 - 1
 _NULL_KEYS = 2
@@ -77,12 +89,19 @@ def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor
     InvalidRecordError, CorruptRecordError
         The records break their format, or are not as many as the header counts.
     """
-    if header.magic == MAGIC_VALUE_V2 and header.record_count > _FEW_RECORDS:
-        found = _summarize_by_kernel(batch, header, decompressor)
+    is_v2 = header.magic == MAGIC_VALUE_V2
+    payload = _payload(batch, header, decompressor)
+    if len(payload) > _LARGE_BYTES or header.record_count > _MANY_RECORDS:
+        return _summarize_in_pieces(batch, header, decompressor)
+    if is_v2 and (header.record_count > _FEW_RECORDS or len(payload) > _FEW_BYTES):
+        found = _summarize_by_kernel(payload, header)
         if found is not None:
             return found
     offsets, timestamps, null_keys = [], [], 0
-    for record in RecordBatch(batch, decompressor).unassigned_records():
+    readable = RecordBatch(batch, decompressor)
+    has_payload = is_v2 and header.record_count > 0
+    records = readable.records_in(payload) if has_payload else readable.unassigned_records()
+    for record in records:
         offsets.append(record.offset)
         timestamps.append(record.timestamp)
         null_keys += record.key is None
@@ -98,16 +117,63 @@ def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor
     )
 
 
-def _summarize_by_kernel(
+def _payload(batch: memoryview, header: BatchHeader, decompressor: Decompressor) -> memoryview:
+    """Return the records of a v2 batch, or what a v0/v1 entry holds, decompressed."""
+    batch = batch.toreadonly()
+    is_v2 = header.magic == MAGIC_VALUE_V2
+    if not header.is_compressed or (is_v2 and header.record_count <= 0):
+        return batch[RECORDS_OFFSET:] if is_v2 else batch
+    stream = batch[RECORDS_OFFSET:] if is_v2 else wrapped_stream(batch, header.magic)
+    decompressor.buffer.clear()
+    start, end = decompressor.append(header.compression, stream, header.magic)
+    return decompressor.buffer.view(start, end)
+
+
+def _summarize_in_pieces(
     batch: memoryview, header: BatchHeader, decompressor: Decompressor
-) -> RecordSummary | None:
-    """Return the facts, None where a record breaks the format or offsets do not go up."""
-    payload = batch.toreadonly()[RECORDS_OFFSET:]
-    if header.is_compressed:
-        decompressor.buffer.clear()
-        start, end = decompressor.append(header.compression, payload, header.magic)
-        payload = decompressor.buffer.view(start, end)
+) -> RecordSummary:
+    """Return the facts; no more memory is used than for the records of a piece."""
+    scan = find_batches(np.frombuffer(batch.toreadonly(), dtype=np.uint8))
+    decoder = RecordDecoder(
+        _NOBODY,
+        record_schema(("offset", "timestamp", "key"), timestamp_unit="ms"),
+        max_decompressed_bytes=decompressor.buffer.limit,
+        decompressor=decompressor,
+    )
+    count = null_keys = without = 0
+    lowest: int | None = None
+    highest = NO_TIMESTAMP
+    following = header.offset if header.magic == MAGIC_VALUE_V2 else None
+    is_consecutive = True
+    window = Window(scan.buffer, scan.headers, "", 0)
+    try:
+        for piece in decoder.decode(window, -_ANY_END, _ANY_END):
+            offsets, timestamps = (
+                np.frombuffer(piece.column(name).buffers()[1], np.int64)[: piece.num_rows]
+                for name in ("offset", "timestamp")
+            )
+            first = int(offsets[0]) if following is None else following
+            is_consecutive = is_consecutive and bool(
+                (offsets == np.arange(first, first + offsets.size)).all()
+            )
+            following = first + offsets.size
+            count += offsets.size
+            null_keys += piece.column("key").null_count
+            stamped = timestamps[timestamps != NO_TIMESTAMP]
+            without += offsets.size - stamped.size
+            if stamped.size:
+                lowest = min(int(stamped.min()), int(stamped.min()) if lowest is None else lowest)
+            highest = max(highest, int(timestamps.max()))
+    except (CorruptRecordError, InvalidRecordError) as error:
+        raise type(error)(error.reason) from error  # without a file: the records are not in one yet
+    return RecordSummary(count, is_consecutive, null_keys, lowest, highest, without)
+
+
+def _summarize_by_kernel(payload: memoryview, header: BatchHeader) -> RecordSummary | None:
+    """Return the facts, None where a record breaks the format."""
     count = header.record_count
+    if count <= 0:
+        return None
     records = np.frombuffer(payload, dtype=np.uint8)
     if count * MIN_RECORD_SIZE_V2 > records.size:
         return None

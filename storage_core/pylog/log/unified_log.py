@@ -43,6 +43,7 @@ from pylog.log.roll_params import RollParams
 from pylog.log.segment_deletion import remove_later
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.record.compression import Decompressor
+from pylog.record.decompression_limit import SEND_LESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -102,7 +103,7 @@ class UnifiedLog:
         self.topic_partition: TopicPartition = local_log.topic_partition
         self.log_directory = log_directory
         self.follows_end = True
-        self.decompressor = Decompressor()
+        self.decompressor = Decompressor(advice=SEND_LESS)
         self._context = context
         self._lock = threading.RLock()
         self._flusher = LogFlusher(local_log, context, log_directory, self._lock)

@@ -4,6 +4,7 @@ One buffer is read into again and again, so memory does not depend on the segmen
 read twice, since each one may cost a request over a network: the batch that a window's end cuts is
 moved to the beginning of the next one. Only a batch of more than 64 MiB is: it is checksummed chunk
 by chunk before memory is made for it, so that a damaged size field costs an error, not a gigabyte.
+A reader of records refuses a sound batch that is larger than what records may take.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pylog.log_file.header_reading import HeaderReading, shorter_than_planned
 from pylog.record.batch_header import peek_entry_size
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchScan, find_batches
+from pylog.record.decompression_limit import over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,6 +38,7 @@ FIRST_WINDOW_BYTES = 1 << 18
 
 _GROWTH = 4
 _CHECK_BEFORE_READING = 1 << 26
+_NOT_SHRUNK_BYTES = 1 << 16
 
 
 class SegmentWindow(NamedTuple):
@@ -98,9 +101,12 @@ class SegmentWindows:
     only_headers
         Read only the headers where batches are large and the file is local; the windows'
         `read_batches` reads the rest.
+    max_decompressed_bytes
+        What a batch may have, decompressed: a batch that has more already as it is stored, by a
+        margin for what compression may have added, is refused. None for no limit.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         source: ByteSource,
         start: int,
@@ -109,8 +115,10 @@ class SegmentWindows:
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
         only_headers: bool = False,
+        max_decompressed_bytes: int | None = None,
     ) -> None:
         self._source = source
+        self._max_decompressed_bytes = max_decompressed_bytes
         self._headers = None
         if only_headers and isinstance(source, LocalFile):
             self._headers = HeaderReading(source)
@@ -129,7 +137,7 @@ class SegmentWindows:
         SegmentVanishedError
             The file is shorter than ``end`` now.
         CorruptRecordError
-            A batch of more than 64 MiB has a wrong checksum.
+            A batch of more than 64 MiB has a wrong checksum, or a batch exceeds the limit.
         """
         position = self.tail.position
         while self._end - position >= HEADER_SIZE_UP_TO_MAGIC:
@@ -187,10 +195,18 @@ class SegmentWindows:
         size_bytes = peek_entry_size(memoryview(self._memory), path=path, position=position)
         if position + size_bytes > self._end:
             return False
-        if size_bytes > _CHECK_BEFORE_READING:
+        is_too_large = self._is_too_large(size_bytes)
+        if is_too_large or size_bytes > _CHECK_BEFORE_READING:
             self._check(position)
+        if is_too_large:
+            reason = over_limit(f"batch has {size_bytes} bytes", self._max_decompressed_bytes or 0)
+            raise CorruptRecordError(reason, path, position)
         self._keep_from(0, size_bytes)
         return True
+
+    def _is_too_large(self, size_bytes: int) -> bool:
+        limit = self._max_decompressed_bytes
+        return limit is not None and size_bytes > limit + limit // 8 + _NOT_SHRUNK_BYTES
 
     def _check(self, position: int) -> None:
         """Refuse a batch with a wrong checksum before it is in memory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pylog.errors import InvalidRecordError
+from pylog.record.decompression_limit import RAISE_THE_OPTION, over_limit
 
 
 class ByteBuffer:
@@ -15,12 +16,15 @@ class ByteBuffer:
     ----------
     limit
         Most bytes that one decompressed batch may have; see `open_batch`.
+    advice
+        What the error for a larger batch says can be done.
     """
 
-    __slots__ = ("_batch_start", "length", "limit", "memory")
+    __slots__ = ("_advice", "_batch_start", "length", "limit", "memory")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, advice: str = RAISE_THE_OPTION) -> None:
         self.limit = limit
+        self._advice = advice
         self.memory = bytearray(1 << 16)
         self.length = 0
         self._batch_start = 0
@@ -45,8 +49,8 @@ class ByteBuffer:
         InvalidRecordError
             The batch would exceed `limit`.
         """
-        if self.length + count - self._batch_start > self.limit:
-            self.refuse()
+        if count > self.room():
+            self.refuse(count)
         self._grow(self.length + count)
         return memoryview(self.memory)[self.length :]
 
@@ -63,15 +67,19 @@ class ByteBuffer:
         """
         room = self.room()
         if room < 0:
-            self.refuse()
+            self.refuse(0)
         count = min(count, room + 1)
         self._grow(self.length + count)
         return memoryview(self.memory)[self.length : self.length + count]
 
     def _grow(self, needed: int) -> None:
         if needed > len(self.memory):
+            # Doubled, so that bytes are seldom moved. The last time to what the batch may need at
+            # the most: a second copy of half of that is bearable, one of all of it is not.
+            doubled, most = 2 * len(self.memory), self._batch_start + self.limit + 1
+            size = most if 2 * doubled > most else doubled
             # Views of the old memory may be alive, so it cannot be resized in place.
-            grown = bytearray(max(needed, 2 * len(self.memory)))
+            grown = bytearray(max(needed, size))
             grown[: self.length] = memoryview(self.memory)[: self.length]
             self.memory = grown
 
@@ -79,10 +87,12 @@ class ByteBuffer:
         """Return how many more bytes the current batch may have."""
         return self.limit - (self.length - self._batch_start)
 
-    def refuse(self) -> None:
-        """Raise the error for a batch that exceeds `limit`."""
-        reason = f"batch decompresses to more than the limit of {self.limit} bytes"
-        raise InvalidRecordError(reason)
+    def refuse(self, count: int) -> None:
+        """Raise the error for a batch that exceeds `limit` with ``count`` bytes more."""
+        size = self.length - self._batch_start + count
+        raise InvalidRecordError(
+            over_limit(f"batch has at least {size} bytes of records", self.limit, self._advice)
+        )
 
     def advance(self, count: int) -> None:
         """Count ``count`` bytes of the reserved view as content."""
@@ -93,13 +103,6 @@ class ByteBuffer:
         count = len(data)
         self.reserve(count)[:count] = data
         self.length += count
-
-    def append_stored(self, data: memoryview) -> None:
-        """Append a copy of ``data``, which was never compressed: `limit` is not for it."""
-        end = self.length + len(data)
-        self._grow(end)
-        memoryview(self.memory)[self.length : end] = data
-        self.length = end
 
     def view(self, start: int, end: int) -> memoryview:
         """Return a read-only view of the bytes ``[start, end)``."""

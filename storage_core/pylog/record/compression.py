@@ -4,7 +4,7 @@
 id    codec   stream
 ===== ======= =====================================================================
 0     none
-1     gzip    RFC 1952, concatenated members, garbage behind the last one ignored
+1     gzip    RFC 1952, concatenated members, garbage after the last one ignored
 2     snappy  `pylog.record.xerial_snappy`
 3     lz4     `pylog.record.lz4_frame`
 4     zstd    RFC 8878, concatenated frames, usually without a content size; v2 only
@@ -22,17 +22,18 @@ import zstandard
 from pylog.errors import InvalidRecordError
 from pylog.model import CompressionType
 from pylog.record.byte_buffer import ByteBuffer
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES, RAISE_THE_OPTION
 from pylog.record.lz4_frame import decompress_lz4
 from pylog.record.xerial_snappy import decompress_snappy
-
-DEFAULT_MAX_DECOMPRESSED_BYTES = 1 << 30
-"""Most bytes one batch may decompress to unless the caller says otherwise (1 GiB)."""
 
 # isal's type stubs declare its exception class as an instance.
 _GzipError: type[Exception] = isal.isal_zlib.error  # type: ignore[assignment]
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _GZIP_WINDOW_BITS = 31
 _CHUNK = 1 << 16
+_GZIP_CHUNK = 1 << 22
+_GZIP_SLICE = 1 << 20
+_LEAST_GZIP_SLICE = 1 << 12
 
 
 class Decompressor:
@@ -43,15 +44,21 @@ class Decompressor:
     Parameters
     ----------
     max_decompressed_bytes
-        Most bytes one batch may decompress to.
+        Most bytes one batch may have, decompressed.
+    advice
+        What the error for a larger batch says can be done.
     """
 
-    def __init__(self, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> None:
-        self.buffer = ByteBuffer(max_decompressed_bytes)
+    def __init__(
+        self,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        advice: str = RAISE_THE_OPTION,
+    ) -> None:
+        self.buffer = ByteBuffer(max_decompressed_bytes, advice)
         self._zstd = zstandard.ZstdDecompressor()
 
     def append(self, codec: CompressionType, payload: memoryview, magic: int) -> tuple[int, int]:
-        """Decompress ``payload`` behind the content of `buffer`.
+        """Decompress ``payload`` after the content of `buffer`.
 
         Parameters
         ----------
@@ -70,14 +77,14 @@ class Decompressor:
         Raises
         ------
         InvalidRecordError
-            The stream is damaged, cut short, or larger than the limit, which bytes without a
-            codec may exceed. A zstd stream cut short gives fewer bytes and no error: the batch's
+            The stream is damaged, cut short, or larger than the limit, which is for bytes without a
+            codec, too. A zstd stream cut short gives fewer bytes and no error: the batch's
             record count tells.
         """
         start = self.buffer.open_batch()
         match codec:
             case CompressionType.NONE:
-                self.buffer.append_stored(payload)
+                self.buffer.append(payload)
             case CompressionType.GZIP:
                 _append_gzip(payload, self.buffer)
             case CompressionType.SNAPPY:
@@ -99,26 +106,45 @@ class Decompressor:
                     if count == 0:
                         return
                     out.advance(count)
+                    del room  # or the memory it is of would outlive the buffer's growing
         except zstandard.ZstdError as error:
             reason = f"zstd stream cannot be decompressed: {error}"
             raise InvalidRecordError(reason) from error
 
 
 def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
-    rest: bytes | memoryview = payload
+    position = 0
+    slice_bytes = _GZIP_SLICE
     while True:
-        member = isal.isal_zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
-        try:
-            data = member.decompress(rest, out.room() + 1)
-        except _GzipError as error:
-            reason = f"gzip stream cannot be decompressed: {error}"
-            raise InvalidRecordError(reason) from error
-        if len(data) > out.room():
-            out.refuse()
-        out.append(data)
-        if not member.eof:
-            reason = "gzip stream is cut short"
-            raise InvalidRecordError(reason)
-        rest = member.unused_data
-        if rest[:3] != _GZIP_MAGIC:  # the JDK ignores what is no further member
+        start = position
+        position = _append_gzip_member(payload, start, slice_bytes, out)
+        # What follows and is no further member is ignored by the JDK.
+        if payload[position : position + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
             return
+        # The library copies what it is given and does not use: not all that follows, therefore.
+        slice_bytes = min(_GZIP_SLICE, max(_LEAST_GZIP_SLICE, 2 * (position - start)))
+
+
+def _append_gzip_member(
+    payload: memoryview, position: int, slice_bytes: int, out: ByteBuffer
+) -> int:
+    """Append one member, given to the library in slices; return the position after it."""
+    member = isal.isal_zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
+    while position < len(payload):
+        rest: bytes | memoryview = payload[position : position + slice_bytes]
+        position += len(rest)
+        while True:
+            most = min(_GZIP_CHUNK, out.room() + 1)
+            try:
+                data = member.decompress(rest, most)
+            except _GzipError as error:
+                reason = f"gzip stream cannot be decompressed: {error}"
+                raise InvalidRecordError(reason) from error
+            out.append(data)
+            if member.eof:
+                return position - len(member.unused_data)
+            rest = member.unconsumed_tail
+            if not rest and len(data) < most:
+                break
+    reason = "gzip stream is cut short"
+    raise InvalidRecordError(reason)

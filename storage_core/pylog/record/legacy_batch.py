@@ -145,12 +145,15 @@ def iter_legacy_records(entry: memoryview, decompressor: Decompressor) -> Iterat
     stream = wrapped_stream(entry, header.magic)
     decompressor.buffer.clear()
     start, end = decompressor.append(header.compression, stream, header.magic)
-    inner = list(_inner_entries(decompressor.buffer.view(start, end)))
-    if not inner:
+    payload = decompressor.buffer.view(start, end)
+    last = None
+    for last in _inner_entries(payload):  # noqa: B007 - there may be millions, so none is kept
+        pass
+    if last is None:
         reason = "compressed message holds no inner message"
         raise InvalidRecordError(reason)
-    base = _absolute_base(header, parse_batch_header(inner[-1]).offset)
-    for message in inner:
+    base = _absolute_base(header, parse_batch_header(last).offset)
+    for message in _inner_entries(payload):
         yield _inner_record(message, header, base)
 
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from pylog.errors import InvalidRecordError
 from pylog.model import NO_SEQUENCE, TimestampType
+from pylog.record.java_utf8 import decode_utf8
 from pylog.record.varint import decode_varint, decode_varlong
 
 _INT64_MASK = 0xFFFFFFFFFFFFFFFF
@@ -52,11 +53,6 @@ def wrap_int64(value: int) -> int:
     return ((value + _INT64_SIGN) & _INT64_MASK) - _INT64_SIGN
 
 
-def decode_header_key(data: bytes | memoryview) -> str:
-    """Return the header key; malformed UTF-8 becomes U+FFFD, as in Java."""
-    return bytes(data).decode("utf-8", errors="replace")
-
-
 def _decode_bytes(
     buffer: memoryview, position: int, end: int, what: str
 ) -> tuple[bytes | None, int]:
@@ -83,7 +79,7 @@ def _decode_headers(
             reason = "header key length is negative"
             raise InvalidRecordError(reason)
         value, position = _decode_bytes(buffer, position, end, "header value")
-        headers.append(RecordHeader(decode_header_key(key), value))
+        headers.append(RecordHeader(decode_utf8(key), value))
     return tuple(headers), position
 
 

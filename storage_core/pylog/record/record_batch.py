@@ -24,12 +24,15 @@ from pylog.record.batch_header import BatchHeader, parse_batch_header
 from pylog.record.batch_layout import ATTRIBUTES_OFFSET, MAGIC_VALUE_V2, RECORDS_OFFSET
 from pylog.record.compression import Decompressor
 from pylog.record.control_record import parse_control_record_type
+from pylog.record.decompression_limit import over_limit
 from pylog.record.record import Record, decode_record, wrap_int64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LOWEST_OFFSET = -(2**63)
+_MAX_CONTROL_BYTES = 1 << 20
+"""A broker's control records have some hundred bytes at the most."""
 
 
 class RecordBatch:
@@ -122,6 +125,14 @@ class RecordBatch:
             self._decompressor.buffer.clear()
             start, end = self._decompressor.append(codec, payload, header.magic)
             payload = self._decompressor.buffer.view(start, end)
+        yield from self.records_in(payload)
+
+    def records_in(self, payload: memoryview) -> Iterator[Record]:
+        """Yield the records of a v2 batch whose decompressed records are ``payload``.
+
+        As of `unassigned_records`, their offsets are not looked at.
+        """
+        header = self.header
         position = 0
         for _ in range(header.record_count):
             deltas, position = decode_record(payload, position, len(payload))
@@ -144,13 +155,34 @@ class RecordBatch:
             )
             raise InvalidRecordError(reason)
 
-    def control_type(self) -> ControlRecordType | None:
-        """Return the type of a control batch's first record; None for an empty or data batch."""
+    def control_record(self) -> Record | None:
+        """Return the first record of a control batch; None for an empty or data batch.
+
+        Raises
+        ------
+        InvalidRecordError
+            It breaks the format, or the batch is far larger than control records are.
+        """
         if not self.header.is_control_batch:
             return None
-        for record in self.records():
-            return parse_control_record_type(record.key)
-        return None
+        size = self.header.size_bytes
+        if size > _MAX_CONTROL_BYTES:
+            raise InvalidRecordError(
+                over_limit(f"control batch has {size} bytes", _MAX_CONTROL_BYTES, "")
+            )
+        bounded = RecordBatch(self._data, Decompressor(_MAX_CONTROL_BYTES, ""))
+        return next(iter(bounded.unassigned_records()), None)
+
+    def control_type(self) -> ControlRecordType | None:
+        """Return the type of a control batch's first record; None for an empty or data batch.
+
+        Raises
+        ------
+        InvalidRecordError
+            As of `control_record`.
+        """
+        record = self.control_record()
+        return None if record is None else parse_control_record_type(record.key)
 
 
 def _sequence(base_sequence: int, offset_delta: int) -> int:

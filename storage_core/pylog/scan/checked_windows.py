@@ -64,6 +64,8 @@ class CheckedWindows:
         How much is read at once.
     first_window_bytes
         How much is read at first; little for a look-up.
+    max_decompressed_bytes
+        As of `SegmentWindows`.
 
     Attributes
     ----------
@@ -81,8 +83,10 @@ class CheckedWindows:
         has_checksums: bool = True,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
+        max_decompressed_bytes: int | None = None,
     ) -> None:
         self._source = source
+        self._max_decompressed_bytes = max_decompressed_bytes
         self._piece = piece
         self._damage = damage
         self._has_checksums = has_checksums or damage is not None
@@ -118,6 +122,7 @@ class CheckedWindows:
             window_bytes=self._window_bytes,
             first_window_bytes=self._first_window_bytes,
             only_headers=not self._has_checksums,
+            max_decompressed_bytes=self._max_decompressed_bytes,
         )
         try:
             for window in windows:

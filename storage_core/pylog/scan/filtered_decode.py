@@ -2,11 +2,12 @@
 
 Two passes over a window's batches. The first decodes what the filter looks at, timestamps and keys;
 it copies no value. The second decodes the batches in which a record has passed, and takes those
-records out of them.
+records out of them. Both decompress into the same memory, one after the other.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +16,10 @@ import pyarrow as pa
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
+from pylog.record.compression import Decompressor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
@@ -47,13 +49,18 @@ class FilteredDecoder:
         self.schema = schema
         self._where = where
         first = record_schema(("offset", *where.columns), timestamp_unit="ms")
+        decompressor = Decompressor(max_decompressed_bytes)
         self._first = RecordDecoder(
-            topic_partition, first, max_decompressed_bytes=max_decompressed_bytes
+            topic_partition,
+            first,
+            max_decompressed_bytes=max_decompressed_bytes,
+            decompressor=decompressor,
         )
         self._second = RecordDecoder(
             topic_partition,
             _with_offset(schema),
             max_decompressed_bytes=max_decompressed_bytes,
+            decompressor=decompressor,
         )
 
     @property
@@ -72,22 +79,46 @@ class FilteredDecoder:
         if not len(headers):
             return
         window = Window(window.buffer, headers, window.path, window.file_position)
-        found = [
-            _int64s(batch, "offset")[self._where.mask(batch)]
-            for batch in self._first.decode(window, start_offset, end_offset)
-        ]
-        passing = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
-        if not passing.size:
+        found = deque(self._passing(window, start_offset, end_offset))
+        if not found:
             return
-        # The last offset of a batch is not below its records', that of the one before is.
-        which = np.unique(np.searchsorted(headers.last_offsets, passing))
         mask = np.zeros(len(headers), dtype=np.bool_)
-        mask[which] = True
+        for passing in found:
+            # The last offset of a batch is not below its records', that of the one before is.
+            mask[np.searchsorted(headers.last_offsets, passing)] = True
         chosen = Window(window.buffer, headers.select(mask), window.path, window.file_position)
         for batch in self._second.decode(chosen, start_offset, end_offset):
-            rows = np.flatnonzero(np.isin(_int64s(batch, "offset"), passing, assume_unique=True))
+            offsets = _int64s(batch, "offset")
+            # Both passes give offsets in order, so what lies before this batch is done with.
+            while found and found[0][-1] < offsets[0]:
+                found.popleft()
+            rows = np.flatnonzero(
+                np.isin(offsets, _between(found, offsets[0], offsets[-1]), assume_unique=True)
+            )
             if rows.size:
                 yield _taken(batch, rows).select(self.schema.names)
+
+    def _passing(
+        self, window: Window, start_offset: int, end_offset: int
+    ) -> Iterator[npt.NDArray[np.int64]]:
+        """Yield the offsets of the records that pass, in order."""
+        for batch in self._first.decode(window, start_offset, end_offset):
+            passing = _int64s(batch, "offset")[self._where.mask(batch)]
+            if passing.size:
+                yield passing
+
+
+def _between(
+    found: Iterable[npt.NDArray[np.int64]], first: int, last: int
+) -> npt.NDArray[np.int64]:
+    """Return those of the offsets, arrays of them in order, that lie in ``[first, last]``."""
+    pieces = []
+    for passing in found:
+        if passing[0] > last:
+            break
+        start, end = np.searchsorted(passing, first), np.searchsorted(passing, last, "right")
+        pieces.append(passing[start:end])
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
 
 
 def _with_offset(schema: pa.Schema) -> pa.Schema:

@@ -19,7 +19,7 @@ from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
-from pylog.record.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.abort_watch import AbortWatch
 from pylog.scan.aborted import AbortedTransactions
 from pylog.scan.checked_windows import check_some
@@ -58,7 +58,7 @@ class TaskReader:
     window_bytes
         How much of a file is read at once.
     max_decompressed_bytes
-        Most bytes that one batch may decompress to.
+        Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class TaskReader:
         self._task = task
         self._mode = mode
         self._window_bytes = window_bytes
+        self._max_decompressed_bytes = max_decompressed_bytes
         self.damage = DamageReport() if damage is None else damage
         self._met = self.damage  # of one pass, see `record_batches`
         self._refused = RefusedBatches(self._met)
@@ -188,6 +189,7 @@ class TaskReader:
             damage=self._met if self._mode.skips_damage else None,
             has_checksums=has_checksums,
             window_bytes=self._window_bytes,
+            max_decompressed_bytes=self._max_decompressed_bytes,
         )
 
     def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:

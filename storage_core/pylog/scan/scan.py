@@ -10,6 +10,7 @@ import pyarrow as pa
 from pylog.columnar.arrow_schema import record_schema
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scan.damage import DamageReport, ReadMode
 from pylog.scan.log_directory import LogDirectory, open_directory
 from pylog.scan.offset_spec import EARLIEST, LATEST, check_specs_are_known
@@ -51,6 +52,7 @@ class Scan:
         *,
         mode: ReadMode = ReadMode.FAILFAST,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     ) -> None:
         self.partitions = partitions
         self.schema = schema
@@ -58,6 +60,7 @@ class Scan:
         self._wanted = wanted
         self._mode = mode
         self._window_bytes = window_bytes
+        self._max_decompressed_bytes = max_decompressed_bytes
         self._tasks: list[ScanTask] | None = None
 
     def plan(self) -> list[ScanTask]:
@@ -74,6 +77,7 @@ class Scan:
                 mode=self._mode,
                 damage=self.damage,
                 window_bytes=self._window_bytes,
+                max_decompressed_bytes=self._max_decompressed_bytes,
             )
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -122,6 +126,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     mode: str | ReadMode = ReadMode.FAILFAST,
     timestamp_unit: str = "us",
     window_bytes: int = DEFAULT_WINDOW_BYTES,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     max_partition_bytes: int | None = None,
     min_partitions: int | None = None,
     max_records_per_partition: int | None = None,
@@ -160,6 +165,10 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         "us", or "ms", which holds every timestamp that Kafka can store.
     window_bytes
         How much of a file is read at once.
+    max_decompressed_bytes
+        Most bytes that the records of one batch may have, decompressed; a batch that has more is
+        damage, since a few kilobytes can be made to decompress to more than there is memory.
+        Decoding a batch takes at most four times as much, Arrow's columns included.
     max_partition_bytes, min_partitions, max_records_per_partition
         How `Scan.plan` cuts partitions into tasks: at most so many bytes (or offsets) a task, at
         least so many tasks. One task a partition by default.
@@ -216,4 +225,11 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         views = [view.taken_anew(DamageReport(is_logged=False)) for view in views]
     if not use_indexes:
         views = [view.taken_anew(view.damage, uses_indexes=False) for view in views]
-    return Scan(views, wanted, schema, mode=read_mode, window_bytes=window_bytes)
+    return Scan(
+        views,
+        wanted,
+        schema,
+        mode=read_mode,
+        window_bytes=window_bytes,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )

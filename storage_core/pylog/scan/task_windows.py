@@ -38,7 +38,7 @@ class TaskWindows:
     ----------
     task
         From the planner.
-    damage, has_checksums, window_bytes
+    damage, has_checksums, window_bytes, max_decompressed_bytes
         As of `CheckedWindows`.
     """
 
@@ -49,8 +49,10 @@ class TaskWindows:
         damage: DamageReport | None = None,
         has_checksums: bool = True,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
+        max_decompressed_bytes: int | None = None,
     ) -> None:
         self._task = task
+        self._max_decompressed_bytes = max_decompressed_bytes
         self._damage = damage
         self._has_checksums = has_checksums
         self._window_bytes = window_bytes
@@ -98,6 +100,7 @@ class TaskWindows:
                 damage=self._damage,
                 has_checksums=self._has_checksums,
                 window_bytes=self._window_bytes,
+                max_decompressed_bytes=self._max_decompressed_bytes,
             )
             for window in windows:
                 if window.end_position >= piece.end_position:

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pylog.columnar.record_times import RecordTimes
+from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.file_names import TIME_INDEX_FILE_SUFFIX
 from pylog.files.time_index import TimeIndex
 from pylog.log_file.batch_walk import has_valid_checksum
 from pylog.model import NO_TIMESTAMP, TimestampOffset
-from pylog.record.record_batch import RecordBatch
 from pylog.scan.checked_windows import CheckedWindows
 from pylog.scan.slicing import open_slice, slice_of
 
@@ -237,19 +238,22 @@ def _records_from(
 
     Checksums are verified also of batches that the header says are earlier.
     """
+    times = RecordTimes()
     windows = CheckedWindows(
         source, piece, damage=view.damage, first_window_bytes=_FIRST_WINDOW_BYTES
     )
     for window in windows:
-        bytes_of = window.scan.buffer.data
         headers = window.scan.headers
         for place in np.flatnonzero(headers.max_timestamps >= timestamp).tolist():
+            batch = Window(
+                window.scan.buffer,
+                headers.select(slice(place, place + 1)),
+                piece.path,
+                window.file_position,
+            )
             try:
-                records = list(RecordBatch(bytes_of[int(headers.positions[place]) :]).records())
+                for offset, stamp in times.from_timestamp(batch, timestamp):
+                    yield TimestampOffset(stamp, offset)
             except (CorruptRecordError, InvalidRecordError):
                 if view.damage is None:
-                    raise
-                continue  # the reader reports it
-            for record in records:
-                if record.timestamp >= timestamp:
-                    yield TimestampOffset(record.timestamp, record.offset)
+                    raise  # the reader reports it otherwise

@@ -154,6 +154,20 @@ def test_damage_is_left_out_and_named_where_that_is_asked_for(
     assert done.error.count("\n") == 1
 
 
+def test_the_limit_on_a_batchs_size_is_an_option(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    large = batch_v2(plain_records(1, 1, value_size=9_000), codec="gzip")
+    batches = [batch_v2(plain_records(0, 1)), large, batch_v2(plain_records(2, 1))]
+    directory = write_partition(tmp_path, {0: batches})
+    done = pylog_run("cat", directory, "--mode", "DROPMALFORMED", "--max-decompressed-bytes", 9_000)
+    assert done.status == 1
+    assert [json.loads(line)["offset"] for line in done.lines] == [0, 2]
+    assert "limit of 9000 bytes" in done.error
+    assert "--max-decompressed-bytes" in done.error
+    assert len(pylog_run("cat", directory).lines) == 3
+
+
 def test_failfast_is_the_mode_unless_another_is_named(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:

@@ -79,7 +79,8 @@ def test_large_groups_of_compressed_batches_are_cut() -> None:
         batch_v2(plain_records(10 * i, 10, value_size=GROUP_BYTES // 40), codec="zstd")
         for i in range(9)
     ]
-    decoded = kernel_batches(joined(batches))
+    schema = record_schema(include_headers=True, timestamp_unit="ms")
+    decoded = kernel_batches_with_limit(joined(batches), schema, 1 << 28)
     assert len(decoded) == 3
     assert rows(decoded) == [record for built in batches for record in built.records]
 
@@ -106,19 +107,23 @@ def test_decompression_stops_at_the_limit_and_the_batch_is_told() -> None:
     with pytest.raises(InvalidRecordError) as caught:
         kernel_batches_with_limit(first + bomb, record_schema(), 50_000)
     assert str(caught.value) == (
-        f"batch decompresses to more than the limit of 50000 bytes in {SEGMENT} "
+        "batch has at least 50001 bytes of records, more than the limit of 50000 bytes; if the "
+        "batch is to be trusted, raise max_decompressed_bytes (in Spark maxDecompressedBytes, on "
+        f"the command line --max-decompressed-bytes) in {SEGMENT} "
         f"at byte {FILE_POSITION + len(first)}"
     )
 
 
-def test_the_limit_is_not_for_plain_batches_between_compressed_ones() -> None:
-    plain = batch_v2(plain_records(0, 2, value_size=1_000))
-    emptied = batch_v2_of(bytes(2_000), base_offset=2, record_count=0)
-    packed = batch_v2(plain_records(3, 2), codec="gzip")
-    batches = kernel_batches_with_limit(
-        plain.data + emptied + packed.data, record_schema(["offset"]), 1_000
-    )
-    assert [o for batch in batches for o in batch.column("offset").to_pylist()] == [0, 1, 3, 4]
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_the_limit_is_for_plain_batches_as_well(codec: str) -> None:
+    first = batch_v2(plain_records(0, 2), codec=codec)
+    plain = batch_v2(plain_records(2, 20, value_size=10_000))
+    schema = record_schema(["offset"])
+    batches = kernel_batches_with_limit(first.data + plain.data, schema, len(plain.data) - 61)
+    assert [o for batch in batches for o in batch.column("offset").to_pylist()] == [*range(22)]
+    with pytest.raises(InvalidRecordError, match="raise max_decompressed_bytes") as caught:
+        kernel_batches_with_limit(first.data + plain.data, schema, len(plain.data) - 62)
+    assert caught.value.position == FILE_POSITION + len(first.data)
 
 
 def test_record_batches_own_their_memory() -> None:

@@ -11,16 +11,18 @@ from pylog.kernels import (
     decode_legacy,
     decode_records,
     encode_records,
+    header_keys,
     murmur2,
     scan_batches,
     skip_headers,
+    split_batch,
 )
 from pylog.model import ControlRecordType
 from pylog.record import batch_header, batch_layout
 
 KERNELS = (
     *(decode_control, decode_headers, decode_legacy, decode_records),
-    *(encode_records, murmur2, scan_batches, skip_headers),
+    *(encode_records, header_keys, murmur2, scan_batches, skip_headers, split_batch),
 )
 
 # Names that a kernel has under another one than the layout.
@@ -37,11 +39,12 @@ RENAMED = {
     "UNKNOWN": ControlRecordType.UNKNOWN,
 }
 # A kernel's own: statuses, rows of its tables, flags of what is wanted.
-OWN_PREFIXES = ("STATUS_", "BATCH_", "SET_", "WANT_")
+OWN_PREFIXES = ("STATUS_", "BATCH_", "SET_", "WANT_", "PIECE_")
 OWN = {
     *("COMMON_HEADER_BYTES", "TOTALS", "NO_OFFSET"),
     *("SETTINGS", "SPARE_BYTES", "MAX_BATCH_BYTES", "NULL_KEY", "TYPE_CHECKING"),
     "CRC32_POLYNOMIAL",
+    *("REPLACEMENT_SIZE", "KEY_BYTES", "REPLACED_KEY_BYTES", "VALUE_BYTES", "MEASURES"),
     "NEEDS_REFERENCE",
     *("POSITION", "SIZE_BYTES", "OFFSET", "LAST_OFFSET", "MAGIC", "CRC", "ATTRIBUTES"),
     *("PARTITION_LEADER_EPOCH", "BASE_TIMESTAMP", "MAX_TIMESTAMP", "PRODUCER_ID"),

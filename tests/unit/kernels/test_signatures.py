@@ -16,7 +16,9 @@ from pylog.kernels import (
     decode_headers,
     decode_legacy,
     decode_records,
+    header_keys,
     scan_batches,
+    split_batch,
 )
 from pylog.model import TopicPartition
 from pylog.record.batch_scan import find_bad_checksum, find_batches
@@ -33,7 +35,10 @@ from tests.support.batches import (
 )
 from tests.support.reading import as_buffer, rows
 
-KERNELS = (decode_control, decode_headers, decode_legacy, decode_records, scan_batches)
+KERNELS = (
+    *(decode_control, decode_headers, decode_legacy, decode_records),
+    *(header_keys, scan_batches, split_batch),
+)
 
 ENTRY_POINTS = (
     "decode_control.decode_control_types",

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import pytest
 
+from pylog.columnar import decode_limits
 from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.log import record_summary
 from pylog.log.record_summary import RecordSummary, summarize
 from pylog.record.batch_header import parse_batch_header
 from pylog.record.compression import Decompressor
+from pylog.record.decompression_limit import SEND_LESS
 from tests.support.batches import (
     Stored,
     batch_v2,
+    batch_v2_of,
     marker,
     message_bytes,
     with_bad_crc,
     wrapper,
     wrapper_of,
 )
-from tests.support.codecs import CODECS, LEGACY_CODECS, compress
+from tests.support.codecs import CODEC_IDS, CODECS, LEGACY_CODECS, compress
 from tests.unit.log.owned_log import of_magic
 
 FEW = 3
@@ -124,3 +128,42 @@ def test_a_decompressor_is_used_again_and_again() -> None:
         data = batch_v2(records(MANY), codec=codec).data
         found = summarize(memoryview(data), parse_batch_header(data), decompressor)
         assert found.record_count == MANY
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("first_offset", [0, 7])
+def test_facts_of_a_large_batch_are_those_of_a_small_one(
+    codec: str, first_offset: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = batch_v2(records(MANY, first_offset=first_offset), codec=codec).data
+    monkeypatch.setattr(record_summary, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(decode_limits, "_LEAST_PIECE_ROWS", 7)
+    monkeypatch.setattr(decode_limits, "_MOST_PIECE_ROWS", 7)
+    expected = RecordSummary(MANY, True, 1, 1000 - (MANY - 1), 999, 1)  # noqa: FBT003 - a tuple
+    assert summary_of(data) == expected
+    gap = [each for each in records(MANY) if each.offset != MANY // 2]
+    thinned = batch_v2(gap, last_offset=MANY - 1, codec=codec).data
+    assert not summary_of(thinned).is_consecutive
+
+
+@pytest.mark.parametrize("codec", [codec for codec in LEGACY_CODECS if codec != "none"])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_facts_of_a_large_wrapper_are_those_of_a_small_one(
+    codec: str, magic: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = wrapper(records(MANY), magic=magic, codec=codec).data
+    small = summary_of(data)
+    monkeypatch.setattr(record_summary, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(decode_limits, "_LEAST_PIECE_ROWS", 7)
+    monkeypatch.setattr(decode_limits, "_MOST_PIECE_ROWS", 7)
+    assert summary_of(data) == small
+    assert (small.record_count, small.null_keys) == (MANY, 1)
+
+
+def test_a_batch_that_decompresses_to_too_much_is_refused_with_what_a_producer_can_do() -> None:
+    bomb = compress("zstd", bytes(1 << 20))
+    data = batch_v2_of(bomb, attributes=CODEC_IDS["zstd"])
+    with pytest.raises(InvalidRecordError, match="limit of 1000000 bytes; send smaller batches"):
+        summarize(
+            memoryview(data), parse_batch_header(data), Decompressor(1_000_000, advice=SEND_LESS)
+        )

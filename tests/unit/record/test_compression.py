@@ -162,9 +162,10 @@ def test_the_limit_is_each_batchs_own() -> None:
     assert decompressor.buffer.length == 300
 
 
-def test_the_limit_is_not_for_bytes_that_were_never_compressed() -> None:
-    assert decompress(bytes(101), CompressionType.NONE, limit=100) == bytes(101)
-    assert decompress(bytes(1 << 17), CompressionType.NONE, limit=100) == bytes(1 << 17)
+def test_the_limit_is_for_bytes_that_were_never_compressed_as_well() -> None:
+    assert decompress(bytes(101), CompressionType.NONE, limit=101) == bytes(101)
+    with pytest.raises(InvalidRecordError, match="at least 101 bytes of records, more than"):
+        decompress(bytes(101), CompressionType.NONE, limit=100)
 
 
 def test_a_decompressor_can_be_used_after_a_refusal() -> None:

@@ -21,6 +21,7 @@ from tests.support.batches import (
     marker,
     plain_records,
     record_v2,
+    varint,
     with_bad_crc,
 )
 from tests.support.codecs import CODEC_IDS, CODECS, compress, lz4_frame
@@ -218,3 +219,13 @@ def test_only_control_batches_have_a_control_type() -> None:
     assert RecordBatch(marker(0, ABORT).data).control_type() is ControlRecordType.ABORT
     empty_control = batch_v2_of(b"", record_count=0, attributes=0x30)
     assert RecordBatch(empty_control).control_type() is None
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_a_control_batch_far_larger_than_control_records_are_is_refused(codec: str) -> None:
+    headers = b"\x00\x01" * (1 << 20)  # of 2 bytes each; as Python objects they take 100 times that
+    body = b"\x00" * 3 + varint(4) + b"\x00\x00\x00\x00" + varint(-1) + varint(1 << 20) + headers
+    attributes = CODEC_IDS[codec] | 0x20
+    data = batch_v2_of(compress(codec, varint(len(body)) + body), attributes=attributes)
+    with pytest.raises(InvalidRecordError, match=r"more than the limit of 1048576 bytes$"):
+        RecordBatch(data).control_type()

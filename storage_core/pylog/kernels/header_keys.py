@@ -1,0 +1,171 @@
+"""Kernels: malformed UTF-8 in header keys, replaced as Java's decoder does.
+
+The rules are told in `pylog.record.java_utf8`, the readable reference. A replacement takes three
+bytes, so keys may become three times as long: sizes are measured before memory is made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.kernels import helper, kernel
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+REPLACEMENT_SIZE = 3
+
+KEY_BYTES = 0
+REPLACED_KEY_BYTES = 1
+VALUE_BYTES = 2
+MEASURES = 3
+
+
+@helper
+def _character(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, bool]:
+    """Return how many bytes of ``[at, end)`` one character, or one U+FFFD, stands for; which."""
+    lead = np.int64(buf[at])
+    if lead < 0x80:
+        return np.int64(1), True
+    low = np.int64(0x80)
+    high = np.int64(0xBF)
+    if lead < 0xC2 or lead > 0xF4:
+        return np.int64(1), False
+    if lead < 0xE0:
+        longest = np.int64(2)
+    elif lead < 0xF0:
+        longest = np.int64(3)
+        if lead == 0xE0:
+            low = np.int64(0xA0)
+    else:
+        longest = np.int64(4)
+        if lead == 0xF0:
+            low = np.int64(0x90)
+        elif lead == 0xF4:
+            high = np.int64(0x8F)
+    is_surrogate = lead == 0xED and at + 1 < end and np.int64(buf[at + 1]) >= 0xA0
+    length = np.int64(1)
+    while length < longest and at + length < end:
+        byte = np.int64(buf[at + length])
+        if byte < low or byte > high:
+            break
+        low = np.int64(0x80)
+        high = np.int64(0xBF)
+        length += 1
+    return length, length == longest and not is_surrogate
+
+
+@helper
+def _replaced_size(buf: npt.NDArray[np.uint8], start: int, end: int) -> tuple[int, int]:
+    """Return the size of the text ``[start, end)`` with malformed parts replaced; how many."""
+    size = np.int64(0)
+    malformed = np.int64(0)
+    at = np.int64(start)
+    while at < end:
+        length, is_well_formed = _character(buf, at, end)
+        if is_well_formed:
+            size += length
+        else:
+            size += REPLACEMENT_SIZE
+            malformed += 1
+        at += length
+    return size, malformed
+
+
+@helper
+def _varint(buf: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
+    """Return the number at ``at``, which has been found sound, and the position after it."""
+    raw = np.int64(0)
+    shift = 0
+    while True:
+        byte = np.int64(buf[at])
+        at += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    raw &= 0xFFFFFFFF
+    return (raw >> 1) ^ -(raw & 1), at
+
+
+@kernel
+def measure_headers(
+    buf: npt.NDArray[np.uint8], position: int, count: int, measures: npt.NDArray[np.int64]
+) -> None:
+    """Measure the ``count`` headers at ``position``, which ``decode_records`` has found sound.
+
+    ``measures``, shape (MEASURES,), is filled with the bytes of their keys, of their keys once
+    malformed UTF-8 is replaced (0 where none is malformed), and of their values.
+    """
+    at = np.int64(position)
+    key_bytes = np.int64(0)
+    replaced_bytes = np.int64(0)
+    malformed = np.int64(0)
+    value_bytes = np.int64(0)
+    for _ in range(count):
+        length, at = _varint(buf, at)
+        key_bytes += length
+        size, found = _replaced_size(buf, at, at + length)
+        replaced_bytes += size
+        malformed += found
+        at += length
+        length, at = _varint(buf, at)
+        if length > 0:
+            value_bytes += length
+            at += length
+    measures[KEY_BYTES] = key_bytes
+    measures[REPLACED_KEY_BYTES] = replaced_bytes if malformed else 0
+    measures[VALUE_BYTES] = value_bytes
+
+
+@kernel
+def measure_keys(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> int:
+    """Return the bytes of all keys once malformed UTF-8 is replaced.
+
+    Key i is ``data[ends[i]:ends[i + 1]]``.
+    """
+    size = np.int64(0)
+    for i in range(ends.size - 1):
+        found, _ = _replaced_size(data, np.int64(ends[i]), np.int64(ends[i + 1]))
+        size += found
+    return size
+
+
+@kernel
+def replace_malformed(
+    data: npt.NDArray[np.uint8],
+    ends: npt.NDArray[np.int32],
+    replaced_data: npt.NDArray[np.uint8],
+    replaced_ends: npt.NDArray[np.int32],
+) -> None:
+    """Copy keys, each malformed part replaced by U+FFFD.
+
+    Parameters
+    ----------
+    data, ends
+        As of `measure_keys`.
+    replaced_data
+        As many bytes as `measure_keys` said.
+    replaced_ends
+        As many elements as ``ends``.
+    """
+    to = np.int64(0)
+    replaced_ends[0] = 0
+    for i in range(ends.size - 1):
+        at = np.int64(ends[i])
+        end = np.int64(ends[i + 1])
+        while at < end:
+            length, is_well_formed = _character(data, at, end)
+            if is_well_formed:
+                for j in range(length):
+                    replaced_data[to + j] = data[at + j]
+                to += length
+            else:
+                replaced_data[to] = 0xEF
+                replaced_data[to + 1] = 0xBF
+                replaced_data[to + 2] = 0xBD
+                to += REPLACEMENT_SIZE
+            at += length
+        replaced_ends[i + 1] = to
