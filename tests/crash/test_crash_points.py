@@ -116,6 +116,7 @@ def recording(
     return Recording(script.steps, io.operations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
 def test_a_crash_at_any_point_leaves_what_was_flushed_and_a_prefix_of_the_rest(
     recording: Recording, loss: Loss, tmp_path: Path, counted: Counted

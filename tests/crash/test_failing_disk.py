@@ -79,6 +79,7 @@ class FastFaultyIO(FaultyIO):
         self._check(Kind.SYNC_DIRECTORY, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("disk", DISKS.values(), ids=list(DISKS))
 def test_a_failure_is_loud_and_takes_nothing_that_was_acknowledged(
     disk: Disk, tmp_path: Path, counted: Counted

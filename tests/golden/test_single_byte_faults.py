@@ -152,6 +152,7 @@ def test_the_sound_segment_is_read_whole(copy: FaultyCopy) -> None:
     assert copy.failfast() == copy.scan("DROPMALFORMED") == rows_of(copy.batches)
 
 
+@pytest.mark.slow
 def test_every_byte_flipped(copy: FaultyCopy, counted: Counted) -> None:
     copy.write(copy.data)
     outcomes: Counter[str] = Counter()

@@ -143,6 +143,7 @@ def passes(row: Row, where: pylog.RecordFilter) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_any_filter_is_that_filter_after_a_full_scan(
     tmp_path: Path, counted: Counted, request: pytest.FixtureRequest
 ) -> None:

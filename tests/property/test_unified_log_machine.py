@@ -593,6 +593,7 @@ class UnifiedLogMachine(RuleBasedStateMachine):
         model.observe_stable_offset(log.last_stable_offset)
 
 
+@pytest.mark.slow
 def test_a_log_is_what_a_plain_list_says(request: pytest.FixtureRequest, counted: Counted) -> None:
     cases = request.config.getoption("--soak") or CASES
     UnifiedLogMachine.steps.clear()

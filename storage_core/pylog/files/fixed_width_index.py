@@ -62,6 +62,8 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
     __slots__ = (
         "_defect",
         "_entry_count",
+        "_last_number",
+        "_last_page",
         "_page_bytes",
         "_pages",
         "_size_bytes",
@@ -84,6 +86,7 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
         # Whole entries per page, so that none lies across two pages.
         self._page_bytes = PAGE_BYTES - PAGE_BYTES % self.entry_struct.size
         self._pages: dict[int, bytes] = {}
+        self._last_number, self._last_page = -1, b""  # most look-ups stay on one page
         self._entry_count: int | None = None
 
     @classmethod
@@ -125,8 +128,9 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
         ValueError
             ``slot`` is not in ``0 .. entry_count - 1``.
         """
-        if not 0 <= slot < self.entry_count:
-            msg = f"slot {slot} is not in 0 .. {self.entry_count - 1}"
+        count = self.entry_count
+        if not 0 <= slot < count:
+            msg = f"slot {slot} is not in 0 .. {count - 1}"
             raise ValueError(msg)
         return self._decode(*self._fields(slot))
 
@@ -173,9 +177,10 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
 
     def _first_slot_at_least(self, column: int, target: int) -> int:
         """Return the first slot whose ``column`` is >= ``target``, ``entry_count`` if none is."""
-        return bisect_left(
-            range(self.entry_count), target, key=lambda slot: self._fields(slot)[column]
-        )
+        count = self.entry_count
+        if count and self._fields(count - 1)[column] < target:
+            return count  # what is asked most often: where a log ends
+        return bisect_left(range(count), target, key=lambda slot: self._fields(slot)[column])
 
     def _floor_fields(self, column: int, target: int) -> tuple[int, int] | None:
         """Return the last entry whose ``column`` is <= ``target``, as stored; None if none is."""
@@ -205,6 +210,8 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
 
     def _page(self, number: int) -> bytes:
         """Return page ``number``, zero-filled where the file has become shorter."""
+        if number == self._last_number:
+            return self._last_page
         page = self._pages.pop(number, None)
         if page is None:
             page = b""
@@ -214,4 +221,5 @@ class FixedWidthIndex(ABC, Generic[EntryT]):
             if len(self._pages) >= _CACHED_PAGES:
                 del self._pages[next(iter(self._pages))]  # the least recently used
         self._pages[number] = page
+        self._last_number, self._last_page = number, page
         return page

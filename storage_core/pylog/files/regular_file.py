@@ -85,12 +85,13 @@ def missing_or_unreadable(path: str, error: OSError) -> SegmentVanishedError | U
 
 def _cannot_open(path: str, error: OSError) -> SegmentVanishedError | UnreadableFileError:
     """Return the error to raise; a socket cannot be opened, so that its status has to tell."""
-    try:
-        ensure_regular(os.stat(path), path)  # noqa: PTH116 - kept as text
-    except UnreadableFileError as irregular:
-        return irregular
-    except OSError:
-        pass
+    if not isinstance(error, FileNotFoundError):
+        try:
+            ensure_regular(os.stat(path), path)  # noqa: PTH116 - kept as text
+        except UnreadableFileError as irregular:
+            return irregular
+        except OSError:
+            pass
     return missing_or_unreadable(path, error)
 
 

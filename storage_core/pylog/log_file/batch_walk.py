@@ -84,6 +84,11 @@ class _Chunks:
             inside = 0
         return self._data, inside
 
+    def header(self, position: int) -> PositionedHeader | None:
+        """Return what `read_header` does."""
+        data, at = self.at(position, min(RECORD_BATCH_OVERHEAD, self._end - position))
+        return _parse(data, at, self._source.path, position, self._end)
+
 
 def read_header(source: ByteSource, position: int, end: int) -> PositionedHeader | None:
     """Return the header of the batch at ``position`` if the whole batch lies before ``end``.
@@ -166,35 +171,34 @@ def find_whole_batches(
             size = peek_entry_size(data, at, path=source.path, position=position)
         except CorruptRecordError as error:
             defect = None if is_zero(source, position, end) else error.reason
-            return _whole(source, position, (before_last, last), end, defect)
+            return _whole(chunks, position, (before_last, last), defect)
         if position + size > end:
             break
         offset = int.from_bytes(data[at : at + OFFSET_LENGTH], "big", signed=True)
         if offset < lowest_offset:
             defect = f"batch has offset {offset}, expected at least {lowest_offset}"
-            return _whole(source, position, (before_last, last), end, defect)
+            return _whole(chunks, position, (before_last, last), defect)
         lowest_offset = offset + 1
         before_last, last = last, position
         position += size
-    return _whole(source, position, (before_last, last), end, None)
+    return _whole(chunks, position, (before_last, last), None)
 
 
 def _whole(
-    source: ByteSource,
+    chunks: _Chunks,
     end_position: int,
     last_two: tuple[int | None, int | None],
-    end: int,
     defect: str | None,
 ) -> WholeBatches:
     before_last, last = last_two
     if last is None:
         return WholeBatches(end_position, None, defect)
-    found = read_header(source, last, end)
+    found = chunks.header(last)
     if found is not None and not (
         found.header.offset <= found.header.last_offset < _HIGHEST_OFFSET
     ):
         defect = f"batch has offsets {found.header.offset} to {found.header.last_offset}"
-        sound = None if before_last is None else read_header(source, before_last, end)
+        sound = None if before_last is None else chunks.header(before_last)
         return WholeBatches(last, sound, defect)
     return WholeBatches(end_position, found, defect)
 

@@ -6,13 +6,13 @@ entry nor what looks like a batch at its position is believed. An entry is prove
 * a walk from header to header arrives exactly at it. The walk begins at an entry at least
   `LEAST_WALK_BYTES` before it (at the segment's beginning if there is none) and comes by every
   entry in between;
-* a batch with a right checksum begins there, and the entry's offset is one that a broker stores
-  for it;
+* the entry's offset is one that a broker stores for the batch that begins there;
 * a walk on from it arrives exactly at the next entry, or at the end of the whole batches;
 * offsets go up all the way.
 
 A walk that begins at the segment's first byte rests on nothing else. Any other one rests on the
-entry where it begins. A lie needs neighbouring entries that all lie, into one chain of images that
+entry where it begins. Checksums are not looked at: who reads a batch does that, and an image has a
+right one anyway. A lie needs neighbouring entries that all lie, into one chain of images that
 fills more than `LEAST_WALK_BYTES` of one batch and leads to its end or to another such entry.
 """
 
@@ -22,8 +22,7 @@ import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import CorruptRecordError
-from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
+from pylog.log_file.batch_walk import is_zero
 from pylog.model import OffsetPosition
 from pylog.record.batch_layout import (
     COMPRESSION_CODEC_MASK,
@@ -172,20 +171,10 @@ class ProvedPositions:
             if arrived is None:
                 return None
             reached = arrived
-        if not self._is_sound(reached.position):
-            return None
         walk = self._walk_on(slot, reached.lowest_offset, offset)
         if walk is None:
             return None
         return reached if offset <= reached.lowest_offset else walk.holder or walk.reached
-
-    def _is_sound(self, position: int) -> bool:
-        """Whether a batch with a right checksum begins there."""
-        try:
-            found = read_header(self._source, position, self._end)
-        except CorruptRecordError:
-            return False
-        return found is not None and has_valid_checksum(self._source, found)
 
     def _way_to(self, slot: int) -> list[OffsetPosition] | None:
         """Return the entries that a walk to ``slot`` comes by; None if they do not go up.

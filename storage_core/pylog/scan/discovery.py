@@ -8,7 +8,6 @@ name: a log directory may well be called ``kafka-0``.
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -107,17 +106,25 @@ def _may_be_partition(entry: DirectoryEntry) -> bool:
         # A directory such as backup-2024 has a partition's name and holds nothing of Kafka's.
         return entry.is_dir() and _holds_partition(entry.path)
     try:
-        status = os.stat(entry.path)  # noqa: PTH116 - kept as text
-    except FileNotFoundError:
-        return os.path.islink(entry.path)  # noqa: PTH114 - kept as text
+        if not entry.is_dir():
+            return _is_lost_link(entry.path)
     except OSError:
         return True
-    if not stat.S_ISDIR(status.st_mode):
-        return False
     try:
         return _holds_partition(entry.path)
     except LogDirectoryError:
         return True
+
+
+def _is_lost_link(path: str) -> bool:
+    """Whether a link leads to nothing that could be looked at."""
+    try:
+        os.stat(path)  # noqa: PTH116 - kept as text
+    except FileNotFoundError:
+        return os.path.islink(path)  # noqa: PTH114 - kept as text
+    except OSError:
+        return True
+    return False
 
 
 def _holds_partition(path: str) -> bool:
@@ -144,6 +151,17 @@ def _named_directory(location: str, given: str) -> PartitionDirectory:
     return PartitionDirectory(name.topic_partition, location, name.state, is_named=True)
 
 
+def _place(path: str) -> str | tuple[int, int]:
+    """Return what tells a directory from others, by whatever links it has been come to."""
+    if is_remote(path):
+        return path
+    try:
+        status = os.stat(path)  # noqa: PTH116 - kept as text
+    except OSError:
+        return path  # a link that leads nowhere, or what may not be looked at
+    return status.st_dev, status.st_ino
+
+
 def discover_all(
     paths: Iterable[str | os.PathLike[str]], *, include_stray: bool = False
 ) -> list[PartitionDirectory]:
@@ -155,12 +173,10 @@ def discover_all(
         A path cannot be read or holds no log, no path was given, or two directories hold the same
         live partition (two brokers' replicas, say): one row would come twice.
     """
-    directories: dict[str, PartitionDirectory] = {}
+    directories: dict[str | tuple[int, int], PartitionDirectory] = {}
     for path in paths:
         for directory in discover_partitions(path):
-            place = (
-                directory.path if is_remote(directory.path) else os.path.realpath(directory.path)
-            )
+            place = _place(directory.path)
             if directory.is_named or place not in directories:
                 directories[place] = directory
     if not directories:
