@@ -7,14 +7,14 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
+
 import pylog
 from tests.support.batches import Built, Stored, batch_v2, wrapper
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from tests.conftest import Counted
 
