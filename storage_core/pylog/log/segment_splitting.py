@@ -32,8 +32,8 @@ A power loss may keep a later rename and undo an earlier one, unless the directo
 between. Without step 6 the old segment could be gone and the new ones ``.cleaned``; without step 4
 the first new segment could count, and replace the old one, while others are ``.cleaned``; without
 step 8 an index of the old segment could keep its name, and be taken for that of the first new one;
-without the syncs of step 9 a segment that has its name already would lie between two ``.swap`` files, and
-be taken for one that they replace.
+without the syncs of step 9 a segment that has its name already would lie between two ``.swap``
+files, and be taken for one that they replace.
 
 Source: UnifiedLog.splitSegmentOnOffsetOverflow, LocalLog.splitOverflowedSegment, replaceSegments
 (Kafka 4.3). Differs from Kafka, which syncs the directory at the end only, keeps the old files as
