@@ -755,6 +755,35 @@ def test_the_transaction_index_is_recovered(
     assert entry.current_txn_first_offset == 13
 
 
+@pytest.mark.parametrize("damaged", [".index", ".txnindex"])
+def test_a_recovery_below_the_recovery_point_that_a_crash_stops_is_begun_again(
+    empty: OwnedLog, tmp_path: Path, damaged: str
+) -> None:
+    aborted = with_transactions(empty)
+    empty.log.close()
+    file_of(empty, 3, ".index").unlink()
+    if damaged == ".txnindex":
+        file_of(empty, 3, ".index").write_bytes(b"")
+        file_of(empty, 3, damaged).write_bytes(b"\xff" * 34)
+    kept = tmp_path / "kept"
+    shutil.copytree(empty.directory, kept)
+    kinds = frozenset({Kind.CREATE, Kind.WRITE, Kind.TRUNCATE, Kind.REPLACE, Kind.REMOVE})
+    number, has_failed = 0, True
+    while has_failed:
+        number += 1
+        shutil.rmtree(empty.directory)
+        shutil.copytree(kept, empty.directory)
+        io = FaultyIO(Fault(kinds=kinds, at=number, forever=True))
+        try:
+            load(empty, is_clean=True, recovery_point=14, io=io)
+            has_failed = False
+        except KafkaStorageError:
+            load(empty, is_clean=False, recovery_point=14)
+        assert empty.aborted() == aborted, number
+        assert names(empty, "*.cleaned") == []
+    assert number > 5
+
+
 def test_a_marker_of_an_older_coordinator_does_not_stop_a_recovery(empty: OwnedLog) -> None:
     for coordinator_epoch in (1, 0):
         end = empty.log.log_end_offset
