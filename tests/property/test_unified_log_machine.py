@@ -610,4 +610,5 @@ def test_a_log_is_what_a_plain_list_says(request: pytest.FixtureRequest, counted
     )
     counted("steps of the log machine", UnifiedLogMachine.steps)
     counted("steps of the log machine", {"in all": UnifiedLogMachine.steps.total()})
-    assert UnifiedLogMachine.steps.total() >= cases * STEPS_A_CASE * 0.8
+    # Hypothesis ends some cases early; how many depends on the seed.
+    assert UnifiedLogMachine.steps.total() >= cases * STEPS_A_CASE * 0.7

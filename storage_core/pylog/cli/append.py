@@ -70,9 +70,9 @@ def append(
     now), partition and topic; offset, leaderEpoch and timestampType are the log's business. text
     reads what pylog cat --format text prints: \N is null, and a backslash begins an escape.
 
-    A topic that is not there is made, with the partitions that lines name, else with one. A
-    malformed line ends the command once the lines before it have been appended. Ctrl-C ends it in
-    order, too: what was appended is kept, status 130.
+    A topic that is not there is made with its first records, and has the partitions that lines
+    name, else one. A malformed line ends the command once the lines before it have been appended.
+    Ctrl-C ends it in order, too: what was appended is kept, status 130.
 
     Exit status: 0 all appended, 1 a malformed line, or damage in the directory, 2 wrong usage, a
     record that the topic refuses, or the directory is locked or cannot be written.

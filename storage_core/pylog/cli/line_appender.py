@@ -10,10 +10,11 @@ import numpy as np
 from pylog.cli.byte_size import format_bytes
 from pylog.clock import SystemClock
 from pylog.errors import InvalidRecordError, LogStorageError
-from pylog.files.topic_name import ensure_valid_topic
+from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partition
 from pylog.log.record_rows import RecordRow, rows_to_batch
 from pylog.log.topic_creation import add_partition, logs_of_topic
 from pylog.log.topic_writer import UNASSIGNED, TopicWriter, parse_compression
+from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +45,11 @@ class AppendOptions:
 
 
 class _Destination:
-    """One topic: its logs, and the rows that are about to be appended to them."""
+    """One topic: its logs, and the rows that are about to be appended to them.
+
+    A topic that is not there, and its partitions, are made when rows of theirs are appended. So
+    options and lines that are wrong leave nothing of it.
+    """
 
     def __init__(self, manager: LogManager, topic: str, options: AppendOptions) -> None:
         ensure_valid_topic(topic)
@@ -52,14 +57,14 @@ class _Destination:
         self._topic = topic
         self._logs = logs_of_topic(manager, topic)
         self._is_new = not self._logs
-        if self._is_new:
-            manager.store_topic_config(topic, {})  # not those of one that was deleted
+        self._has_config = not self._is_new
+        self._to_make: set[int] = set()
         self._rows: list[RecordRow] = []
         self._partitions: list[int] = []
         self.writer = TopicWriter(
             topic,
             self._logs,
-            manager.config_of(topic),
+            manager.config if self._is_new else manager.config_of(topic),
             compression=parse_compression(options.compression),
             level=options.level,
             batch_size_bytes=options.batch_size_bytes,
@@ -73,28 +78,40 @@ class _Destination:
         ValueError
             The topic was there before and has no such partition.
         """
-        needed = 0 if partition is None and not self._logs else partition
-        if needed is not None and needed not in self._logs:
-            self.ensure_partition(needed)
+        if partition is not None:
+            self.ensure_partition(partition)
+        elif not self._logs and not self._to_make:
+            self._to_make.add(0)
         self._rows.append(row)
         self._partitions.append(UNASSIGNED if partition is None else partition)
 
     def ensure_partition(self, partition: int) -> None:
-        """Have the partition's log, or raise ``ValueError``: see `add`."""
+        """Note that the partition has to be there, or raise ``ValueError``: see `add`."""
         if partition in self._logs:
             return
         if not self._is_new:
             there = ", ".join(map(str, self._logs))
             msg = f"topic {self._topic!r} has no partition {partition} here; found {there}"
             raise ValueError(msg)
-        self._logs[partition] = add_partition(self._manager, self._topic, partition)
+        ensure_valid_topic_partition(TopicPartition(self._topic, partition))
+        self._to_make.add(partition)
 
     def flush(self, now_ms: int) -> None:
         """Append the rows taken."""
         rows, partitions = self._rows, np.array(self._partitions, dtype=np.int64)
         self._rows, self._partitions = [], []
         if rows:
-            self.writer.append(rows_to_batch(rows), timestamp_ms=now_ms, partitions=partitions)
+            batch = rows_to_batch(rows)
+            self._make_partitions()
+            self.writer.append(batch, timestamp_ms=now_ms, partitions=partitions)
+
+    def _make_partitions(self) -> None:
+        if not self._has_config:
+            self._manager.store_topic_config(self._topic, {})  # not those of one that was deleted
+            self._has_config = True
+        for partition in sorted(self._to_make):
+            self._logs[partition] = add_partition(self._manager, self._topic, partition)
+        self._to_make.clear()
 
 
 class LineAppender:

@@ -39,7 +39,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogLockedError, SegmentVanishedError, UnexpectedFileError
-from pylog.files.regular_file import link_as_directory, open_regular_file_to_write
+from pylog.files.regular_file import not_a_directory, open_regular_file_to_write
 from pylog.files.writable_file import WritableFile, storage_error
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class DurableIO:
         Raises
         ------
         UnexpectedFileError
-            ``exist_ok`` is true, and a symbolic link lies there.
+            ``exist_ok`` is true, and a symbolic link or a file lies there.
         KafkaStorageError
             It cannot be created, or there is one and ``exist_ok`` is false.
         """
@@ -173,11 +173,9 @@ class DurableIO:
             self._make_directory(text)
         except OSError as error:
             if exist_ok and isinstance(error, FileExistsError):
-                mode = os.lstat(text).st_mode
-                if stat.S_ISDIR(mode):
+                if stat.S_ISDIR(os.lstat(text).st_mode):
                     return False
-                if stat.S_ISLNK(mode):
-                    raise link_as_directory(text) from error
+                raise not_a_directory(text) from error
             raise storage_error("create the directory", error, text) from error
         return True
 
@@ -217,7 +215,7 @@ class DurableIO:
         """Make ``data`` the content of a file, in place: a crash leaves any part of it.
 
         A link of that name, a FIFO, and a file that has other names, too, are replaced by a
-        new file; what they lead to stays as it is.
+        new file; what they lead to stays as it is. A directory is not replaced.
 
         Parameters
         ----------
@@ -230,6 +228,8 @@ class DurableIO:
 
         Raises
         ------
+        UnexpectedFileError
+            A directory lies there.
         KafkaStorageError
             The file cannot be written; its content is unknown.
         """
@@ -241,14 +241,15 @@ class DurableIO:
                 file.sync()
 
     def _open_own(self, path: str) -> WritableFile:
-        """Return a file that has no other name; what is none makes room for a new one."""
+        """Return a file that has no other name; other kinds make room, unless a directory."""
         try:
             file = self.open(path, create=True)
             if os.fstat(file.descriptor).st_nlink <= 1:
                 return file
             file.close()
         except UnexpectedFileError:
-            pass
+            if stat.S_ISDIR(os.lstat(path).st_mode):
+                raise
         self.remove(path)
         return self.open(path, create=True)
 

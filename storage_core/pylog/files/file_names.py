@@ -44,7 +44,8 @@ LOCK = ".lock"
 
 _OFFSET_DIGITS = 20
 _MAX_OFFSET = 2**63 - 1
-_MAX_PARTITION = 2**31 - 1
+MAX_PARTITION = 2**31 - 1
+"""The highest number of a partition: a broker reads an int32 from the directory's name."""
 _SUFFIXED_DIRECTORY = re.compile(r"(\S+)-(\S+)\.(\S+)-(delete|future|stray)")
 _DATA_SUFFIXES = (
     LOG_FILE_SUFFIX,
@@ -132,7 +133,7 @@ def parse_partition_directory_name(name: str) -> PartitionDirectoryName:
             raise UnexpectedFileError(reason)
         stem = name[: name.rindex(".")]
     topic, dash, number = stem.rpartition("-")
-    is_number = number.isascii() and number.isdecimal() and int(number) <= _MAX_PARTITION
+    is_number = number.isascii() and number.isdecimal() and int(number) <= MAX_PARTITION
     if not (dash and topic and is_number):
         reason = f"directory name {name!r} is not <topic>-<partition>"
         raise UnexpectedFileError(reason)

@@ -23,8 +23,8 @@ _FILE_MODE = 0o666  # as Java's; the umask takes from it
 _FLAGS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FLAGS_TO_READ = _FLAGS | os.O_RDONLY
 _FLAGS_TO_WRITE = _FLAGS | os.O_RDWR | os.O_NOFOLLOW
-# What the system says of a link that is not to be followed, and of a socket.
-_NOT_REGULAR = frozenset({errno.ELOOP, errno.ENXIO})
+# What the system says of a link that is not to be followed, of a socket, and of a directory.
+_NOT_REGULAR = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a FIFO",
@@ -108,7 +108,7 @@ def open_regular_file_to_write(path: str, *, create: bool) -> int:
     Raises
     ------
     UnexpectedFileError
-        A symbolic link, a FIFO, a socket or a device lies there.
+        A symbolic link, a FIFO, a socket, a device or a directory lies there.
     OSError
         The system's refusal.
     """
@@ -141,6 +141,14 @@ def not_a_regular_file(path: str) -> UnexpectedFileError:
         f"expected a regular file, found {_describe(path)}: nothing is written through it; "
         "remove it, or put the file itself there; found"
     )
+    return UnexpectedFileError(reason, path)
+
+
+def not_a_directory(path: str) -> UnexpectedFileError:
+    """Return the error for what lies in the place of a directory that is to be made."""
+    if os.path.islink(path):  # noqa: PTH114 - kept as text
+        return link_as_directory(path)
+    reason = f"expected a directory, found {_describe(path)}: move it away; found"
     return UnexpectedFileError(reason, path)
 
 

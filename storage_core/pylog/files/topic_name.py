@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pylog.files.file_names import DELETE_DIR_SUFFIX
+from pylog.files.file_names import DELETE_DIR_SUFFIX, MAX_PARTITION
 
 if TYPE_CHECKING:
     import uuid
@@ -37,6 +37,22 @@ def ensure_valid_topic(topic: str) -> None:
         reason = "it may consist of ASCII letters, digits, '.', '_' and '-' only"
     if reason is not None:
         msg = f"{topic!r} is no topic name: {reason}"
+        raise ValueError(msg)
+
+
+def ensure_valid_topic_partition(topic_partition: TopicPartition) -> None:
+    """Raise `ValueError` unless Kafka allows the topic, and a directory of the partition's name."""
+    topic, partition = topic_partition
+    ensure_valid_topic(topic)
+    if not 0 <= partition <= MAX_PARTITION:
+        msg = f"partition is {partition}, expected 0 to {MAX_PARTITION}"
+        raise ValueError(msg)
+    length = len(f"{topic}-{partition}")
+    if length > _MAX_DIRECTORY_LENGTH:
+        msg = (
+            f"directory of partition {partition} of topic {topic!r} would have a name of {length} "
+            f"characters, at most {_MAX_DIRECTORY_LENGTH} are allowed"
+        )
         raise ValueError(msg)
 
 

@@ -17,6 +17,8 @@ one and undo an earlier one unless the directory was synced in between:
 
 * ``.swap`` files that do not count go before the ``.cleaned`` files that say so;
 * the names of ``.swap`` files that count are forced to disk before what they replace goes;
+* what they replace is gone from the disk before the first of them gets its name: an old index that
+  keeps its own would be taken for that of a new segment, which may have none;
 * segments drop ``.swap`` one after the other, by offset: one that has its name already and lies
   between two ``.swap`` files would be taken for one that they replace.
 
@@ -131,6 +133,7 @@ def _remove_replaced(directory: str, swaps: list[str], io: DurableIO) -> None:
             path = os.path.join(directory, name)  # noqa: PTH118
             _LOGGER.info("removing %s: offsets %d to %d have been rewritten", path, lowest, limit)
             io.remove(path)
+    io.sync_directory(directory)
 
 
 def _next_offset(directory: str, name: str, base_offset: int, io: DurableIO) -> int:

@@ -31,6 +31,7 @@ from pylog.errors import (
     SegmentVanishedError,
 )
 from pylog.files.file_names import (
+    CLEANED_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     LOG_FILE_SUFFIX,
     find_segment_file_name,
@@ -219,7 +220,7 @@ class _LogLoader:
                 _LOGGER.warning("recovering segment %s: %s", segment.log.path, error)
                 self._segments = LogSegments(loaded)
                 try:
-                    self._recover_segment(segment)
+                    self._recover_flushed_segment(segment)
                 except LogSegmentOffsetOverflowError:
                     return segment
         self._segments = LogSegments(loaded)
@@ -238,6 +239,26 @@ class _LogLoader:
         checkpoint = self._loading.recovery_point_checkpoint
         flushed = [base for base in bases if base <= checkpoint]
         return max(flushed, default=min(bases, default=_NO_OFFSET))
+
+    def _recover_flushed_segment(self, segment: LogSegment) -> None:
+        """Recover a segment that no later start recovers because of the recovery point.
+
+        Until all its indexes are on the disk, its offset index has a name that start-up removes. So
+        a start after a crash recovers it again. Differs from Kafka: there the offset index is back
+        at once, and aborted transactions stay missing from the transaction index.
+        """
+        index = segment.offset_index
+        path = index.path
+        index.rename_to(path + CLEANED_FILE_SUFFIX)
+        self._context.io.sync_directory(self._directory)
+        try:
+            self._recover_segment(segment)
+        except LogSegmentOffsetOverflowError:
+            index.delete_if_exists()  # it has the name of one that the split makes
+            raise
+        segment.flush()
+        index.rename_to(path)
+        self._context.io.sync_directory(self._directory)
 
     def _recover_segment(
         self, segment: LogSegment, before_cut: Callable[[], None] | None = None

@@ -39,7 +39,11 @@ from pylog.files.file_names import (
 )
 from pylog.files.partition_metadata import new_topic_id, write_partition_metadata
 from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
-from pylog.files.topic_name import ensure_valid_topic, log_delete_directory_name
+from pylog.files.topic_name import (
+    ensure_valid_topic,
+    ensure_valid_topic_partition,
+    log_delete_directory_name,
+)
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.log.owned_log_directory import OwnedLogDirectory
@@ -409,10 +413,7 @@ class LogManager:
         log = self._logs.get(topic_partition)
         if log is not None:
             return log
-        ensure_valid_topic(topic_partition.topic)
-        if topic_partition.partition < 0:
-            msg = f"partition {topic_partition.partition} is negative"
-            raise ValueError(msg)
+        ensure_valid_topic_partition(topic_partition)
         self._ensure_own_process()
         with self._creation_or_deletion_lock:
             log = self._logs.get(topic_partition)

@@ -257,6 +257,35 @@ def test_wrong_options_are_one_line_and_append_nothing(
     assert done.error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ('{"value"', ["--partition", "0"]),
+        ({"value": None}, ["--compression", "zstd", "--level", "99"]),
+        ({"value": None}, ["--compression", "brotli"]),
+        ({"value": None, "partition": 2**31}, ["--partition", "1"]),
+        ({"value": None}, ["--partition", str(2**31)]),
+        ({"value": None, "timestamp": 2**63}, ["--partition", "0"]),
+        ("", ["--partition", "0"]),
+    ],
+)
+def test_what_fails_before_a_record_is_appended_leaves_no_new_topic(
+    line: object,
+    arguments: list[str],
+    tmp_path: Path,
+    lines: Callable[..., Path],
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    logs = tmp_path / "logs"
+    config = ("--config", "compression.type=gzip")
+    pylog_run("create-topic", logs, "--topic", "other", *config)
+    configs = (logs / "pylog-topic-configs.json").read_bytes()
+    done = pylog_run("append", logs, lines(line), "--topic", "t", *arguments)
+    assert (done.status == 0) == (line == "")
+    assert [path.name for path in logs.iterdir() if path.is_dir()] == ["other-0"]
+    assert (logs / "pylog-topic-configs.json").read_bytes() == configs
+
+
 def test_a_missing_file_is_told(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
     done = pylog_run("append", tmp_path / "logs", tmp_path / "none", "--topic", "t")
     assert done.status == 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pylog.errors import KafkaStorageError, SegmentVanishedError
+from pylog.errors import KafkaStorageError, SegmentVanishedError, UnexpectedFileError
 from pylog.files.durable_io import DurableIO, WritableFile
 from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 
@@ -97,12 +97,10 @@ def test_missing_file_has_vanished_unless_it_is_to_be_created(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("change", "number", "text"),
     [
-        (lambda io, d: io.open(d), errno.EISDIR, "cannot open the file: Is a directory in {d}"),
         (lambda io, d: io.replace(f"{d}/x", f"{d}/y"), errno.ENOENT, "rename the file to {d}/y"),
         (lambda io, d: io.remove(f"{d}/x"), errno.ENOENT, "cannot remove the file"),
         (lambda io, d: io.remove(d, missing_ok=True), errno.EISDIR, "cannot remove the file"),
         (lambda io, d: io.make_directory(d), errno.EEXIST, "cannot create the directory"),
-        (lambda io, d: io.make_directory(f"{d}/file", exist_ok=True), errno.EEXIST, "in {d}/file"),
         (lambda io, d: io.remove_directory(d), errno.ENOTEMPTY, "cannot remove the directory"),
         (lambda io, d: io.sync_directory(f"{d}/x"), errno.ENOENT, "cannot sync the directory"),
         (lambda io, d: io.sync_directory(f"{d}/file"), errno.ENOTDIR, "cannot sync the directory"),
@@ -116,6 +114,25 @@ def test_what_the_system_refuses_is_a_storage_error(
         change(DurableIO(), tmp_path)
     assert caught.value.errno == number
     assert text.format(d=tmp_path) in str(caught.value)
+    assert (tmp_path / "file").read_bytes() == OLD
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda io, d: io.open(d), "expected a regular file, found a directory"),
+        (
+            lambda io, d: io.make_directory(f"{d}/file", exist_ok=True),
+            "expected a directory, found a regular file",
+        ),
+    ],
+)
+def test_what_is_of_another_kind_is_not_the_disk_failing(
+    tmp_path: Path, change: Callable[[DurableIO, Path], object], text: str
+) -> None:
+    (tmp_path / "file").write_bytes(OLD)
+    with pytest.raises(UnexpectedFileError, match=text):
+        change(DurableIO(), tmp_path)
     assert (tmp_path / "file").read_bytes() == OLD
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +20,7 @@ from pylog.log.scheduler import ManualScheduler
 from pylog.model import TopicPartition
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_partition
+from tests.support.odd_files import put
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +33,12 @@ DELETED_LOG = f"orders-0.{'a' * 32}-delete"
 BATCHES = [batch_v2([Stored(offset, NOW_MS, None, b"value")]) for offset in range(3)]
 ONE_RECORD = batch_v2([Stored(0, NOW_MS, None, b"value")]).data
 MARKER = ".kafka_cleanshutdown"
+CHECKPOINTS = (
+    "recovery-point-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "replication-offset-checkpoint",
+)
+TOPIC_CONFIGS = "pylog-topic-configs.json"
 
 
 @pytest.fixture
@@ -206,7 +215,33 @@ def as_directory(path: Path, _foreign: Path) -> None:
     path.mkdir()
 
 
-@pytest.mark.parametrize("kind", [as_link, as_dangling_link, as_pipe, as_directory])
+def as_socket(path: Path, _foreign: Path) -> None:
+    put(path, "socket")
+
+
+def as_circular_link(path: Path, _foreign: Path) -> None:
+    path.symlink_to(path)
+
+
+def as_link_to_a_device(path: Path, _foreign: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def as_device(path: Path, _foreign: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can make a device")
+    os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5))  # as /dev/zero
+
+
+def as_file(path: Path, _foreign: Path) -> None:
+    path.write_bytes(b"")
+
+
+LINKS = [as_link, as_dangling_link, as_circular_link, as_link_to_a_device]
+SPECIAL = [as_pipe, as_socket, as_device]
+
+
+@pytest.mark.parametrize("kind", [*LINKS, *SPECIAL, as_directory])
 @pytest.mark.parametrize(
     "name",
     [
@@ -232,7 +267,7 @@ def test_a_file_of_a_log_that_is_not_a_regular_file_is_refused_before_anything_i
     assert content(foreign) == before
 
 
-@pytest.mark.parametrize("kind", [as_link, as_dangling_link, as_pipe])
+@pytest.mark.parametrize("kind", [*LINKS, *SPECIAL, as_directory])
 def test_a_lock_file_that_is_not_a_regular_file_is_refused(
     logs: Path, foreign: Path, kind: Callable[[Path, Path], None]
 ) -> None:
@@ -240,6 +275,47 @@ def test_a_lock_file_that_is_not_a_regular_file_is_refused(
     kind(logs / ".lock", foreign)
     refused(logs, because="expected a regular file, found a")
     assert content(foreign) == before
+
+
+@pytest.mark.parametrize("kind", [*SPECIAL, as_link_to_a_device, as_circular_link, as_directory])
+@pytest.mark.parametrize("name", [*CHECKPOINTS, MARKER, TOPIC_CONFIGS])
+def test_a_checkpoint_that_cannot_be_read_is_refused_before_anything_is_changed(
+    logs: Path, foreign: Path, name: str, kind: Callable[[Path, Path], None]
+) -> None:
+    write_partition(logs, {0: BATCHES})
+    kind(logs / name, foreign)
+    before = content(logs)
+    with pytest.raises(
+        (UnreadableFileError, UnexpectedFileError), match=re.escape(str(logs / name))
+    ):
+        Opened(logs).manager.startup()
+    assert content(logs) == before
+
+
+@pytest.mark.parametrize("kind", [*SPECIAL, as_file])
+def test_what_is_named_like_a_partition_and_is_no_directory_is_left_alone(
+    logs: Path, foreign: Path, kind: Callable[[Path, Path], None]
+) -> None:
+    write_partition(logs, {0: BATCHES})
+    kind(logs / "events-0", foreign)
+    before = (logs / "events-0").lstat()
+    with Opened(logs).manager as manager:
+        assert list(manager.logs) == [ORDERS]
+        with pytest.raises(UnexpectedFileError, match="expected a directory, found a"):
+            manager.get_or_create_log(EVENTS)
+        assert manager.logs[ORDERS].append_as_leader(ONE_RECORD).last_offset == 3  # still online
+    assert (logs / "events-0").lstat().st_ino == before.st_ino
+
+
+@pytest.mark.parametrize("kind", [as_dangling_link, as_circular_link, as_link_to_a_device, as_pipe])
+def test_what_is_not_of_kafka_and_leads_to_no_directory_is_left_alone(
+    logs: Path, foreign: Path, kind: Callable[[Path, Path], None]
+) -> None:
+    write_partition(logs, {0: BATCHES})
+    kind(logs / "mine", foreign)
+    with Opened(logs).manager as manager:
+        assert list(manager.logs) == [ORDERS]
+    assert os.path.lexists(logs / "mine")
 
 
 def test_a_segment_is_not_made_through_a_link_that_appears_while_a_log_is_open(
@@ -259,13 +335,6 @@ def test_a_segment_is_not_made_through_a_link_that_appears_while_a_log_is_open(
 
 
 # ---- what is replaced, and what is followed
-
-
-CHECKPOINTS = (
-    "recovery-point-offset-checkpoint",
-    "log-start-offset-checkpoint",
-    "replication-offset-checkpoint",
-)
 
 
 @pytest.mark.parametrize("name", [*CHECKPOINTS, MARKER])
@@ -295,6 +364,13 @@ def test_checkpoints_and_their_temporary_files_replace_links(
     assert [name for name in (*CHECKPOINTS, MARKER) if (logs / name).is_symlink()] == []
     assert (logs / "recovery-point-offset-checkpoint").read_text() == "0\n1\norders 0 3\n"
     assert content(foreign) == before
+
+
+def test_a_directory_in_the_place_of_a_temporary_file_is_named_and_stays(logs: Path) -> None:
+    (logs / "checkpoint.tmp").mkdir()
+    with pytest.raises(UnexpectedFileError, match=r"found a directory.*checkpoint\.tmp"):
+        DurableIO().write_atomically(logs / "checkpoint", b"0\n0\n")
+    assert content(logs) == {"checkpoint.tmp": None}
 
 
 def test_a_temporary_file_that_has_another_name_is_not_written_to(logs: Path) -> None:

@@ -671,6 +671,48 @@ def test_a_split_keeps_the_name_of_a_segment_whose_first_batch_is_too_far(tmp_pa
     assert split_bases(tmp_path, [one_batch(b"a", b"b", base_offset=far)]) == [0, far]
 
 
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_the_transactions_of_a_split_segment_are_indexed_anew(
+    tmp_path: Path, *, is_clean: bool
+) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(segment_index_bytes=1200))
+    owned.log.close()
+    far = INT32_MAX + 5
+    batches = [
+        transactional(0, 1, b"aborted in the first segment"),
+        transactional(1, 2, b"aborted in the second one"),
+        marker(2, ABORT, producer_id=1, timestamp=NOW_MS).data,
+        transactional(far, 3, b"aborted", b"there, too"),
+        marker(far + 2, ABORT, producer_id=3, timestamp=NOW_MS).data,
+        marker(far + 3, ABORT, producer_id=2, timestamp=NOW_MS).data,
+        transactional(far + 4, 3, b"committed", sequence=2),
+        marker(far + 5, COMMIT, producer_id=3, timestamp=NOW_MS).data,
+    ]
+    file_of(owned, 0, ".log").write_bytes(b"".join(batches))
+    for path in owned.directory.glob("*index"):
+        path.unlink()
+    for _ in range(2):  # once it is split, and once more
+        load(owned, is_clean=is_clean, recovery_point=far + 6)
+        assert owned.base_offsets == [0, far]
+        assert owned.log.log_end_offset == far + 6
+        aborted = [(1, 0, 2, 1), (3, far, far + 2, 1), (2, 1, far + 3, far + 4)]
+        assert owned.aborted() == aborted
+        owned.log.close()
+        rows = pylog.scan(tmp_path, isolation="read_committed", columns=["value"]).to_table()
+        assert rows.column("value").to_pylist() == [b"committed"]
+
+
+def transactional(offset: int, producer_id: int, *values: bytes, sequence: int = 0) -> bytes:
+    return one_batch(
+        *values,
+        base_offset=offset,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=sequence,
+        is_transactional=True,
+    )
+
+
 # ---- transactions and producers
 
 
@@ -711,6 +753,35 @@ def test_the_transaction_index_is_recovered(
     entry = empty.log.producer_state.last_entry(3)
     assert entry is not None
     assert entry.current_txn_first_offset == 13
+
+
+@pytest.mark.parametrize("damaged", [".index", ".txnindex"])
+def test_a_recovery_below_the_recovery_point_that_a_crash_stops_is_begun_again(
+    empty: OwnedLog, tmp_path: Path, damaged: str
+) -> None:
+    aborted = with_transactions(empty)
+    empty.log.close()
+    file_of(empty, 3, ".index").unlink()
+    if damaged == ".txnindex":
+        file_of(empty, 3, ".index").write_bytes(b"")
+        file_of(empty, 3, damaged).write_bytes(b"\xff" * 34)
+    kept = tmp_path / "kept"
+    shutil.copytree(empty.directory, kept)
+    kinds = frozenset({Kind.CREATE, Kind.WRITE, Kind.TRUNCATE, Kind.REPLACE, Kind.REMOVE})
+    number, has_failed = 0, True
+    while has_failed:
+        number += 1
+        shutil.rmtree(empty.directory)
+        shutil.copytree(kept, empty.directory)
+        io = FaultyIO(Fault(kinds=kinds, at=number, forever=True))
+        try:
+            load(empty, is_clean=True, recovery_point=14, io=io)
+            has_failed = False
+        except KafkaStorageError:
+            load(empty, is_clean=False, recovery_point=14)
+        assert empty.aborted() == aborted, number
+        assert names(empty, "*.cleaned") == []
+    assert number > 5
 
 
 def test_a_marker_of_an_older_coordinator_does_not_stop_a_recovery(empty: OwnedLog) -> None:

@@ -151,6 +151,8 @@ def test_a_log_that_is_not_there_is_not_made_by_asking(
         TopicPartition("a/b", 0),
         TopicPartition("a" * 250, 0),
         TopicPartition("orders", -1),
+        TopicPartition("orders", 2**31),
+        TopicPartition("a" * 249, 100_000),  # 256 characters, one more than a file system takes
     ],
 )
 def test_a_log_that_kafka_would_not_allow_is_refused(
