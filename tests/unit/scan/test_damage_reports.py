@@ -9,6 +9,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError, LogStorageError
+from pylog.scan.damage import DamageReport
 from tests.support.batches import (
     ABORT,
     COMMIT,
@@ -18,6 +19,7 @@ from tests.support.batches import (
     batch_v2_of,
     joined,
     marker,
+    message,
     message_set,
     plain_records,
     record_v2,
@@ -175,6 +177,26 @@ def test_no_batch_ends_at_the_highest_number_or_above(tmp_path: Path, base: int,
     at = positions([BATCHES[0], far])
     assert (found, spans(ranges)) == (list(range(5)), [(at[1], at[2], 5, None)])
     assert findings(directory, "damaged_batches")
+
+
+@pytest.mark.parametrize("window_bytes", [17, 1 << 20])
+@pytest.mark.parametrize("codec", [None, "gzip"])
+def test_nor_does_one_before_a_batch_whose_offset_is_negative(
+    tmp_path: Path, codec: str | None, window_bytes: int
+) -> None:
+    record = Stored(2**63 - 1, 0, None, b"v")
+    far = message(record, magic=1) if codec is None else wrapper([record], magic=1, codec=codec)
+    batches = [BATCHES[0], far, with_base_offset(BATCHES[0], -2), BATCHES[1]]
+    directory = partition(tmp_path, batches)
+    with pytest.raises(CorruptRecordError, match=f"batch has offsets {2**63 - 1} to "):
+        pylog.scan(directory).to_table()
+    found, ranges = skipped(directory, window_bytes=window_bytes)
+    at = positions(batches)
+    assert (found, spans(ranges)) == (list(range(10)), [(at[1], at[3], 5, 5)])
+    directory = partition(tmp_path / "alone", batches[1:3])
+    assert skipped(directory, window_bytes=window_bytes)[0] == []
+    view = next(iter(pylog.open_directory(directory)))
+    assert view.taken_anew(DamageReport()).log_end_offset == 0
 
 
 def test_the_highest_offset_that_has_one_after_it_is_read(tmp_path: Path) -> None:
