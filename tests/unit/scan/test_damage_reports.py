@@ -267,6 +267,23 @@ def test_a_control_batch_that_cannot_be_read_is_damage(
     assert (finding["position"], finding["next_offset"], finding["end_offset"]) == (at[1], 5, 6)
 
 
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("bad", BAD_CONTROL.values(), ids=BAD_CONTROL)
+def test_it_is_damage_also_where_a_wrong_checksum_follows_in_the_window(
+    tmp_path: Path, bad: Built, isolation: str
+) -> None:
+    sound = [batch_v2(plain_records(6, 4)), batch_v2(plain_records(15, 5))]
+    batches = [BATCHES[0], bad, sound[0], with_bad_crc(BATCHES[2]), sound[1]]
+    directory = partition(tmp_path, batches)
+    at = positions(batches)
+    with pytest.raises(LogStorageError, match="control batch cannot be read") as caught:
+        pylog.scan(directory, isolation=isolation).to_table()
+    assert caught.value.position == at[1]  # type: ignore[attr-defined]
+    found, ranges = skipped(directory, isolation=isolation)
+    assert found == [*range(5), *range(6, 10), *range(15, 20)]
+    assert spans(ranges) == [(at[1], at[2], 5, 6), (at[3], at[4], 10, 15)]
+
+
 def test_what_a_lost_marker_would_have_decided_is_not_given_as_committed(tmp_path: Path) -> None:
     open_one = batch_v2(
         plain_records(0, 5), producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True
