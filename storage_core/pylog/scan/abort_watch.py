@@ -4,6 +4,8 @@ A ``.txnindex`` has no checksum: one that was cut between two entries looks soun
 lists a committed transaction, too. Both show when the next marker of the producer comes by, in the
 range that is read or after it. Only where offsets have no gap in between: compaction takes COMMIT
 markers away, and what was committed by one may stand before another transaction's ABORT.
+
+For FAILFAST: the modes that skip damage ask no transaction index (`pylog.scan.aborted`).
 """
 
 from __future__ import annotations
@@ -45,14 +47,10 @@ class AbortWatch:
     ----------
     task
         Whose range is read with READ_COMMITTED.
-    skips_damage
-        Whether damage is left out. Then a transaction that may have been decided in a gap counts as
-        aborted, and one that is left out contradicts no marker.
     """
 
-    def __init__(self, task: ScanTask, *, skips_damage: bool) -> None:
+    def __init__(self, task: ScanTask) -> None:
         self._task = task
-        self._skips_damage = skips_damage
         # Producer ids whose records in the range were given, or left out as aborted, since their
         # last marker, to how many gaps there were before.
         self._given: dict[int, int] = {}
@@ -103,7 +101,7 @@ class AbortWatch:
         for producer_id, offset, kind, is_in_range, is_given, gaps_before in rows:
             if is_in_range and is_given:
                 self._given[producer_id] = gaps_before
-            elif is_in_range and not self._skips_damage:
+            elif is_in_range:
                 self._left_out[producer_id] = gaps_before
             elif kind in _END_TYPES:
                 self._end(producer_id, ControlRecordType(kind), gaps_before, (offset, path))

@@ -6,11 +6,12 @@ at or below it.
 
 ``.txnindex`` files give the aborted ranges of the segments that hold the markers, without reading
 the log. Kafka makes the file only when it sees an ABORT, so a segment without one is normal, and
-also what a lost file looks like: then the ranges are taken from the batch headers and markers
-themselves, from the range's beginning to where its last transaction is decided.
+also what a lost file looks like: then, and where damage is skipped, the ranges are taken from the
+batch headers and markers themselves, from the range's beginning to where its last transaction is
+decided.
 
 The LSO comes from the newest sound producer snapshot, which lists the open transactions, and the
-headers behind it; without a snapshot, from all headers.
+headers after it; without a snapshot, from all headers.
 
 Source: TransactionIndex.collectAbortedTxns, ProducerStateManager (Kafka 4.3); KIP-98.
 """
@@ -61,7 +62,7 @@ class AbortedTransactions:
         for transaction in sorted(transactions, key=lambda each: each.first_offset):
             firsts, lasts = self._ranges.setdefault(transaction.producer_id, ([], []))
             firsts.append(transaction.first_offset)
-            # Ranges overlap behind damage: an offset is in one if it is below the farthest end.
+            # Ranges overlap after damage: an offset is in one if it is below the farthest end.
             lasts.append(max([transaction.last_offset, *lasts[-1:]]))
 
     def mask(self, headers: BatchHeaders) -> npt.NDArray[np.bool_]:
@@ -215,14 +216,11 @@ def find_aborted_transactions(
     if start_offset >= end_offset:
         return ()
     first = view.find_segment(start_offset) or 0
-    found = _from_indexes(view, first, end_offset)
+    # Where damage is skipped the markers alone decide: nothing there could raise an error about an
+    # index that they contradict, and its lie would be wrong rows in silence.
+    found = _from_indexes(view, first, end_offset) if view.damage is None else None
     if found is None:
-        markers = _Markers(view, first, end_offset)
-        found = [*markers.aborted(), *markers.undecided()]
-    elif view.damage is not None and view.damage.found:
-        # One that may have been decided in a gap does not hold back the last stable offset. If it
-        # was aborted there, its entry is among those found; if not, it may be open to this day.
-        found += _Markers(view, first, end_offset).undecided()
+        found = _from_markers(view, first, end_offset)
     return tuple(
         each
         for each in found
@@ -255,39 +253,33 @@ def _from_indexes(view: LogView, first: int, end_offset: int) -> list[AbortedTra
     return found
 
 
-class _Markers:
-    """What the batches and markers from segment ``first`` on tell of aborted transactions.
+def _from_markers(view: LogView, first: int, end_offset: int) -> list[AbortedTransaction]:
+    """Return what the batches and markers from segment ``first`` on tell.
 
     A range begins with the producer's first batch since its last marker; batches before the first
     segment looked at are not of interest. The walk ends when every transaction that began below
-    ``end_offset`` is decided.
+    ``end_offset`` is decided. One that no marker ends counts as aborted: it has not been committed.
     """
+    transactions = OpenTransactions({})
+    start = view.segments[first].base_offset
+    decided = list(_until_decided(view, transactions, start, end_offset))
+    undecided = transactions.first_offsets.items()
+    return [
+        *decided,
+        *(AbortedTransaction(producer_id, since, end_offset) for producer_id, since in undecided),
+    ]
 
-    def __init__(self, view: LogView, first: int, end_offset: int) -> None:
-        self._end_offset = end_offset
-        self._open = OpenTransactions({})
-        self._aborted = list(self._walk(view, view.segments[first].base_offset))
 
-    def aborted(self) -> list[AbortedTransaction]:
-        """Return the ranges that end with a marker."""
-        return self._aborted
-
-    def undecided(self) -> list[AbortedTransaction]:
-        """Return the ranges that no marker ends: what has not been committed counts as aborted."""
-        return [
-            AbortedTransaction(producer_id, since, self._end_offset)
-            for producer_id, since in self._open.first_offsets.items()
-        ]
-
-    def _walk(self, view: LogView, start: int) -> Iterator[AbortedTransaction]:
-        end = self._end_offset
-        for each in _follow(view, self._open, (start, end), below=end):
-            if each is not None:
-                yield each
-        if not self._open:
+def _until_decided(
+    view: LogView, transactions: OpenTransactions, start_offset: int, end_offset: int
+) -> Iterator[AbortedTransaction]:
+    for each in _follow(view, transactions, (start_offset, end_offset), below=end_offset):
+        if each is not None:
+            yield each
+    if not transactions:
+        return
+    for each in _follow(view, transactions, (end_offset, view.log_end_offset), below=end_offset):
+        if each is not None:
+            yield each
+        elif not transactions:
             return
-        for each in _follow(view, self._open, (end, view.log_end_offset), below=end):
-            if each is not None:
-                yield each
-            elif not self._open:
-                return

@@ -150,19 +150,23 @@ class CheckedWindows:
         is_last = window.end_position == self._piece.end_position
         if misplaced is None and (is_last or self._damage is not None):
             misplaced = self._misplaced_last(window)
+        bad = None
         if self._has_checksums or misplaced is not None:
-            # A wrong checksum is the cause to be told, even if offsets show it first.
             window.read_batches()
             bad = find_bad_checksum(window.scan)
-            if bad is not None and (misplaced is None or bad.index <= misplaced.last):
-                reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
-                at = window.file_position + int(headers.positions[bad.index])
-                return _Fault(at, at, reason)
         if self._has_checksums:
-            unreadable = find_bad_control_batch(window.scan)
-            if unreadable is not None and (misplaced is None or unreadable.index < misplaced.first):
+            # Whatever stands before the first of the other faults is about to be given.
+            before = len(headers) if bad is None else bad.index
+            before = before if misplaced is None else min(before, misplaced.first)
+            unreadable = find_bad_control_batch(window.scan, before)
+            if unreadable is not None:
                 at = window.file_position + int(headers.positions[unreadable.index])
                 return _Fault(at, at, unreadable.reason)
+        # A wrong checksum is the cause to be told, even if offsets show it first.
+        if bad is not None and (misplaced is None or bad.index <= misplaced.last):
+            reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
+            at = window.file_position + int(headers.positions[bad.index])
+            return _Fault(at, at, reason)
         if misplaced is None:
             return None
         first = window.file_position + int(headers.positions[misplaced.first])

@@ -46,15 +46,17 @@ def control_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[
     return types
 
 
-def find_bad_control_batch(scan: BatchScan) -> BadControlBatch | None:
+def find_bad_control_batch(scan: BatchScan, before: int) -> BadControlBatch | None:
     """Return the first control batch whose records break the format, None if all can be read.
 
-    Kafka's consumer fails at those, too; it looks at keys only where it reads committed records.
+    Only batches with an index below ``before`` are looked at: those whose checksums are right.
+    Kafka's consumer fails at such a batch, too; it looks at keys only where it reads committed
+    records.
     """
     headers = scan.headers
     if not len(headers) or not headers.traits.any_has(CONTROL_FLAG_MASK):
         return None
-    which = np.flatnonzero(headers.is_control)
+    which = np.flatnonzero(headers.is_control[:before])
     types = _usual_types(scan, which)
     for index in which[types == NEEDS_REFERENCE].tolist():
         try:

@@ -83,7 +83,7 @@ class DamagedRange:
     @property
     def _missing(self) -> str:
         if self.end_offset is None:
-            return f"records of offsets {self.next_offset}"
+            return f"records from offset {self.next_offset} on"
         if self.end_offset <= self.next_offset:
             return f"records of offsets unknown, between batches that meet at {self.end_offset},"
         return f"records of offsets {self.next_offset} to {self.end_offset} (exclusive)"

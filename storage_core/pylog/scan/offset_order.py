@@ -53,13 +53,11 @@ def find_misplaced(
     bad[1:] |= offsets[1:] <= last_offsets[:-1]
     bad[0] |= offsets[0] < lowest_offset
     limit = _HIGHEST_OFFSET if limit_offset is None else limit_offset
-    bad[-1] |= last_offsets[-1] >= limit
+    bad |= last_offsets >= limit
     if not bad.any():
         return None
     index = int(np.argmax(bad))
     if last_offsets[index] >= limit:
-        # Where that is the last one, an earlier batch may have gone too far already.
-        index = int(np.argmax(last_offsets >= limit))
         first = index
     else:
         first = _first_misplaced(offsets, last_offsets, index, lowest_offset)

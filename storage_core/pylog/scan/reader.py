@@ -106,7 +106,8 @@ class TaskReader:
         CorruptRecordError, InvalidRecordError, UnsupportedCodecError
             Bytes that are to be read are damaged (mode FAILFAST).
         CorruptIndexError
-            Records given as committed turn out to be aborted, or the other way round.
+            Records given as committed turn out to be aborted, or the other way round (mode
+            FAILFAST).
         SegmentVanishedError
             A file is gone or shorter than when the task was planned, and records with it.
         TimestampOverflowError
@@ -135,9 +136,9 @@ class TaskReader:
     def _abort_watch(self) -> AbortWatch | None:
         """Return what holds the transaction index against the markers in one pass."""
         task = self._task
-        if not task.is_committed or not task.directory.uses_indexes:
-            return None
-        return AbortWatch(task, skips_damage=self._mode.skips_damage)
+        if self._mode.skips_damage or not task.is_committed or not task.directory.uses_indexes:
+            return None  # the markers alone have decided
+        return AbortWatch(task)
 
     def count(self) -> int:
         """Return how many records `record_batches` gives, from batch headers.

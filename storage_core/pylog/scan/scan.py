@@ -69,11 +69,11 @@ class Scan:
             self._tasks = plan_tasks(self.partitions, self._wanted)
         return self._tasks
 
-    def _readers(self) -> Iterator[TaskReader]:
+    def _readers(self, schema: pa.Schema) -> Iterator[TaskReader]:
         for task in self.plan():
             yield TaskReader(
                 task,
-                self.schema,
+                schema,
                 mode=self._mode,
                 damage=self.damage,
                 window_bytes=self._window_bytes,
@@ -89,7 +89,7 @@ class Scan:
             Something to be read is damaged (mode FAILFAST), gone, or not to be expressed in the
             schema. The records before it have been given.
         """
-        for reader in self._readers():
+        for reader in self._readers(self.schema):
             yield from reader.record_batches()
 
     def to_reader(self) -> pa.RecordBatchReader:
@@ -106,8 +106,12 @@ class Scan:
         return self.to_table().to_pandas()
 
     def count(self) -> int:
-        """Return how many records there are, from batch headers alone wherever possible."""
-        return sum(reader.count() for reader in self._readers())
+        """Return how many records there are, from batch headers alone wherever possible.
+
+        No column is decoded for it, so that one which cannot be expressed in `schema` does not
+        matter.
+        """
+        return sum(reader.count() for reader in self._readers(record_schema(("offset",))))
 
 
 def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say

@@ -20,6 +20,7 @@ from tests.support.batches import (
     marker,
     plain_records,
     record_v2,
+    with_bad_crc,
 )
 from tests.support.log_files import (
     TRANSACTION_ENTRY,
@@ -235,3 +236,51 @@ def test_what_a_removed_marker_committed_is_not_taken_for_aborted(tmp_path: Path
     directory = write_partition(tmp_path, {0: batches})
     segment_path(directory, 0, ".txnindex").write_bytes(TRANSACTION_ENTRY.pack(0, 9, 0, 1, 2))
     assert committed(directory) == [0, 4]
+
+
+SKIPPING = ["DROPMALFORMED", "PERMISSIVE"]
+
+
+def skipping(directory: Path, mode: str, **options: object) -> list[int | None]:
+    scan = pylog.scan(directory, isolation="read_committed", mode=mode, **options)  # type: ignore[arg-type]
+    found: list[int | None] = scan.to_table()["offset"].to_pylist()
+    assert scan.count() == len(found)
+    return found
+
+
+@pytest.mark.parametrize("window_bytes", [17, 1 << 20])
+@pytest.mark.parametrize("mode", SKIPPING)
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([(1, 0, 1, 2), (1, 2, 3, 4), (1, 4, 5, 6)], id="lists a committed one"),
+        pytest.param([(1, 0, 1, 6)], id="lacks an aborted one"),
+        pytest.param([(2, 0, 1, 6)], id="lists another producer's only"),
+        pytest.param([(1, 0, 5, 6)], id="lists all as one"),
+    ],
+)
+def test_no_transaction_index_can_matter_where_damage_is_skipped(
+    tmp_path: Path, entries: list[tuple[int, int, int, int]], mode: str, window_bytes: int
+) -> None:
+    batches = [data(0), abort(1), data(2), abort(3), data(4), commit(5), data(6, -1, plain=True)]
+    directory = write_partition(tmp_path, {0: batches})
+    path = segment_path(directory, 0, ".txnindex")
+    path.write_bytes(b"".join(TRANSACTION_ENTRY.pack(0, *entry) for entry in entries))
+    with pytest.raises(CorruptIndexError, match="use_indexes=False"):
+        committed(directory)
+    assert skipping(directory, mode, window_bytes=window_bytes) == [4, 6]
+    assert skipping(directory, mode, window_bytes=window_bytes, start=2, end=5) == [4]
+    assert skipping(directory, mode, window_bytes=window_bytes, start=2, end=3) == []
+
+
+@pytest.mark.parametrize("mode", SKIPPING)
+def test_beside_damage_too_the_markers_alone_decide_where_it_is_skipped(
+    tmp_path: Path, mode: str
+) -> None:
+    damaged = with_bad_crc(data(2, -1, plain=True))
+    batches = [data(0), commit(1), damaged, data(3), commit(4), data(5), abort(6)]
+    directory = write_partition(tmp_path, {0: batches})
+    path = segment_path(directory, 0, ".txnindex")
+    path.write_bytes(TRANSACTION_ENTRY.pack(0, 1, 3, 4, 5) + TRANSACTION_ENTRY.pack(0, 1, 5, 6, 7))
+    gap = [None] if mode == "PERMISSIVE" else []
+    assert skipping(directory, mode) == [0, *gap, 3]

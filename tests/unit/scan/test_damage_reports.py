@@ -9,6 +9,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError, LogStorageError
+from pylog.scan.damage import DamageReport
 from tests.support.batches import (
     ABORT,
     COMMIT,
@@ -18,6 +19,7 @@ from tests.support.batches import (
     batch_v2_of,
     joined,
     marker,
+    message,
     message_set,
     plain_records,
     record_v2,
@@ -177,6 +179,26 @@ def test_no_batch_ends_at_the_highest_number_or_above(tmp_path: Path, base: int,
     assert findings(directory, "damaged_batches")
 
 
+@pytest.mark.parametrize("window_bytes", [17, 1 << 20])
+@pytest.mark.parametrize("codec", [None, "gzip"])
+def test_nor_does_one_before_a_batch_whose_offset_is_negative(
+    tmp_path: Path, codec: str | None, window_bytes: int
+) -> None:
+    record = Stored(2**63 - 1, 0, None, b"v")
+    far = message(record, magic=1) if codec is None else wrapper([record], magic=1, codec=codec)
+    batches = [BATCHES[0], far, with_base_offset(BATCHES[0], -2), BATCHES[1]]
+    directory = partition(tmp_path, batches)
+    with pytest.raises(CorruptRecordError, match=f"batch has offsets {2**63 - 1} to "):
+        pylog.scan(directory).to_table()
+    found, ranges = skipped(directory, window_bytes=window_bytes)
+    at = positions(batches)
+    assert (found, spans(ranges)) == (list(range(10)), [(at[1], at[3], 5, 5)])
+    directory = partition(tmp_path / "alone", batches[1:3])
+    assert skipped(directory, window_bytes=window_bytes)[0] == []
+    view = next(iter(pylog.open_directory(directory)))
+    assert view.taken_anew(DamageReport()).log_end_offset == 0
+
+
 def test_the_highest_offset_that_has_one_after_it_is_read(tmp_path: Path) -> None:
     far = batch_v2([Stored(2**63 - 2, 0, None, b"v")])
     table = pylog.scan(partition(tmp_path, [far])).to_table()
@@ -243,6 +265,23 @@ def test_a_control_batch_that_cannot_be_read_is_damage(
     assert spans(ranges) == [(at[1], at[2], 5, 6)]
     (finding,) = findings(directory, "damaged_batches")
     assert (finding["position"], finding["next_offset"], finding["end_offset"]) == (at[1], 5, 6)
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("bad", BAD_CONTROL.values(), ids=BAD_CONTROL)
+def test_it_is_damage_also_where_a_wrong_checksum_follows_in_the_window(
+    tmp_path: Path, bad: Built, isolation: str
+) -> None:
+    sound = [batch_v2(plain_records(6, 4)), batch_v2(plain_records(15, 5))]
+    batches = [BATCHES[0], bad, sound[0], with_bad_crc(BATCHES[2]), sound[1]]
+    directory = partition(tmp_path, batches)
+    at = positions(batches)
+    with pytest.raises(LogStorageError, match="control batch cannot be read") as caught:
+        pylog.scan(directory, isolation=isolation).to_table()
+    assert caught.value.position == at[1]  # type: ignore[attr-defined]
+    found, ranges = skipped(directory, isolation=isolation)
+    assert found == [*range(5), *range(6, 10), *range(15, 20)]
+    assert spans(ranges) == [(at[1], at[2], 5, 6), (at[3], at[4], 10, 15)]
 
 
 def test_what_a_lost_marker_would_have_decided_is_not_given_as_committed(tmp_path: Path) -> None:

@@ -51,6 +51,10 @@ def places(ranges: Sequence[tuple[int, int]], **bounds: int) -> tuple[int, int] 
         ([(0, 4), (100, 104), (50, 54), (70, 74)], {}, (1, 2)),
         ([(0, 4), (100, 104), (200, 204)], {"limit": 150}, (2, 2)),
         ([(0, 4), (200, 204), (10, 14)], {"limit": 150}, (1, 1)),
+        # It goes beyond all that the file may hold, so that what is after it can tell nothing.
+        ([(0, 4), (5, 204), (10, 14)], {"limit": 150}, (1, 1)),
+        ([(0, 4), (5, 2**63 - 1), (-2, -2)], {}, (1, 1)),
+        ([(0, 4), (3, 4), (200, 204), (10, 14)], {"limit": 150}, (1, 1)),
     ],
 )
 def test_which_batches_are_misplaced(

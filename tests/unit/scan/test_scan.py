@@ -6,7 +6,16 @@ import pyarrow as pa
 import pytest
 
 import pylog
-from tests.support.batches import COMMIT, batch_v2, marker, message, plain_records, wrapper
+from pylog.errors import TimestampOverflowError
+from tests.support.batches import (
+    COMMIT,
+    Stored,
+    batch_v2,
+    marker,
+    message,
+    plain_records,
+    wrapper,
+)
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
@@ -40,6 +49,25 @@ def test_a_count_does_not_depend_on_the_columns(directory: Path, columns: list[s
     for start, end in ((0, 13), (2, 12), (6, 7), (3, 3)):
         scan = pylog.scan(directory, columns=columns, start=start, end=end)
         assert scan.count() == scan.to_table().num_rows == end - start
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED", "PERMISSIVE"])
+def test_a_count_takes_no_notice_of_a_timestamp_that_fits_no_column(
+    tmp_path: Path, mode: str
+) -> None:
+    late = [Stored(offset, 1 << 60, b"k", b"v") for offset in range(4)]  # in milliseconds
+    batches = [
+        wrapper(late, magic=1, codec="gzip"),
+        batch_v2([each._replace(offset=each.offset + 4) for each in late]),
+    ]
+    directory = write_partition(tmp_path, {0: batches})
+    for start, end in ((0, 8), (1, 7), (5, 6)):
+        scan = pylog.scan(directory, mode=mode, start=start, end=end)
+        assert scan.count() == end - start
+        with pytest.raises(TimestampOverflowError):
+            scan.to_table()
+    where = pylog.RecordFilter(min_timestamp=1 << 60)
+    assert pylog.scan(directory, mode=mode, where=where).count() == 8
 
 
 def test_a_window_may_be_of_any_size(directory: Path) -> None:
