@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pylog.columnar.arrow_buffers import bytes_array
+from pylog.record.batch_layout import MAGIC_VALUE_V2
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -105,7 +106,11 @@ class RecordFilter:
             mask |= (headers.magics == 0) & (headers.codec_ids != 0)
         if self.max_timestamp is not None:
             # Every record of such a batch has the batch's timestamp.
-            mask &= ~headers.is_append_time | (latest <= self.max_timestamp)
+            too_late = headers.is_append_time & (latest > self.max_timestamp)
+            if len(headers) and not headers.traits.all_v2:
+                # But messages of v0, which cleaners of old left in wrappers of v1, have none.
+                too_late &= (headers.magics == MAGIC_VALUE_V2) | (headers.codec_ids == 0)
+            mask &= ~too_late
         return mask
 
     def mask(self, batch: pa.RecordBatch) -> BoolArray:

@@ -45,3 +45,11 @@ def test_a_v0_wrapper_may_hold_messages_with_timestamps() -> None:
     plain = message(Stored(0, -1, None, b"v"), magic=0).data
     where = pylog.RecordFilter(min_timestamp=2_000)
     assert where.candidates(headers_of(plain, packed)).tolist() == [False, True]
+
+
+def test_a_v1_wrapper_with_append_time_may_hold_messages_without_timestamps() -> None:
+    old = message_bytes(0, b"k", b"v", magic=0)
+    packed = wrapper_of(compress("gzip", old), offset=0, magic=1, codec="gzip", append_time=5_000)
+    plain = message_bytes(1, b"k", b"v", magic=1, timestamp=5_000, attributes=0x08)
+    where = pylog.RecordFilter(max_timestamp=4_000)
+    assert where.candidates(headers_of(packed, plain)).tolist() == [True, False]
