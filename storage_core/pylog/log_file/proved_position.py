@@ -22,7 +22,7 @@ import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.log_file.batch_walk import is_zero
+from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
 from pylog.model import OffsetPosition
 from pylog.record.batch_layout import (
     COMPRESSION_CODEC_MASK,
@@ -134,13 +134,20 @@ class ProvedPositions:
                 return found
         return self._start
 
-    def last(self) -> ProvedPosition:
-        """Return the proved position nearest to the end; the start if no entry is proved."""
+    def last(self, *, is_sound: bool = False) -> ProvedPosition:
+        """Return the proved position nearest to the end; the start if no entry is proved.
+
+        With ``is_sound``, one of a batch with a right checksum.
+        """
         for slot in _backwards(self._index.first_slot_from_position(self._end) - 1):
             found = self.prove(slot)
-            if found is not None:
+            if found is not None and (not is_sound or self._has_sound_batch(found.position)):
                 return found
         return self._start
+
+    def _has_sound_batch(self, position: int) -> bool:
+        found = read_header(self._source, position, self._end)
+        return found is not None and has_valid_checksum(self._source, found)
 
     def from_position(self, position: int, tries: int) -> ProvedPosition | None:
         """Return the first proved entry at or after a byte; None if ``tries`` entries are not."""

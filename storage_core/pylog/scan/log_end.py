@@ -56,7 +56,8 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
         return WholeBatches(segment.size_bytes, None, None)  # who reads it reports it
     with opened as source:
         size = source.size()
-        start = segment.last_indexed_position(source, size)
+        # A walk over damage alone would find nothing before it that is sound.
+        start = segment.last_indexed_position(source, size, is_sound=skips_damage)
         whole_end = _sound_end if skips_damage else _whole_end
         found = whole_end(source, start.position, size, start.lowest_offset)
         found = _with_tail_defect(source, segment, found, size)

@@ -160,14 +160,16 @@ class LogSegmentView:
         with self.open_offset_index() as index:
             return self._proved_positions(source, index, end).before_offset(offset)
 
-    def last_indexed_position(self, source: ByteSource, end: int) -> ProvedPosition:
+    def last_indexed_position(
+        self, source: ByteSource, end: int, *, is_sound: bool = False
+    ) -> ProvedPosition:
         """Return where the last batch before ``end`` that the offset index proves begins.
 
-        The segment's beginning if it proves none. The index may know of more by now: a broker goes
-        on appending.
+        The segment's beginning if it proves none; with ``is_sound``, none with a right checksum.
+        The index may know of more by now: a broker goes on appending.
         """
         with self.open_offset_index() as index:
-            return self._proved_positions(source, index, end).last()
+            return self._proved_positions(source, index, end).last(is_sound=is_sound)
 
     def open_offset_index(self) -> OffsetIndex:
         """Open the offset index; one without entries if there is none, or none is to be used."""
