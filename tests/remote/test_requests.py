@@ -94,7 +94,9 @@ def test_a_percent_of_the_time_requests_little_more_than_its_batches(
     assert count == topic.bytes_of(start, stop) // topic.batch_bytes * BATCH_RECORDS - BATCH_RECORDS
     # Segment by segment from the first one on, and the last one for the end of the log.
     side_files = topic.side_bytes(".index") + 2 * topic.side_bytes(".timeindex") // SEGMENTS
-    check("1 % of the time", traffic, topic.bytes_of(start, stop) + side_files, 60)
+    # Each `.log` that is opened takes two HEADs: one for its length, one for its entity tag after
+    # the last read. The time index entry of the last segment that is passed over is looked at.
+    check("1 % of the time", traffic, topic.bytes_of(start, stop) + side_files, 70)
 
 
 def test_a_listing_requests_headers_and_no_more(

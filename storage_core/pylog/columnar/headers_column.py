@@ -95,6 +95,8 @@ def _well_formed(
     try:
         keys.validate(full=True)
     except pa.ArrowInvalid:
+        data = data.view()
+        data.flags.writeable = False  # as the kernels' other inputs are: one compiled form
         replaced_data, data_view = allocate(measure_keys(data, ends))
         replaced_ends, ends_view = allocate(ends.nbytes)
         replace_malformed(data, ends, data_view, ends_view[: ends.nbytes].view(np.int32))

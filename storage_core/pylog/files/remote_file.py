@@ -109,6 +109,7 @@ class RemoteFile(ByteSource):
 
     def read_at(self, position: int, length: int) -> bytes:
         """Return the bytes ``[position, position + length)``, fewer where the file ends before."""
+        self._opened()
         end = min(position + length, self._version.size_bytes)
         if end <= position:
             return b""
@@ -124,6 +125,7 @@ class RemoteFile(ByteSource):
 
     def read_into(self, position: int, buffer: memoryview) -> int:
         """Fill ``buffer`` from ``position`` on; return how many bytes there were."""
+        self._opened()
         count = max(0, min(len(buffer), self._version.size_bytes - position))
         held = self._held(position)
         at = position - held.start
@@ -154,14 +156,18 @@ class RemoteFile(ByteSource):
         """Return ``position``: an object store knows nothing of holes."""
         return position if position < self._version.size_bytes else None
 
-    def _request(self, position: int, length: int) -> memoryview:
-        """Return what the store gives of a range; less, or nothing, if the file is shorter now."""
+    def _opened(self) -> pa.NativeFile:
         if self._file is None:
             msg = f"read of a closed file: {self.path}"
             raise ValueError(msg)
+        return self._file
+
+    def _request(self, position: int, length: int) -> memoryview:
+        """Return what the store gives of a range; less, or nothing, if the file is shorter now."""
+        file = self._opened()
         self._is_unchecked = self._is_log
         try:
-            return memoryview(self._file.read_at(length, position))
+            return memoryview(file.read_at(length, position))
         except STORE_FAILURES as error:
             if _AFTER_THE_END.search(str(error)):
                 return memoryview(b"")

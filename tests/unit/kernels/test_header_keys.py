@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def replaced(keys: Sequence[bytes]) -> list[bytes]:
     ends = np.cumsum([0, *map(len, keys)], dtype=np.int32)
-    data = np.frombuffer(bytearray(b"".join(keys) or b"\0"), np.uint8)  # writable, as a column is
+    data = as_buffer(b"".join(keys) or b"\0")
     out = np.zeros(header_keys.measure_keys(data, ends), dtype=np.uint8)
     out_ends = np.zeros(ends.size, dtype=np.int32)
     header_keys.replace_malformed(data, ends, out, out_ends)
