@@ -33,7 +33,7 @@ _MEASURED = "not spark and not broker and not fuzz and not slow"
 _MOST_SECONDS = 150.0
 _START_SECONDS = 60.0
 _PATIENCE = 6.0
-CAUGHT, SURVIVED, NOT_REACHED = "caught", "survived", "not reached"
+CAUGHT, TIMED_OUT, SURVIVED, NOT_REACHED = "caught", "timed out", "survived", "not reached"
 
 
 class Place(NamedTuple):
@@ -108,11 +108,11 @@ class Trial:
         source = target.read_bytes()
         target.write_bytes(place.mutant.applied(source))
         try:
-            return SURVIVED if self._passes(tests, expected) else CAUGHT
+            return self._run(tests, expected)
         finally:
             target.write_bytes(source)
 
-    def _passes(self, tests: list[str], expected: float) -> bool:
+    def _run(self, tests: list[str], expected: float) -> str:
         arguments = self._folder / "tests.txt"
         arguments.write_text("\n".join(tests), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
@@ -135,8 +135,8 @@ class Trial:
                 timeout=_START_SECONDS + _PATIENCE * expected,
             )
         except subprocess.TimeoutExpired:
-            return False  # a loop that does not end
-        return done.returncode == 0
+            return TIMED_OUT  # a loop that does not end, or a machine that is busy
+        return SURVIVED if done.returncode == 0 else CAUGHT
 
 
 def _work(

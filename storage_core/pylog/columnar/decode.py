@@ -210,13 +210,15 @@ class RecordDecoder:
         self, run: BatchHeaders, table: npt.NDArray[np.int64], family: ModuleType
     ) -> Iterator[slice]:
         """Yield slices of batches without a codec: all of them, unless they are large or many."""
-        bytes_so_far = np.cumsum(table[:, _END] - table[:, _START])
-        rows_so_far = np.cumsum(family.most_rows(run, table))
-        most_bytes = max(self._limits.piece_bytes, GROUP_BYTES)
+        rows = family.most_rows(run, table)
         most_rows = self._limits.piece_rows
-        if bytes_so_far[-1] <= self._limits.piece_bytes and rows_so_far[-1] <= most_rows:
-            yield slice(0, len(run))
+        span_bytes = int(table[-1, _END]) - int(table[0, _START])
+        if span_bytes <= self._limits.piece_bytes and rows.sum() <= most_rows:
+            yield slice(0, len(run))  # the usual window
             return
+        bytes_so_far = np.cumsum(table[:, _END] - table[:, _START])
+        rows_so_far = np.cumsum(rows)
+        most_bytes = max(self._limits.piece_bytes, GROUP_BYTES)
         is_large = self._is_large(family, run, table)
         number = bytes_so_far // most_bytes + rows_so_far // most_rows
         is_cut = (np.diff(number) != 0) | is_large[1:] | is_large[:-1]

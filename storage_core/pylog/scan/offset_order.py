@@ -53,9 +53,9 @@ def find_misplaced(
     bad[1:] |= offsets[1:] <= last_offsets[:-1]
     bad[0] |= offsets[0] < lowest_offset
     limit = _HIGHEST_OFFSET if limit_offset is None else limit_offset
-    bad |= last_offsets >= limit
-    if not bad.any():
+    if last_offsets[-1] < limit and not bad.any():
         return None
+    bad |= last_offsets >= limit  # any of them, where they do not go up
     index = int(np.argmax(bad))
     if last_offsets[index] >= limit:
         first = index
