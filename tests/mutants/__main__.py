@@ -21,6 +21,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
+
 from tests.mutants.operators import Mutant, find_mutants
 from tests.mutants.reach import FOLDER, ROOT, Reach, read_reach
 
@@ -34,6 +36,10 @@ _MOST_SECONDS = 150.0
 _START_SECONDS = 60.0
 _PATIENCE = 6.0
 CAUGHT, TIMED_OUT, SURVIVED, NOT_REACHED = "caught", "timed out", "survived", "not reached"
+
+
+class MeasureAnewError(RuntimeError):
+    """What was measured is not about these tests."""
 
 
 class Place(NamedTuple):
@@ -136,7 +142,9 @@ class Trial:
             )
         except subprocess.TimeoutExpired:
             return TIMED_OUT  # a loop that does not end, or a machine that is busy
-        return SURVIVED if done.returncode == 0 else CAUGHT
+        if done.returncode in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
+            raise MeasureAnewError("a test that was measured is not there any more")
+        return SURVIVED if done.returncode == pytest.ExitCode.OK else CAUGHT
 
 
 def _work(
