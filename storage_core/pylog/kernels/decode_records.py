@@ -401,7 +401,9 @@ def decode_records(
                 header_counts[row] = header_count
                 header_total += header_count
             row += 1
-        if status == STATUS_OK and (disorder < 0 or delta_before > last_offset - base_offset):
+        has_records = batches[batch, BATCH_RECORD_COUNT] > 0  # else there is nothing out of order
+        is_in_order = disorder >= 0 and delta_before <= last_offset - base_offset
+        if status == STATUS_OK and has_records and not is_in_order:
             status = STATUS_BAD_OFFSET  # which record it is, the readable reference finds
             record_start = batches[batch, BATCH_START]
         if status == STATUS_OK and at != batch_end:
