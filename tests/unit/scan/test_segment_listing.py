@@ -222,12 +222,14 @@ def test_a_log_that_grows_while_its_end_is_looked_for_ends_where_it_did(
     directory = write_partition(tmp_path, {0: batches[:2]})
     looked_up = LogSegmentView.last_indexed_position
 
-    def grown_first(self: LogSegmentView, source: ByteSource, end: int) -> ProvedPosition:
+    def grown_first(
+        self: LogSegmentView, source: ByteSource, end: int, *, is_sound: bool
+    ) -> ProvedPosition:
         with segment_path(directory, 0).open("ab") as file:
             file.write(joined(batches[2:]))
         entries = offset_index_bytes(offset_entries(batches), 0)
         segment_path(directory, 0, ".index").write_bytes(entries)
-        return looked_up(self, source, end)
+        return looked_up(self, source, end, is_sound=is_sound)
 
     (view,) = pylog.open_directory(directory)
     monkeypatch.setattr(LogSegmentView, "last_indexed_position", grown_first)
