@@ -9,6 +9,7 @@ Results are kept in ``build/mutants``, so a run that is stopped goes on where it
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import queue
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.mutants.operators import Mutant, find_mutants
+from tests.mutants.operators import Mutant, is_change, possible_mutants
 from tests.mutants.reach import FOLDER, ROOT, Reach, read_reach
 
 if TYPE_CHECKING:
@@ -76,9 +77,11 @@ def sample(files: Sequence[Path], count: int, seed: int) -> list[Place]:
     places = [
         Place(str(path.relative_to(ROOT)), mutant)
         for path in files
-        for mutant in find_mutants(path.read_bytes())
+        for mutant in possible_mutants(path.read_bytes())
     ]
-    return random.Random(seed).sample(places, min(count, len(places)))
+    random.Random(seed).shuffle(places)
+    changes = (each for each in places if is_change((ROOT / each.path).read_bytes(), each.mutant))
+    return list(itertools.islice(changes, count))
 
 
 def measure() -> None:

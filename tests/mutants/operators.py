@@ -201,15 +201,21 @@ def _is_overload(node: ast.FunctionDef) -> bool:
     return any(isinstance(each, ast.Name) and each.id == "overload" for each in node.decorator_list)
 
 
+def possible_mutants(source: bytes) -> list[Mutant]:
+    """Return the changes of a module, also those that do not compile, in the order of the text."""
+    finder = _Finder(source)
+    finder.visit(ast.parse(source))
+    return sorted(set(finder.found))
+
+
+def is_change(source: bytes, mutant: Mutant) -> bool:
+    """Whether the module still compiles with the change, and means something else."""
+    try:
+        return ast.dump(ast.parse(mutant.applied(source))) != ast.dump(ast.parse(source))
+    except SyntaxError:
+        return False
+
+
 def find_mutants(source: bytes) -> Iterator[Mutant]:
     """Yield every change of a module that still compiles and that means something else."""
-    tree = ast.parse(source)
-    finder = _Finder(source)
-    finder.visit(tree)
-    before = ast.dump(tree)
-    for mutant in sorted(set(finder.found)):
-        try:
-            if ast.dump(ast.parse(mutant.applied(source))) != before:
-                yield mutant
-        except SyntaxError:
-            continue
+    return (mutant for mutant in possible_mutants(source) if is_change(source, mutant))
