@@ -125,8 +125,7 @@ class RecordDecoder:
                     window.file_position,
                     self._last_offset,
                 )
-                whole = group.stop - group.start == len(run)
-                headers = run if whole else run.select(group)
+                headers = run.select(group)
                 for columns in self._columns(family, request, headers, table[group]):
                     if columns.rows:
                         yield self._assemble(window, headers, columns)

@@ -50,6 +50,16 @@ __all__ = ["TEMPORARY_SUFFIX", "DurableIO", "WritableFile"]
 TEMPORARY_SUFFIX = ".tmp"
 _DIRECTORY_MODE = 0o777  # as Java's; the umask takes from it
 
+_process_id = os.getpid()  # kept, because it is looked at several times an append
+
+
+def _note_fork() -> None:
+    global _process_id  # noqa: PLW0603 - it belongs to the process, as what it caches does
+    _process_id = os.getpid()
+
+
+os.register_at_fork(after_in_child=_note_fork)
+
 
 class DurableIO:
     """Changes files and directories of local disks.
@@ -77,22 +87,23 @@ class DurableIO:
         LogLockedError
             This process is a fork of the one that owns the files.
         """
-        here = os.getpid()
         owner = self._owner_process_id
+        if owner == _process_id:
+            return
         if owner is None:
-            self._owner_process_id = here
-        elif owner != here:
-            reason = (
-                f"log directory was opened by process {owner}, of which this one (pid {here}) is a "
-                "fork without its lock: change logs there, or close them there and make a log "
-                "manager here; nothing was changed"
-            )
-            raise LogLockedError(reason, path, owner)
+            self._owner_process_id = _process_id
+            return
+        reason = (
+            f"log directory was opened by process {owner}, of which this one (pid {_process_id}) "
+            "is a fork without its lock: change logs there, or close them there and make a log "
+            "manager here; nothing was changed"
+        )
+        raise LogLockedError(reason, path, owner)
 
     @property
     def is_own_process(self) -> bool:
         """Whether this process may change something: not if it is a fork of the one that did."""
-        return self._owner_process_id in {None, os.getpid()}
+        return self._owner_process_id in {None, _process_id}
 
     def open(self, path: str | os.PathLike[str], *, create: bool = False) -> WritableFile:
         """Open a file to read and write; its content stays.

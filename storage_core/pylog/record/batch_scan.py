@@ -99,6 +99,8 @@ class BatchHeaders:
 
     def select(self, which: BoolArray | slice) -> BatchHeaders:
         """Return the headers that a mask or slice picks, in their order."""
+        if isinstance(which, slice) and which.indices(len(self)) == (0, len(self), 1):
+            return self  # with its traits, which need not be found anew
         return BatchHeaders(self.columns[:, which])
 
     @property
