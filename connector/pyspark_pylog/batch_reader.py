@@ -15,12 +15,12 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.model import TopicPartition
-from pylog.scan.damage import ReadMode
-from pylog.scan.log_directory import open_directory
-from pylog.scan.offset_spec import Timestamp
-from pylog.scan.reader import TaskReader
-from pylog.scan.record_filter import RecordFilter
-from pylog.scan.scan import scan
+from pylog.reading.damage import ReadMode
+from pylog.reading.log_directory import open_directory
+from pylog.reading.offset_spec import Timestamp
+from pylog.reading.reader import TaskReader
+from pylog.reading.record_filter import RecordFilter
+from pylog.reading.scan import scan
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.pushdown import PushFilters, is_pruning
 from pyspark_pylog.pushed_filters import intersection
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
-    from pylog.scan.offset_spec import OffsetSpec, OffsetSpecs
-    from pylog.scan.scan_task import ScanTask
+    from pylog.reading.offset_spec import OffsetSpec, OffsetSpecs
+    from pylog.reading.scan_task import ScanTask
     from pyspark_pylog.options import ReadOptions
     from pyspark_pylog.position_options import Position, Positions
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceReader
     from pyspark.sql.types import StructType
 
-    from pylog.scan.log_directory import LogDirectory
+    from pylog.reading.log_directory import LogDirectory
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class PylogDataSource(DataSource):
         """
         options = self._options()
         # At load(), where the user still sees which call was wrong, and not at the first action.
-        log_directory = importlib.import_module("pylog.scan.log_directory")
+        log_directory = importlib.import_module("pylog.reading.log_directory")
         with advice_added():
             directory: LogDirectory = log_directory.open_directory(
                 *options.paths, include_stray=options.include_stray

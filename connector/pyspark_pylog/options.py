@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from pylog.inspect.table_names import RECORDS, TABLE_NAMES, unknown_table
 from pylog.model import IsolationLevel
+from pylog.reading.damage import ReadMode
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.scan.damage import ReadMode
 from pyspark_pylog import option_values as values
 from pyspark_pylog.filter_option import RECORD_FILTER, parse_record_filter
 from pyspark_pylog.path_options import TEMPORARY_VIEW, parse_paths

@@ -10,8 +10,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pylog.errors import TimestampOverflowError
 from pylog.inspect.tables import metadata_table
-from pylog.scan.damage import DamageReport
-from pylog.scan.log_directory import open_directory
+from pylog.reading.damage import DamageReport
+from pylog.reading.log_directory import open_directory
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
 from pyspark_pylog.worker_process import exempt_modules_from_collection
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
     from pyspark_pylog.options import ReadOptions
 
 _OF_DAMAGE = "look at another replica, or leave the partition out by subscribe, assign"

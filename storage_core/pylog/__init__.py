@@ -9,12 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-import pylog.scan  # noqa: F401 - see below
-
-# Loading the package of that name has just put it here. It stays importable as a package, and the
-# attribute becomes free for the function (through __getattr__): ``pylog.scan(path)``.
-del globals()["scan"]
-
 if TYPE_CHECKING:
     from pylog.config import LogConfig as LogConfig
     from pylog.config import LogManagerConfig as LogManagerConfig
@@ -22,19 +16,19 @@ if TYPE_CHECKING:
     from pylog.inspect.read_table import read_table as read_table
     from pylog.log.log_manager import LogManager as LogManager
     from pylog.log.unified_log import UnifiedLog as UnifiedLog
-    from pylog.log.write_summary import WriteSummary as WriteSummary
-    from pylog.log.write_topic import write_topic as write_topic
     from pylog.model import CompressionType as CompressionType
     from pylog.model import IsolationLevel as IsolationLevel
     from pylog.model import TopicPartition as TopicPartition
+    from pylog.reading.log_directory import LogDirectory as LogDirectory
+    from pylog.reading.log_directory import open_directory as open_directory
+    from pylog.reading.log_view import LogView as LogView
+    from pylog.reading.offset_spec import Timestamp as Timestamp
+    from pylog.reading.record_filter import RecordFilter as RecordFilter
+    from pylog.reading.scan import Scan as Scan
+    from pylog.reading.scan import scan as scan
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
-    from pylog.scan.log_directory import LogDirectory as LogDirectory
-    from pylog.scan.log_directory import open_directory as open_directory
-    from pylog.scan.log_view import LogView as LogView
-    from pylog.scan.offset_spec import Timestamp as Timestamp
-    from pylog.scan.record_filter import RecordFilter as RecordFilter
-    from pylog.scan.scan import Scan as Scan
-    from pylog.scan.scan import scan as scan
+    from pylog.writing.write_summary import WriteSummary as WriteSummary
+    from pylog.writing.write_topic import write_topic as write_topic
 
 __version__ = "0.1.0"
 
@@ -42,22 +36,22 @@ _HOMES = {
     "CompressionType": "pylog.model",
     "IsolationLevel": "pylog.model",
     "LogConfig": "pylog.config",
-    "LogDirectory": "pylog.scan.log_directory",
+    "LogDirectory": "pylog.reading.log_directory",
     "LogManager": "pylog.log.log_manager",
     "LogManagerConfig": "pylog.config",
     "LogStorageError": "pylog.errors",
-    "LogView": "pylog.scan.log_view",
+    "LogView": "pylog.reading.log_view",
     "RecordBatchBuilder": "pylog.record.record_batch_builder",
-    "RecordFilter": "pylog.scan.record_filter",
-    "Scan": "pylog.scan.scan",
-    "Timestamp": "pylog.scan.offset_spec",
+    "RecordFilter": "pylog.reading.record_filter",
+    "Scan": "pylog.reading.scan",
+    "Timestamp": "pylog.reading.offset_spec",
     "TopicPartition": "pylog.model",
     "UnifiedLog": "pylog.log.unified_log",
-    "WriteSummary": "pylog.log.write_summary",
-    "open_directory": "pylog.scan.log_directory",
+    "WriteSummary": "pylog.writing.write_summary",
+    "open_directory": "pylog.reading.log_directory",
     "read_table": "pylog.inspect.read_table",
-    "scan": "pylog.scan.scan",
-    "write_topic": "pylog.log.write_topic",
+    "scan": "pylog.reading.scan",
+    "write_topic": "pylog.writing.write_topic",
 }
 
 __all__ = [

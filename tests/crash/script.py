@@ -6,18 +6,18 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.append_origin import AppendOrigin
 from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import InvalidTxnStateError, OffsetOutOfRangeError
-from pylog.log.append_origin import AppendOrigin
 from pylog.log.fetch_isolation import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.scheduler import ManualScheduler
 from pylog.model import ControlRecordType, TopicPartition
 from pylog.record.control_record import end_transaction_marker
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
+from pylog.scheduler import ManualScheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from pylog.errors import KafkaStorageError
 from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.scheduler import ManualScheduler
 from pylog.model import TopicPartition
+from pylog.scheduler import ManualScheduler
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.log_files import write_partition
 from tests.support.recording_io import Fault, FaultyIO, Kind

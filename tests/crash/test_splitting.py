@@ -14,8 +14,8 @@ from pylog.config import LogConfig
 from pylog.errors import LogStorageError
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.scheduler import ManualScheduler
 from pylog.model import TopicPartition
+from pylog.scheduler import ManualScheduler
 from tests.crash.test_crash_points import ForgetfulIO
 from tests.support.batches import Stored, batch_v2, joined
 from tests.support.crash_replay import Kind, Names, Operation, replay

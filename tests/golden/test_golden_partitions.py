@@ -13,9 +13,9 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError
 from pylog.files.time_index import TimeIndex
+from pylog.reading.aborted import find_last_stable_offset
+from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
 from pylog.record.record_batch import RecordBatch
-from pylog.scan.aborted import find_last_stable_offset
-from pylog.scan.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
 from tests.support.golden import (
     GoldenPartition,
     GoldenRoot,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.model import TimestampOffset
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 SERVED = golden_partitions(Holds.EXACTLY, Holds.MORE_AT_THE_START)

@@ -18,7 +18,7 @@ from tests.support.log_files import write_partition
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.scan.damage import DamagedRange
+    from pylog.reading.damage import DamagedRange
 
 NEVER = st.sampled_from((False,))
 WINDOW_BYTES = st.sampled_from((17, 300, 1 << 22))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import pylog
 from pylog.model import TimestampOffset
-from pylog.scan.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
+from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
 from tests.support import strategies
 from tests.support.batches import Built, Stored
 from tests.support.log_files import (
@@ -29,7 +29,7 @@ from tests.support.reading import scanned
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 # Far from 0, so that no bytes drawn at random are an entry that the log bears out.
 LATE = st.integers(1_600_000_000_000, 1_600_000_000_300)

@@ -25,19 +25,19 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from pylog.append_origin import AppendOrigin
 from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
 from pylog.files.durable_io import DurableIO
-from pylog.log.append_origin import AppendOrigin
 from pylog.log.fetch_isolation import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.scheduler import ManualScheduler
 from pylog.model import CompressionType, ControlRecordType, TimestampType, TopicPartition
 from pylog.record.control_record import end_transaction_marker
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
+from pylog.scheduler import ManualScheduler
 from tests.support import peers
 
 if TYPE_CHECKING:

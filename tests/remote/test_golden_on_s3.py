@@ -11,13 +11,13 @@ import pytest
 import pylog
 from pylog.cli.main import run
 from pylog.errors import LogDirectoryError
-from pylog.scan.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
+from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
 from tests.support.golden import Holds, golden_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
     from tests.support.golden import GoldenPartition, GoldenRoot, Isolation
     from tests.support.s3_server import Bucket
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from pylog.scan.damage import DamagedRange
+    from pylog.reading.damage import DamagedRange
     from tests.support.batches import Built
 
 SIZE_AT, MAGIC_AT, CRC_AT, PAYLOAD_AT = 8, 16, 17, 61

@@ -12,7 +12,7 @@ from pyspark_pylog.batch_reader import TaskPartition
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pylog.scan.scan_task import ScanTask
+    from pylog.reading.scan_task import ScanTask
 
 
 def relation_of(frame: DataFrame) -> Any:  # noqa: ANN401 - of the JVM

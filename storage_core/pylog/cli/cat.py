@@ -29,16 +29,16 @@ from pylog.cli.compile_notice import announce_compilation
 from pylog.cli.partition_choice import choose_partitions
 from pylog.cli.record_json import JSON_COLUMNS, json_lines
 from pylog.cli.record_text import TEXT_COLUMNS, text_lines
+from pylog.reading.damage import ReadMode
+from pylog.reading.log_directory import open_directory
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.scan.damage import ReadMode
-from pylog.scan.log_directory import open_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
-    from pylog.scan.offset_spec import OffsetSpec
+    from pylog.reading.offset_spec import OffsetSpec
 
 ROWS_AT_ONCE = 8192
 """Records that are formatted before they are written: some megabytes of text."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pylog.scan.damage import ReadMode
+from pylog.reading.damage import ReadMode
 
 
 class Isolation(StrEnum):

@@ -10,7 +10,7 @@ from pylog.cli import exit_status
 from pylog.cli.owned_directory import owned_directory, write_summary
 from pylog.cli.write_options import AsJson, Directory, Topic  # noqa: TC001 - typer reads them
 from pylog.files.partition_metadata import format_uuid, parse_uuid
-from pylog.log.topic_creation import create_topic as create
+from pylog.writing.topic_creation import create_topic as create
 
 
 def create_topic(

@@ -47,7 +47,7 @@ def delete_records(
         raise typer.BadParameter(msg)
     topic_partition = TopicPartition(topic, partition)
     if dry_run:
-        from pylog.scan.removal_preview import preview_record_deletion  # noqa: PLC0415 - imports Arrow
+        from pylog.reading.removal_preview import preview_record_deletion  # noqa: PLC0415 - imports Arrow
 
         removal = preview_record_deletion(view_of(directory, topic_partition), offset)
         before, after = removal.start_offset, removal.end_offset

@@ -11,10 +11,10 @@ from pylog.cli.byte_size import format_bytes
 from pylog.clock import SystemClock
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partition
-from pylog.log.record_rows import RecordRow, rows_to_batch
-from pylog.log.topic_creation import add_partition, logs_of_topic
-from pylog.log.topic_writer import UNASSIGNED, TopicWriter, parse_compression
 from pylog.model import TopicPartition
+from pylog.writing.record_rows import RecordRow, rows_to_batch
+from pylog.writing.topic_creation import add_partition, logs_of_topic
+from pylog.writing.topic_writer import UNASSIGNED, TopicWriter, parse_compression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pylog.cli.line_source import Lines
     from pylog.cli.record_line import ParsedLine
     from pylog.log.log_manager import LogManager
-    from pylog.log.write_summary import PartitionSummary
+    from pylog.writing.write_summary import PartitionSummary
 
 
 @dataclass(frozen=True, slots=True)

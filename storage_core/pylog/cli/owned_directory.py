@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pylog
 from pylog.cli.printable import printable
-from pylog.log.writable_directory import writable_log_directory
+from pylog.writing.writable_directory import writable_log_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,8 +9,8 @@ from pylog.errors import UnknownTopicOrPartitionError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pylog.scan.log_directory import LogDirectory
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_directory import LogDirectory
+    from pylog.reading.log_view import LogView
 
 
 def choose_partitions(

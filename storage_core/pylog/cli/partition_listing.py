@@ -14,13 +14,13 @@ from pylog.inspect.directory_findings import directory_findings
 from pylog.inspect.finding import Severity
 from pylog.locations import shown
 from pylog.model import NO_PARTITION_LEADER_EPOCH
-from pylog.scan.log_directory import open_directory
-from pylog.scan.log_end import ensure_last_batch_is_sound
+from pylog.reading.log_directory import open_directory
+from pylog.reading.log_end import ensure_last_batch_is_sound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import rich.progress
 
-    from pylog.scan.scan_task import ScanTask
+    from pylog.reading.scan_task import ScanTask
 
 DELAY_SECONDS = 1.0
 

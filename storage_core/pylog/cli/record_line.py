@@ -15,8 +15,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from pylog.log.record_rows import RecordRow
 from pylog.model import NO_TIMESTAMP
+from pylog.writing.record_rows import RecordRow
 
 _KNOWN = frozenset(
     {

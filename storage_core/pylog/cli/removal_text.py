@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pylog
-from pylog.log.writable_directory import writable_log_directory
+from pylog.writing.writable_directory import writable_log_directory
 
 if TYPE_CHECKING:
     from pylog.model import TopicPartition
-    from pylog.scan.log_view import LogView
-    from pylog.scan.removal_preview import Removal
+    from pylog.reading.log_view import LogView
+    from pylog.reading.removal_preview import Removal
 
 
 def view_of(path: str, topic_partition: TopicPartition) -> LogView:

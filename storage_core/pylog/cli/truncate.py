@@ -55,7 +55,7 @@ def truncate(
     topic_partition = TopicPartition(topic, partition)
     try:
         if dry_run:
-            from pylog.scan.removal_preview import preview_truncation  # noqa: PLC0415 - imports Arrow
+            from pylog.reading.removal_preview import preview_truncation  # noqa: PLC0415 - imports Arrow
 
             view = view_of(directory, topic_partition)
             removal = preview_truncation(view, offset, takes_whole_batch=whole_batch)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.model import NO_TIMESTAMP
-from pylog.record.binary_column import (
+from pylog.columnar.binary_column import (
     NO_BYTES,
     NO_ENDS,
     BinaryColumn,
@@ -24,6 +23,7 @@ from pylog.record.binary_column import (
     validity_of,
     widened,
 )
+from pylog.model import NO_TIMESTAMP
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.inspect.header_windows import HeaderWindow
+    from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import BatchHeaders, BatchScan
-    from pylog.scan.log_view import LogView
 
 BATCHES_SCHEMA = table_schema(
     ("segment", pa.string()),

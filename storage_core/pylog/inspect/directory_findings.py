@@ -1,6 +1,6 @@
 """Findings about what lies in a partition directory, and what does not: no file is read but two.
 
-Those two are the checkpoints that tell of remote storage, see `pylog.scan.remote_offsets`.
+Those two are the checkpoints that tell of remote storage, see `pylog.reading.remote_offsets`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.inspect.finding import Finding, Severity, warning
 from pylog.locations import join
-from pylog.scan.remote_offsets import find_remote_offsets, remote_offsets_note
+from pylog.reading.remote_offsets import find_remote_offsets, remote_offsets_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 MISSING_LOG = "missing_log"
 MISNAMED_LOG = "misnamed_log"

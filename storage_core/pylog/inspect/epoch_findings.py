@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from pylog.files.leader_epoch_checkpoint import EpochEntry
     from pylog.log_file.segment_windows import SegmentWindow
-    from pylog.scan.log_segment_view import LogSegmentView
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.log_view import LogView
 
 
 class EpochFindings:

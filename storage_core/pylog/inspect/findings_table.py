@@ -48,13 +48,13 @@ from pylog.inspect.side_file_findings import (
     snapshot_findings,
 )
 from pylog.inspect.transaction_findings import transaction_findings
+from pylog.reading.damage import DamageReport
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.scan.damage import DamageReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 FINDINGS_SCHEMA = table_schema(
     ("severity", pa.string()),

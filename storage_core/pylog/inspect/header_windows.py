@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.scan.checked_windows import CheckedWindows
-from pylog.scan.slicing import open_slice, slice_of
+from pylog.reading.checked_windows import CheckedWindows
+from pylog.reading.slicing import open_slice, slice_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.log_file.segment_windows import SegmentWindow
-    from pylog.scan.log_segment_view import LogSegmentView
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.log_view import LogView
 
 
 class HeaderWindow(NamedTuple):

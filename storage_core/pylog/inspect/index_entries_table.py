@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.inspect.index_columns import IndexColumns
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 INDEX_ENTRIES_SCHEMA = table_schema(
     ("index", pa.string()),

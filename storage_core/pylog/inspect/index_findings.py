@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pylog.inspect.finding import Finding
     from pylog.inspect.index_columns import IndexColumns
     from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.record.batch_scan import BatchHeaders
-    from pylog.scan.log_segment_view import LogSegmentView
 
 
 class IndexFindings:

@@ -27,7 +27,7 @@ from pylog.inspect.row_batches import record_batches, table_schema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 LEADER_EPOCHS_SCHEMA = table_schema(
     ("epoch", pa.int32()),

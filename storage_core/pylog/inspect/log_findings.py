@@ -10,18 +10,18 @@ from pylog.columnar.arrow_schema import record_schema
 from pylog.files.storage import open_file
 from pylog.inspect.finding import Finding, Severity
 from pylog.log_file.batch_walk import is_zero
+from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.reader import TaskReader
+from pylog.reading.scan_task import ScanTask
+from pylog.reading.slicing import slice_of
 from pylog.record.batch_layout import RECORD_BATCH_OVERHEAD
-from pylog.scan.damage import DamageReport, ReadMode
-from pylog.scan.reader import TaskReader
-from pylog.scan.scan_task import ScanTask
-from pylog.scan.slicing import slice_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.log_file.segment_windows import SegmentWindow
-    from pylog.scan.log_segment_view import LogSegmentView
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.log_view import LogView
 
 DAMAGED = "damaged_batches"
 

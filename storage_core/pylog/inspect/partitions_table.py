@@ -39,13 +39,13 @@ from pylog.inspect.row_batches import TIMESTAMP, none_if, record_batches, table_
 from pylog.locations import shown
 from pylog.log_file.batch_walk import find_whole_batches
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
-from pylog.scan.aborted import find_last_stable_offset
+from pylog.reading.aborted import find_last_stable_offset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.reading.log_view import LogView
     from pylog.record.batch_header import BatchHeader
-    from pylog.scan.log_view import LogView
 
 PARTITIONS_SCHEMA = table_schema(
     ("log_start_offset", pa.int64()),

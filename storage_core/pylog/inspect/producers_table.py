@@ -37,7 +37,7 @@ from pylog.model import NO_SEQUENCE, NO_TIMESTAMP
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 PRODUCERS_SCHEMA = table_schema(
     ("snapshot", pa.string()),

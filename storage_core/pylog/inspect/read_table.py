@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.inspect.tables import metadata_table
+from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.scan.damage import DamageReport, ReadMode
-from pylog.scan.log_directory import LogDirectory, open_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 _MAX_THREADS = 16
 

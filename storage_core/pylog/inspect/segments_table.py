@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import BatchHeaders
-    from pylog.scan.log_view import LogView
 
 SEGMENTS_SCHEMA = table_schema(
     ("segment", pa.string()),

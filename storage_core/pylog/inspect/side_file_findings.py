@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.inspect.finding import Finding
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 _UNREADABLE = "damaged_checkpoint"
 _LEFTOVERS = {

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ def metadata_table(
     check_crc
         Whether ``batches`` tells which checksums are right.
     max_decompressed_bytes
-        For ``findings``, which decodes records: as of `pylog.scan.reader.TaskReader`.
+        For ``findings``, which decodes records: as of `pylog.reading.reader.TaskReader`.
 
     Raises
     ------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.inspect.finding import Finding
-    from pylog.scan.log_view import LogView
+    from pylog.reading.log_view import LogView
 
     # Producer id, and the first offset of the transaction by the offset of its marker.
     Aborted = dict[tuple[int, int], int | None]

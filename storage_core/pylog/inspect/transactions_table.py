@@ -53,13 +53,13 @@ from pylog.inspect.header_windows import header_windows
 from pylog.inspect.row_batches import record_batches, table_schema
 from pylog.locations import join
 from pylog.model import ControlRecordType
-from pylog.scan.control_batches import control_types
+from pylog.reading.control_batches import control_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import BatchScan
-    from pylog.scan.log_view import LogView
 
 TRANSACTIONS_SCHEMA = table_schema(
     ("producer_id", pa.int64()),

@@ -40,8 +40,8 @@ from pylog.files.file_names import (
     LOG_FILE_SUFFIX,
     SWAP_FILE_SUFFIX,
 )
-from pylog.log.file_records import FileRecords
 from pylog.log.partition_files import file_names
+from pylog.log_file.file_records import FileRecords
 
 if TYPE_CHECKING:
     from pylog.files.durable_io import DurableIO

@@ -22,20 +22,24 @@ import logging
 from typing import TYPE_CHECKING
 
 from pylog.errors import RecordBatchTooLargeError, UnexpectedAppendOffsetError
-from pylog.log.append_validation import ProducerUpdates, validate_producers
-from pylog.log.log_append_info import LogAppendInfo, analyze_records, ensure_fits_message_size
-from pylog.log.log_validator import LogValidator
 from pylog.model import TimestampType
+from pylog.producers.append_validation import ProducerUpdates, validate_producers
 from pylog.record.batch_layout import MAGIC_VALUE_V2
+from pylog.validation.log_append_info import (
+    LogAppendInfo,
+    analyze_records,
+    ensure_fits_message_size,
+)
+from pylog.validation.log_validator import LogValidator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.log.append_origin import AppendOrigin
+    from pylog.append_origin import AppendOrigin
     from pylog.log.log_segment import LogSegment
-    from pylog.log.producer_state_entry import BatchMetadata
     from pylog.log.unified_log import UnifiedLog
     from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.producers.producer_state_entry import BatchMetadata
 
 _LOGGER = logging.getLogger(__name__)
 

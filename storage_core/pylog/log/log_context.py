@@ -10,7 +10,7 @@ from pylog.clock import Clock, SystemClock
 from pylog.files.durable_io import DurableIO
 from pylog.log.log_dir_failure_channel import LogDirFailureChannel
 from pylog.log.log_segment import LogSegment
-from pylog.log.scheduler import BackgroundScheduler, Scheduler
+from pylog.scheduler import BackgroundScheduler, Scheduler
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig

@@ -37,18 +37,18 @@ from pylog.files.file_names import (
     find_segment_file_name,
     parse_partition_directory_name,
 )
-from pylog.log.leader_epoch_file_cache import LeaderEpochFileCache
+from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
 from pylog.log.leftover_files import tidy_directory
 from pylog.log.local_log import LocalLog
 from pylog.log.log_segment import LogSegment, SegmentTarget
 from pylog.log.log_segments import LogSegments
 from pylog.log.partition_files import file_names
-from pylog.log.producer_state_manager import ProducerStateManager
 from pylog.log.producer_state_rebuild import rebuild_producer_state
 from pylog.log.segment_deletion import delete_segment_files
 from pylog.log.segment_recovery import SegmentRecovery
 from pylog.log.segment_splitting import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
+from pylog.producers.producer_state_manager import ProducerStateManager
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pylog.log.producer_state_manager import ProducerStateManager
+    from pylog.producers.producer_state_manager import ProducerStateManager
 
 
 class LogOffsets:

@@ -34,11 +34,11 @@ from pylog.files.file_names import (
     file_name_prefix,
 )
 from pylog.files.transaction_index import TransactionIndexEntry
+from pylog.indexes.offset_index import OffsetIndex
+from pylog.indexes.time_index import TimeIndex
+from pylog.indexes.transaction_index import TransactionIndex
 from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
-from pylog.log.file_records import FileRecords
-from pylog.log.offset_index import OffsetIndex
-from pylog.log.time_index import TimeIndex
-from pylog.log.transaction_index import TransactionIndex
+from pylog.log_file.file_records import FileRecords
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from pylog.clock import Clock
     from pylog.config import LogConfig
     from pylog.files.durable_io import DurableIO
-    from pylog.log.completed_transaction import CompletedTransaction
     from pylog.log.roll_params import RollParams
     from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.producers.completed_transaction import CompletedTransaction
 
 _MAX_RELATIVE_OFFSET = 2**31 - 1
 

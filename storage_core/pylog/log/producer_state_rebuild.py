@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.log.append_origin import AppendOrigin
-from pylog.log.append_validation import validate_producers
+from pylog.append_origin import AppendOrigin
 from pylog.log_file.batch_walk import PositionedHeader
+from pylog.producers.append_validation import validate_producers
 from pylog.record.batch_layout import MAGIC_VALUE_V2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.log.completed_transaction import CompletedTransaction
     from pylog.log.log_segment import LogSegment
     from pylog.log.log_segments import LogSegments
-    from pylog.log.producer_state_manager import ProducerStateManager
+    from pylog.producers.completed_transaction import CompletedTransaction
+    from pylog.producers.producer_state_manager import ProducerStateManager
 
 
 def rebuild_producer_state(

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.log.leader_epoch_file_cache import LeaderEpochFileCache
+    from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
     from pylog.log.log_segment import LogSegment
-    from pylog.log.producer_state_manager import ProducerStateManager
     from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.producers.producer_state_manager import ProducerStateManager
     from pylog.record.batch_scan import BatchHeaders
 
 _LOGGER = logging.getLogger(__name__)

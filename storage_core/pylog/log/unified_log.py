@@ -28,11 +28,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pylog.append_origin import AppendOrigin
 from pylog.errors import (
     KafkaStorageError,
     OffsetOutOfRangeError,
 )
-from pylog.log.append_origin import AppendOrigin
 from pylog.log.fetch_isolation import FetchIsolation
 from pylog.log.log_append import LogAppend
 from pylog.log.log_flusher import LogFlusher
@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pylog.config import LogConfig
+    from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
     from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
-    from pylog.log.leader_epoch_file_cache import LeaderEpochFileCache
     from pylog.log.local_log import LocalLog
-    from pylog.log.log_append_info import LogAppendInfo
     from pylog.log.log_context import LogContext
     from pylog.log.log_segment import LogSegment
     from pylog.log.offsets_for_times import OffsetForTime
-    from pylog.log.producer_state_manager import ProducerStateManager
     from pylog.model import TopicPartition
+    from pylog.producers.producer_state_manager import ProducerStateManager
+    from pylog.validation.log_append_info import LogAppendInfo
 
     Bytes = bytes | bytearray | memoryview
 

@@ -19,7 +19,7 @@ from pylog.config import LogConfig
 from pylog.log.log_context import LogContext
 from pylog.log.log_dir_failure_channel import LogDirFailureChannel
 from pylog.model import TopicPartition
-from pylog.record.partitioner import murmur2
+from pylog.writing.partitioner import murmur2
 from tests.support.golden import Holds, golden_partitions
 from tests.support.recording_io import Fault, FaultyIO, Kind
 

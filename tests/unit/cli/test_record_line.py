@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pylog.cli.record_line import parse_json_line, parse_text_line
-from pylog.log.record_rows import RecordRow
+from pylog.writing.record_rows import RecordRow
 
 
 def test_a_line_of_cat_is_read_in_full() -> None:

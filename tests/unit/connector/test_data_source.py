@@ -30,7 +30,7 @@ from tests.support.log_files import segment_path, write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.scan.scan_task import ScanTask
+    from pylog.reading.scan_task import ScanTask
 
 HOST = f"host {socket.gethostname()}: "
 

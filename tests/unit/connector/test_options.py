@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pylog.model import IsolationLevel
-from pylog.scan.damage import ReadMode
+from pylog.reading.damage import ReadMode
 from pyspark_pylog.options import READ_OPTIONS, ReadOptions
 
 

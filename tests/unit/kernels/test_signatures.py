@@ -21,8 +21,8 @@ from pylog.kernels import (
     split_batch,
 )
 from pylog.model import TopicPartition
+from pylog.reading.control_batches import control_types
 from pylog.record.batch_scan import find_bad_checksum, find_batches
-from pylog.scan.control_batches import control_types
 from tests.support.batches import (
     COMMIT,
     Stored,

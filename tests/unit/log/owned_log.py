@@ -5,25 +5,25 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from pylog.append_origin import AppendOrigin
 from pylog.clock import ManualClock
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.files.durable_io import DurableIO
-from pylog.log.append_origin import AppendOrigin
 from pylog.log.fetch_isolation import FetchIsolation
-from pylog.log.log_append_info import batches_of
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
-from pylog.log.scheduler import ManualScheduler
 from pylog.record.record_batch import RecordBatch
+from pylog.scheduler import ManualScheduler
+from pylog.validation.log_append_info import batches_of
 from tests.support.batches import Stored, batch_v2, marker, message, wrapper
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.log.fetch_data_info import FetchDataInfo
-    from pylog.log.log_append_info import LogAppendInfo
     from pylog.log.unified_log import UnifiedLog
     from pylog.record.record import Record
+    from pylog.validation.log_append_info import LogAppendInfo
 
 NOW_MS = 1_700_000_000_000
 NO_TIMESTAMP = -1

@@ -16,8 +16,8 @@ from pylog.errors import UnexpectedFileError, UnreadableFileError
 from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.scheduler import ManualScheduler
 from pylog.model import TopicPartition
+from pylog.scheduler import ManualScheduler
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_partition
 from tests.support.odd_files import put

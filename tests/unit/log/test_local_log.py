@@ -18,12 +18,12 @@ from pylog.files.file_names import find_partition_directory_name
 from pylog.files.topic_name import log_delete_directory_name
 from pylog.log.fetch_data_info import LogOffsetMetadata
 from pylog.log.local_log import LocalLog
-from pylog.log.log_append_info import batches_of
 from pylog.log.log_context import LogContext
 from pylog.log.log_segment import SegmentTarget
 from pylog.log.log_segments import LogSegments
-from pylog.log.scheduler import ManualScheduler
 from pylog.model import TopicPartition
+from pylog.scheduler import ManualScheduler
+from pylog.validation.log_append_info import batches_of
 from tests.support.crash_replay import Kind
 from tests.support.recording_io import RecordingIO
 from tests.unit.log.owned_log import NOW_MS, one_batch, records_in

@@ -13,8 +13,8 @@ from pylog.errors import KafkaStorageError
 from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.scheduler import ManualScheduler
 from pylog.model import TopicPartition
+from pylog.scheduler import ManualScheduler
 from tests.unit.log.owned_log import NOW_MS, one_batch
 
 if TYPE_CHECKING:

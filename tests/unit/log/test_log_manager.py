@@ -26,8 +26,8 @@ from pylog.errors import (
 from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.log.scheduler import ManualScheduler
 from pylog.model import TopicPartition
+from pylog.scheduler import ManualScheduler
 from tests.support.crash_replay import Kind
 from tests.support.recording_io import Fault, FaultyIO
 from tests.unit.log.owned_log import NOW_MS, one_batch

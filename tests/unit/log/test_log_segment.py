@@ -15,13 +15,13 @@ from pylog.config import LogConfig
 from pylog.errors import LogSegmentOffsetOverflowError, SegmentVanishedError
 from pylog.files.durable_io import DurableIO
 from pylog.files.leader_epoch_checkpoint import EpochEntry
-from pylog.log.leader_epoch_file_cache import LeaderEpochFileCache
-from pylog.log.log_append_info import batches_of
+from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
 from pylog.log.log_segment import LogSegment, SegmentTarget
-from pylog.log.producer_state_manager import ProducerStateManager
 from pylog.log.roll_params import RollParams
 from pylog.log.segment_recovery import SegmentRecovery
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset, TopicPartition
+from pylog.producers.producer_state_manager import ProducerStateManager
+from pylog.validation.log_append_info import batches_of
 from tests.support.batches import ABORT, COMMIT, Stored, batch_v2, marker
 from tests.unit.log.owned_log import records_in
 

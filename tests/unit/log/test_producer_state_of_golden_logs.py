@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from pylog.files.durable_io import DurableIO
+from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
-from pylog.log.leader_epoch_file_cache import LeaderEpochFileCache
 from pylog.record.control_record import parse_end_transaction_marker
 from pylog.record.record_batch import RecordBatch
 from tests.support.golden import golden_partitions
-from tests.unit.log.producers import CLIENT, COORDINATOR, PARTITION, REPLICATION, Partition
+from tests.unit.producers.producers import CLIENT, COORDINATOR, PARTITION, REPLICATION, Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from pylog.files.producer_snapshot import ProducerStateEntry
-    from pylog.log.completed_transaction import CompletedTransaction
+    from pylog.producers.completed_transaction import CompletedTransaction
     from tests.support.golden import GoldenRoot
 
 SCENARIOS = (

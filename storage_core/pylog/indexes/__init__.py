@@ -1,0 +1,1 @@
+"""Indexes of owned segments: entries are appended, looked up, cut."""

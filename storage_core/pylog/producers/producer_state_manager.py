@@ -1,0 +1,299 @@
+"""The producers of one partition, their transactions, and the snapshots that outlive a restart.
+
+A producer stays known until it has been idle for ``producer.id.expiration.ms``, or its last batch
+is out of the log when the log is loaded. Two kinds of transactions hold the last stable offset
+back: open ones, and completed ones whose marker is not below the high watermark yet.
+
+The state can always be rebuilt from the log. A snapshot at offset N saves reading what lies below
+N; the log takes one where a segment begins, and one when it is closed.
+
+Source: ProducerStateManager (Kafka 4.3; KIP-98, KIP-360, KIP-890).
+"""
+
+from __future__ import annotations
+
+import logging
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from pylog.errors import CorruptSnapshotError
+from pylog.model import NO_PRODUCER_ID
+from pylog.producers.producer_append_info import ProducerAppendInfo
+from pylog.producers.producer_snapshots import ProducerSnapshots
+from pylog.producers.producer_state_entry import ProducerStateEntry
+from pylog.producers.transaction_verification import TransactionVerification
+from pylog.producers.transactions_by_first_offset import TransactionsByFirstOffset, TxnMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from pylog.append_origin import AppendOrigin
+    from pylog.clock import Clock
+    from pylog.files.durable_io import DurableIO
+    from pylog.model import TopicPartition
+    from pylog.producers.completed_transaction import CompletedTransaction
+
+_LOGGER = logging.getLogger(__name__)
+
+LATE_TRANSACTION_BUFFER_MS = 5 * 60 * 1000
+
+
+class ProducerStateManager:
+    """State of all producers of a partition, at `map_end_offset`.
+
+    Not thread-safe: the lock of the log guards every call. The snapshots in the directory are
+    known from the beginning; their content is not loaded before `truncate_and_reload`.
+
+    Parameters
+    ----------
+    topic_partition
+        Named in errors.
+    directory
+        The partition directory, where the snapshots are.
+    io
+        What changes the disk.
+    clock
+        When a verification began; everything else is told the time.
+    max_transaction_timeout_ms
+        The longest timeout that a producer may ask for (``transaction.max.timeout.ms``).
+    producer_id_expiration_ms
+        How long an idle producer stays known (``producer.id.expiration.ms``).
+    transaction_verification_enabled
+        ``transaction.partition.verification.enable``. Differs from Kafka, where it is on: it
+        guards against a coordinator in another process.
+    """
+
+    def __init__(  # noqa: PLR0913 - as many properties as a broker has here
+        self,
+        topic_partition: TopicPartition,
+        directory: str,
+        *,
+        io: DurableIO,
+        clock: Clock,
+        max_transaction_timeout_ms: int = 900_000,
+        producer_id_expiration_ms: int = 86_400_000,
+        transaction_verification_enabled: bool = False,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self._max_transaction_timeout_ms = max_transaction_timeout_ms
+        self._producer_id_expiration_ms = producer_id_expiration_ms
+        self._producers: dict[int, ProducerStateEntry] = {}
+        self._ongoing = TransactionsByFirstOffset()
+        self._unreplicated = TransactionsByFirstOffset()
+        self.transaction_verification = TransactionVerification(
+            topic_partition, self._producers, clock, is_enabled=transaction_verification_enabled
+        )
+        self._snapshots = ProducerSnapshots(directory, io)
+        self._map_end_offset = 0
+        self._last_snapshot_offset = 0
+
+    @property
+    def active_producers(self) -> Mapping[int, ProducerStateEntry]:
+        """State by producer id; a view that follows every change."""
+        return MappingProxyType(self._producers)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is neither a producer nor a transaction above the high watermark."""
+        return not self._producers and not self._unreplicated
+
+    @property
+    def map_end_offset(self) -> int:
+        """The offset up to which, exclusively, the log has been taken into account."""
+        return self._map_end_offset
+
+    def update_map_end_offset(self, offset: int) -> None:
+        """Note that the log has been taken into account up to ``offset``, exclusively."""
+        self._map_end_offset = offset
+
+    def last_entry(self, producer_id: int) -> ProducerStateEntry | None:
+        """Return the state of a producer, None if it is unknown."""
+        return self._producers.get(producer_id)
+
+    def prepare_update(self, producer_id: int, origin: AppendOrigin) -> ProducerAppendInfo:
+        """Return what validates an append of ``producer_id``; changes nothing itself."""
+        entry = self._producers.get(producer_id) or ProducerStateEntry(producer_id)
+        verification = self.transaction_verification.find(producer_id)
+        return ProducerAppendInfo(self.topic_partition, entry, origin, verification)
+
+    def update(self, info: ProducerAppendInfo) -> None:
+        """Take over what ``info`` has validated, after its batches have been appended.
+
+        ``ValueError`` if they have no producer id.
+        """
+        if info.producer_id == NO_PRODUCER_ID:
+            msg = f"producer id {info.producer_id} has no state in partition {self.topic_partition}"
+            raise ValueError(msg)
+        entry = self._producers.get(info.producer_id)
+        if entry is None:
+            self._producers[info.producer_id] = info.to_entry()
+        else:
+            entry.update(info.to_entry())
+        for transaction in info.started_transactions:
+            self._ongoing.put(transaction)
+
+    def remove_expired_producers(self, now_ms: int) -> None:
+        """Forget the producers, and the verifications, that have been idle for too long."""
+        expired = [each for each in self._producers.values() if self._is_expired(each, now_ms)]
+        for entry in expired:
+            del self._producers[entry.producer_id]
+        self.transaction_verification.remove_begun_until(now_ms - self._producer_id_expiration_ms)
+
+    def _is_expired(self, entry: ProducerStateEntry, now_ms: int) -> bool:
+        is_idle = now_ms - entry.last_timestamp >= self._producer_id_expiration_ms
+        return is_idle and entry.current_txn_first_offset is None
+
+    @property
+    def first_undecided_offset(self) -> int | None:
+        """Where the oldest open transaction begins, None if none is open."""
+        first = self._ongoing.first
+        return None if first is None else first.first_offset
+
+    @property
+    def unreplicated_first_offset(self) -> int | None:
+        """Where the oldest completed transaction begins whose marker is not replicated yet."""
+        first = self._unreplicated.first
+        return None if first is None else first.first_offset
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """The smaller of `first_undecided_offset` and `unreplicated_first_offset`."""
+        offsets = (self.first_undecided_offset, self.unreplicated_first_offset)
+        return min((offset for offset in offsets if offset is not None), default=None)
+
+    def last_stable_offset(self, completed: CompletedTransaction) -> int:
+        """Return the last stable offset that ``completed`` leaves, for the transaction index.
+
+        That is where the oldest open transaction of another producer begins, else the offset after
+        the marker. To be asked before `complete_transaction`, which has to wait until the index
+        has been written.
+        """
+        others = (each for each in self._ongoing if each.producer_id != completed.producer_id)
+        oldest = next(others, None)
+        return completed.last_offset + 1 if oldest is None else oldest.first_offset
+
+    def complete_transaction(self, completed: CompletedTransaction) -> None:
+        """Let a transaction wait for the high watermark to pass its marker.
+
+        ``ValueError`` if no open transaction begins at its first offset.
+        """
+        ongoing = self._ongoing.pop(completed.first_offset)
+        if ongoing is None:
+            msg = f"{completed} was not started in partition {self.topic_partition}"
+            raise ValueError(msg)
+        self._unreplicated.put(ongoing._replace(last_offset=completed.last_offset))
+
+    def on_high_watermark_updated(self, high_watermark: int) -> None:
+        """Let go of the completed transactions whose markers are below ``high_watermark``."""
+        self._unreplicated.remove_completed_before(high_watermark)
+
+    def on_log_start_offset_incremented(self, log_start_offset: int) -> None:
+        """Let go of the completed transactions below; producers stay, their batches gone or not."""
+        self._unreplicated.remove_completed_before(log_start_offset)
+        self._map_end_offset = max(self._map_end_offset, log_start_offset)
+        latest = self._snapshots.latest_offset
+        self._last_snapshot_offset = log_start_offset if latest is None else latest
+
+    def has_late_transaction(self, now_ms: int) -> bool:
+        """Return whether the oldest transaction is open far longer than any timeout allows."""
+        first = self._ongoing.first
+        entry = None if first is None else self._producers.get(first.producer_id)
+        if entry is None or entry.last_timestamp <= 0:
+            return False
+        allowed_ms = self._max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
+        return now_ms - entry.last_timestamp > allowed_ms
+
+    @property
+    def latest_snapshot_offset(self) -> int | None:
+        """Offset of the newest snapshot file, None if there is none."""
+        return self._snapshots.latest_offset
+
+    @property
+    def oldest_snapshot_offset(self) -> int | None:
+        """Offset of the oldest snapshot file, None if there is none."""
+        return self._snapshots.oldest_offset
+
+    def fetch_snapshot(self, offset: int) -> str | None:
+        """Return the path of the snapshot file at ``offset``, None if there is none."""
+        return self._snapshots.find(offset)
+
+    def take_snapshot(self, *, sync: bool = True) -> str | None:
+        """Write a snapshot at `map_end_offset` and return its path; None if the last is as new.
+
+        Without ``sync`` it may not survive a power failure: a log that rolls syncs it later.
+        """
+        if self._map_end_offset <= self._last_snapshot_offset:
+            return None
+        entries = [each.to_stored() for each in self._producers.values()]
+        path = self._snapshots.write(self._map_end_offset, entries, sync=sync)
+        self._last_snapshot_offset = self._map_end_offset
+        _LOGGER.info("wrote producer snapshot of %d producers to %s", len(entries), path)
+        return path
+
+    def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:
+        """Go back to the newest snapshot in ``(log_start_offset, log_end_offset]``.
+
+        Snapshots outside are deleted. If the state is at ``log_end_offset`` already, it is kept;
+        else the caller has to replay the log from `map_end_offset` on. That is the offset of the
+        snapshot loaded, or ``log_start_offset`` if no snapshot is readable. Expired producers are
+        not loaded.
+        """
+        kept = range(log_start_offset + 1, log_end_offset + 1)
+        self._snapshots.remove(each for each in self._snapshots.offsets if each not in kept)
+        if log_end_offset == self._map_end_offset:
+            self.on_log_start_offset_incremented(log_start_offset)
+            return
+        self._clear()
+        self._map_end_offset = self._load_newest_snapshot(log_start_offset, now_ms)
+        self._last_snapshot_offset = self._map_end_offset
+
+    def _load_newest_snapshot(self, log_start_offset: int, now_ms: int) -> int:
+        while (offset := self._snapshots.latest_offset) is not None:
+            try:
+                entries = self._snapshots.read(offset)
+            except CorruptSnapshotError as error:
+                _LOGGER.warning("deleting a producer snapshot that cannot be read: %s", error)
+                self._snapshots.remove([offset])
+                continue
+            for entry in map(ProducerStateEntry.from_stored, entries):
+                if not self._is_expired(entry, now_ms):
+                    self._load(entry)
+            return offset
+        return log_start_offset
+
+    def _load(self, entry: ProducerStateEntry) -> None:
+        self._producers[entry.producer_id] = entry
+        if entry.current_txn_first_offset is not None:
+            self._ongoing.put(TxnMetadata(entry.producer_id, entry.current_txn_first_offset))
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Forget everything, delete all snapshots, and go on at ``offset``."""
+        self._clear()
+        self._snapshots.remove(self._snapshots.offsets)
+        self._last_snapshot_offset = 0
+        self._map_end_offset = offset
+
+    def _clear(self) -> None:
+        self._producers.clear()
+        self._ongoing.clear()
+        # What is left of the log is below the high watermark.
+        self._unreplicated.clear()
+
+    def remove_stray_snapshots(self, segment_base_offsets: Collection[int]) -> None:
+        """Read the directory again and delete snapshots that belong to no segment.
+
+        The newest one is kept if no segment begins above it: a clean shutdown wrote it.
+        """
+        self._snapshots.remove_strays(segment_base_offsets)
+
+    def delete_snapshots_before(self, offset: int) -> None:
+        """Delete the snapshots below ``offset``."""
+        self._snapshots.remove(each for each in self._snapshots.offsets if each < offset)
+
+    def remove_and_mark_snapshot_for_deletion(self, offset: int) -> str | None:
+        """Rename the snapshot at ``offset`` to ``.deleted``; return its path now, None if gone."""
+        return self._snapshots.mark_for_deletion(offset)
+
+    def update_parent_directory(self, directory: str) -> None:
+        """Look for the snapshots in ``directory``, to which the partition has been renamed."""
+        self._snapshots.move_to(directory)

@@ -1,0 +1,262 @@
+"""A slice of a ``.log`` file as windows of batches that have been checked.
+
+Boundaries, offsets, checksums, and the records of control batches. What is yielded is sound; at
+whatever is wrong there is an error (FAILFAST) or, with a `DamageReport`, a gap: the range up to the
+next sound batch is reported and left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pylog.errors import CorruptRecordError
+from pylog.log_file.batch_walk import has_valid_checksum, read_header
+from pylog.log_file.segment_windows import (
+    DEFAULT_WINDOW_BYTES,
+    FIRST_WINDOW_BYTES,
+    SegmentWindow,
+    SegmentWindows,
+)
+from pylog.reading.control_batches import find_bad_control_batch
+from pylog.reading.damage import DamagedRange
+from pylog.reading.offset_order import Misplaced, find_misplaced
+from pylog.reading.resynchronisation import find_next_batch
+from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
+from pylog.record.batch_scan import BatchHeaders, BatchScan, find_bad_checksum
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    import numpy.typing as npt
+
+    from pylog.files.byte_source import ByteSource
+    from pylog.reading.damage import DamageReport
+    from pylog.reading.scan_task import SegmentSlice
+
+
+class _Fault(NamedTuple):
+    """What is wrong, where it begins, and where the last batch at fault begins."""
+
+    position: int
+    last_position: int
+    reason: str
+
+
+class CheckedWindows:
+    """Iterates the sound batches of one slice. One thread, one iteration.
+
+    Parameters
+    ----------
+    source
+        The opened ``.log`` file.
+    piece
+        Which bytes, and which offsets they may hold.
+    lowest_offset
+        The offset after the last batch before this slice; the slice's base offset bounds it, too.
+    damage
+        Where gaps are reported; None for an error at the first damage.
+    has_checksums
+        False to look at headers only: then a wrong header field goes unnoticed, and whoever wants
+        more of a window has to call its `read_batches`. Only without ``damage``.
+    window_bytes
+        How much is read at once.
+    first_window_bytes
+        How much is read at first; little for a look-up.
+    max_decompressed_bytes
+        As of `SegmentWindows`.
+
+    Attributes
+    ----------
+    next_offset
+        The offset after the last batch that was yielded.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only options
+        self,
+        source: ByteSource,
+        piece: SegmentSlice,
+        *,
+        lowest_offset: int = 0,
+        damage: DamageReport | None = None,
+        has_checksums: bool = True,
+        window_bytes: int = DEFAULT_WINDOW_BYTES,
+        first_window_bytes: int = FIRST_WINDOW_BYTES,
+        max_decompressed_bytes: int | None = None,
+    ) -> None:
+        self._source = source
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self._piece = piece
+        self._damage = damage
+        self._has_checksums = has_checksums or damage is not None
+        self._window_bytes = window_bytes
+        self._first_window_bytes = first_window_bytes
+        self.next_offset = max(lowest_offset, piece.base_offset)
+
+    def __iter__(self) -> Iterator[SegmentWindow]:
+        """Yield windows in file order.
+
+        Raises
+        ------
+        CorruptRecordError
+            Something is wrong, and there is no report to note it in.
+        SegmentVanishedError
+            The file is shorter than when the slice was planned.
+        """
+        position = self._piece.start_position
+        while True:
+            fault = yield from self._until_fault(position)
+            if fault is None:
+                return
+            if self._damage is None:
+                raise CorruptRecordError(fault.reason, self._piece.path, fault.position)
+            position = self._skip(fault, self._damage)
+
+    def _until_fault(self, position: int) -> Generator[SegmentWindow, None, _Fault | None]:
+        piece = self._piece
+        windows = SegmentWindows(
+            self._source,
+            position,
+            piece.end_position,
+            window_bytes=self._window_bytes,
+            first_window_bytes=self._first_window_bytes,
+            only_headers=not self._has_checksums,
+            max_decompressed_bytes=self._max_decompressed_bytes,
+        )
+        try:
+            for window in windows:
+                fault = self._find_fault(window)
+                if fault is None:
+                    yield self._passed(window)
+                    continue
+                if fault.position > window.file_position:
+                    yield self._passed(_head(window, fault.position))
+                return fault
+        except CorruptRecordError as error:  # a batch too large to be read before it is checked
+            at = piece.start_position if error.position is None else error.position
+            return _Fault(at, at, error.reason)
+        return self._find_tail_fault(windows)
+
+    def _passed(self, window: SegmentWindow) -> SegmentWindow:
+        self.next_offset = int(window.scan.headers.last_offsets[-1]) + 1
+        return window
+
+    def _find_fault(self, window: SegmentWindow) -> _Fault | None:
+        headers = window.scan.headers
+        misplaced = find_misplaced(
+            headers.offsets, headers.last_offsets, self.next_offset, self._piece.next_base_offset
+        )
+        is_last = window.end_position == self._piece.end_position
+        if misplaced is None and (is_last or self._damage is not None):
+            misplaced = self._misplaced_last(window)
+        bad = None
+        if self._has_checksums or misplaced is not None:
+            window.read_batches()
+            bad = find_bad_checksum(window.scan)
+        if self._has_checksums:
+            # Whatever stands before the first of the other faults is about to be given.
+            before = len(headers) if bad is None else bad.index
+            before = before if misplaced is None else min(before, misplaced.first)
+            unreadable = find_bad_control_batch(window.scan, before)
+            if unreadable is not None:
+                at = window.file_position + int(headers.positions[unreadable.index])
+                return _Fault(at, at, unreadable.reason)
+        # A wrong checksum is the cause to be told, even if offsets show it first.
+        if bad is not None and (misplaced is None or bad.index <= misplaced.last):
+            reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
+            at = window.file_position + int(headers.positions[bad.index])
+            return _Fault(at, at, reason)
+        if misplaced is None:
+            return None
+        first = window.file_position + int(headers.positions[misplaced.first])
+        last = window.end_position  # the batch behind the window, where it may be that one
+        if misplaced.last < len(headers):
+            last = window.file_position + int(headers.positions[misplaced.last])
+        return _Fault(first, last, misplaced.reason)
+
+    def _misplaced_last(self, window: SegmentWindow) -> Misplaced | None:
+        """Return the window's last batch if the one behind the window shows that it is misplaced.
+
+        Or both of them, where nobody knows which it is: the one behind has the next index then.
+        Otherwise its records would have been given away before the next window contradicts them.
+        Behind the slice's last window nothing would: a base offset that is too high makes a batch
+        look like the end of the range, and its records would be missing from it in silence.
+        """
+        position, end = window.end_position, self._source.size()
+        if end - position < HEADER_SIZE_UP_TO_MAGIC:
+            return None
+        try:
+            following = read_header(self._source, position, end)
+        except CorruptRecordError:
+            return None
+        headers = window.scan.headers
+        if following is None or following.header.offset > headers.last_offsets[-1]:
+            return None
+        if not has_valid_checksum(self._source, following):
+            return None  # what is damaged contradicts nobody
+        misplaced = find_misplaced(
+            np.append(headers.offsets, following.header.offset),
+            np.append(headers.last_offsets, following.header.last_offset),
+            self.next_offset,
+            self._piece.next_base_offset,
+        )
+        return None if misplaced is None or misplaced.first == len(headers) else misplaced
+
+    def _find_tail_fault(self, windows: SegmentWindows) -> _Fault | None:
+        """Return what is wrong about an end of whole batches that could hide records."""
+        piece = self._piece
+        position, defect = windows.tail
+        if defect is not None:
+            return _Fault(position, position, defect)
+        if position == piece.end_position:
+            return None
+        if piece.runs_to_segment_end and self.next_offset == piece.next_base_offset:
+            return None  # the torn or preallocated rest holds no offset of the log
+        missing = (
+            f"; the next segment begins at offset {piece.next_base_offset}, so records from "
+            f"{self.next_offset} on may be missing"
+            if piece.runs_to_segment_end
+            else ""
+        )
+        rest = piece.end_position - position
+        reason = f"whole batches end {rest} bytes before they should{missing}"
+        return _Fault(position, position, reason)
+
+    def _skip(self, fault: _Fault, damage: DamageReport) -> int:
+        """Report the range from a fault to the next sound batch; return where that begins."""
+        piece = self._piece
+        end = find_next_batch(
+            self._source,
+            fault.last_position,
+            piece.end_position,
+            lowest_offset=self.next_offset,
+            limit_offset=piece.next_base_offset,
+        )
+        following = piece.next_base_offset
+        if end < piece.end_position:
+            found = read_header(self._source, end, piece.end_position)
+            following = None if found is None else found.header.offset
+        damage.add(
+            DamagedRange(piece.path, fault.position, end, self.next_offset, following, fault.reason)
+        )
+        return end
+
+
+def check_some(window: SegmentWindow, piece: SegmentSlice, which: npt.NDArray[np.bool_]) -> None:
+    """Raise `CorruptRecordError` if a batch that the mask ``which`` picks has a wrong checksum."""
+    window.read_batches(which)
+    bad = find_bad_checksum(window.scan, which)
+    if bad is not None:
+        position = window.file_position + int(window.scan.headers.positions[bad.index])
+        reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
+        raise CorruptRecordError(reason, piece.path, position)
+
+
+def _head(window: SegmentWindow, end_position: int) -> SegmentWindow:
+    """Return the batches of a window before a byte of the file where one begins."""
+    scan = window.scan
+    end = end_position - window.file_position
+    count = int((scan.headers.positions < end).sum())
+    headers: BatchHeaders = scan.headers.select(slice(0, count))
+    return window._replace(scan=BatchScan(scan.buffer, headers, end, None))

@@ -1,0 +1,138 @@
+"""What a reader does at damage, and which bytes it left out.
+
+FAILFAST raises an error with file, position and cause. The other two modes skip exactly the bytes
+at fault: from the batch that is wrong to the next sound one (`pylog.reading.resynchronisation`).
+The names are those of Spark's file sources.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pylog.locations import shown
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class ReadMode(StrEnum):
+    """What happens at damage.
+
+    Attributes
+    ----------
+    FAILFAST
+        An error.
+    DROPMALFORMED
+        The damaged range is skipped, logged and reported.
+    PERMISSIVE
+        As DROPMALFORMED, plus one row of nulls for each damaged range.
+    """
+
+    FAILFAST = "FAILFAST"
+    DROPMALFORMED = "DROPMALFORMED"
+    PERMISSIVE = "PERMISSIVE"
+
+    @classmethod
+    def parse(cls, text: str | ReadMode) -> ReadMode:
+        """Return the mode that ``text`` names, in any case; ``ValueError`` otherwise."""
+        try:
+            return cls(text.strip().upper())
+        except ValueError:
+            msg = f"mode {text!r} is none of {', '.join(cls)}"
+            raise ValueError(msg) from None
+
+    @property
+    def skips_damage(self) -> bool:
+        """Whether reading goes on behind damage."""
+        return self is not ReadMode.FAILFAST
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DamagedRange:
+    """Bytes of a ``.log`` file that were left out.
+
+    Attributes
+    ----------
+    path
+        The file.
+    position, end_position
+        Bytes ``[position, end_position)``.
+    next_offset
+        Records of this range have offsets from here on: the offset after the last sound batch.
+    end_offset
+        … and below this one: the first offset of the next sound batch, or the last one of a
+        compressed v0/v1 wrapper. None where nothing sound follows in the file and no next file's
+        name tells. Not above ``next_offset`` where sound offsets leave no room: then nobody knows
+        which offsets the bytes held.
+    reason
+        What is wrong with the first of them.
+    """
+
+    path: str
+    position: int
+    end_position: int
+    next_offset: int
+    end_offset: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
+        return f"{shown(self.path)}: {where}, {self._missing} may be missing: {self.reason}"
+
+    @property
+    def _missing(self) -> str:
+        if self.end_offset is None:
+            return f"records from offset {self.next_offset} on"
+        if self.end_offset <= self.next_offset:
+            return f"records of offsets unknown, between batches that meet at {self.end_offset},"
+        return f"records of offsets {self.next_offset} to {self.end_offset} (exclusive)"
+
+
+@dataclass(slots=True)
+class DamageReport:
+    """Collects the damaged ranges that a reader skips.
+
+    Attributes
+    ----------
+    ranges
+        Each once, in the order met.
+    is_logged
+        Whether each is logged, as a warning.
+    found
+        How often a range was met, known ones included.
+    """
+
+    ranges: list[DamagedRange] = field(default_factory=list)
+    is_logged: bool = True
+    found: int = 0
+    _offsets: tuple[int, int] | None = None
+    _above: DamageReport | None = None
+
+    def add(self, found: DamagedRange) -> None:
+        """Note a range that has been skipped."""
+        self.found += 1
+        if found not in self.ranges and self._may_hold_wanted(found):
+            self.ranges.append(found)
+            if self._above is not None:
+                self._above.add(found)
+            elif self.is_logged:
+                _LOGGER.warning("%s", found)
+
+    def for_one_read(self, start_offset: int, end_offset: int) -> DamageReport:
+        """Return an empty report that passes on to this one what it comes to hold.
+
+        A reader needs to know what it has met itself, this time: this report may know it already,
+        from an earlier read, or be another reader's, too. A range is left out if sound batches on
+        both sides bound it to offsets outside ``[start_offset, end_offset)``: on its way to its
+        first record a reader may come by damage that is none of its business.
+        """
+        return DamageReport(_offsets=(start_offset, end_offset), _above=self)
+
+    def _may_hold_wanted(self, found: DamagedRange) -> bool:
+        if self._offsets is None or found.end_offset is None:
+            return True
+        start, end = self._offsets
+        if found.end_offset <= found.next_offset:  # no room for offsets: nobody knows which
+            return found.next_offset >= start
+        return found.next_offset < end and found.end_offset > start

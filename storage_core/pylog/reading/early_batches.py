@@ -1,0 +1,59 @@
+"""Passing over the batches at the head of a slice that are too early for a filter.
+
+By their headers, one after the other: the time index is not needed, so it cannot mislead. The
+records in between are not read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.errors import CorruptRecordError
+from pylog.files.byte_source import LocalFile
+from pylog.log_file.batch_walk import has_valid_checksum, walk_headers
+
+if TYPE_CHECKING:
+    from pylog.files.byte_source import ByteSource
+    from pylog.reading.scan_task import SegmentSlice
+
+_STRIDE = 64 << 20
+_TWO = 2
+
+
+def without_early_batches(source: ByteSource, piece: SegmentSlice, timestamp: int) -> SegmentSlice:
+    """Return the rest of a slice from the first batch on that may be of ``timestamp`` ms or later.
+
+    The slice itself where that cannot be told for sure, and of a file that is not local: there
+    a request for each header would cost more than reading all.
+    """
+    if not isinstance(source, LocalFile):
+        return piece
+    from pylog.kernels.skip_headers import first_late_batch  # noqa: PLC0415 - compiles
+
+    scratch = np.empty(64, dtype=np.uint8)
+    position, end = piece.start_position, piece.end_position
+    while position < end:
+        until = min(position + _STRIDE, end)
+        source.will_need(position, _STRIDE)
+        position = int(
+            first_late_batch(source.descriptor, position, until, end, timestamp, scratch)
+        )
+        if position < until:
+            break
+    if position < end and not _is_sound(source, position, end):
+        return piece
+    return replace(piece, start_position=position)
+
+
+def _is_sound(source: ByteSource, position: int, end: int) -> bool:
+    """Whether sizes have led to a sound batch, which ends where the slice or another one does."""
+    try:
+        two = list(islice(walk_headers(source, position, end), 2))
+    except CorruptRecordError:
+        return False
+    is_last = len(two) == 1 and two[0].end_position == end
+    return (is_last or len(two) == _TWO) and all(has_valid_checksum(source, each) for each in two)

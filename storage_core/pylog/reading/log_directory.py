@@ -1,0 +1,185 @@
+"""`open_directory`: what is in a log directory, from names, side files and a few headers."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING
+
+from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
+from pylog.model import INTERNAL_TOPICS, TopicPartition
+from pylog.reading.discovery import PartitionDirectory, discover_all
+from pylog.reading.log_view import LogStartOffsets, LogView
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+class LogDirectory:
+    """The partitions under one or several paths. Read-only; a snapshot.
+
+    Iterates over the `LogView` of every live partition, in topic and partition order;
+    ``directory["orders", 0]`` is one of them.
+
+    Attributes
+    ----------
+    others
+        Directories that are not live: being deleted, stray, or future replicas.
+    """
+
+    def __init__(
+        self, directories: Iterable[PartitionDirectory], *, include_stray: bool = False
+    ) -> None:
+        directories = list(directories)
+        self.others = [each for each in directories if each.state and not include_stray]
+        starts: dict[str, LogStartOffsets] = {}
+        self._views: dict[TopicPartition, LogView] = {}
+        for each in directories:
+            if each.state and not include_stray:
+                continue
+            above = each.log_directory
+            if above not in starts:
+                starts[above] = LogStartOffsets(above)
+            self._views[each.topic_partition] = LogView(each, starts[above])
+
+    def __iter__(self) -> Iterator[LogView]:
+        return iter(self._views.values())
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def __getitem__(self, topic_partition: tuple[str, int]) -> LogView:
+        try:
+            return self._views[TopicPartition(*topic_partition)]
+        except KeyError:
+            topic, partition = topic_partition
+            raise self._unknown_partition(topic, partition) from None
+
+    @property
+    def topic_partitions(self) -> list[TopicPartition]:
+        """Every live partition."""
+        return list(self._views)
+
+    @property
+    def topics(self) -> dict[str, list[LogView]]:
+        """The live partitions by topic."""
+        by_topic: dict[str, list[LogView]] = {}
+        for view in self:
+            by_topic.setdefault(view.topic, []).append(view)
+        return by_topic
+
+    def select(
+        self,
+        *,
+        topics: Iterable[str] | None = None,
+        assign: Mapping[str, Iterable[int]] | None = None,
+        pattern: str | None = None,
+    ) -> list[LogView]:
+        """Return the partitions that one of three ways names.
+
+        By default those of all topics but internal ones, and a partition of an internal topic whose
+        directory was given as the path.
+
+        Parameters
+        ----------
+        topics
+            Topic names (Spark: ``subscribe``).
+        assign
+            Partitions by topic.
+        pattern
+            Regular expression found anywhere in the name of a topic that is not internal.
+
+        Raises
+        ------
+        UnknownTopicOrPartitionError
+            A name is not there; the nearest one is told.
+        LogDirectoryError
+            Nothing is left to be read without a name for it.
+        ValueError
+            More than one way was used, or a pattern is no regular expression.
+        """
+        if sum(way is not None for way in (topics, assign, pattern)) > 1:
+            msg = "give only one of topics (subscribe), assign and pattern (subscribePattern)"
+            raise ValueError(msg)
+        if topics is not None:
+            return self._subscribed(topics)
+        if assign is not None:
+            return [
+                self[topic, partition]
+                for topic, partitions in sorted(assign.items())
+                for partition in sorted(set(partitions))
+            ]
+        if pattern is None:
+            return self._ordinary()
+        try:
+            found = re.compile(pattern)
+        except re.error as error:
+            msg = f"topic pattern {pattern!r} is no regular expression: {error}"
+            raise ValueError(msg) from error
+        return [
+            view for view in self if view.topic not in INTERNAL_TOPICS and found.search(view.topic)
+        ]
+
+    def _ordinary(self) -> list[LogView]:
+        views = [
+            view for view in self if view.topic not in INTERNAL_TOPICS or view.directory.is_named
+        ]
+        if not views and self._views:
+            reason = f"only internal topics here, ask for them by name: {_listing(self.topics)}"
+            raise LogDirectoryError(reason)
+        if not views:
+            found = ", ".join(f"{each.path} ({each.state})" for each in self.others)
+            reason = f"no live partition here; directories in other states are not read: {found}"
+            raise LogDirectoryError(reason)
+        return views
+
+    def _subscribed(self, topics: Iterable[str]) -> list[LogView]:
+        by_topic = self.topics
+        names = sorted(set(topics))
+        for name in names:
+            if name not in by_topic:
+                near = difflib.get_close_matches(name, by_topic, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else "."
+                msg = f"no topic {name!r} here{hint} Topics found: {_listing(by_topic)}"
+                raise UnknownTopicOrPartitionError(msg)
+        return [view for name in names for view in by_topic[name]]
+
+    def _unknown_partition(self, topic: str, partition: int) -> UnknownTopicOrPartitionError:
+        of_topic = [str(each.partition) for each in self._views if each.topic == topic]
+        if of_topic:
+            return UnknownTopicOrPartitionError(
+                f"no partition {partition} of topic {topic!r} here; found {', '.join(of_topic)}"
+            )
+        return UnknownTopicOrPartitionError(
+            f"no topic {topic!r} here; topics found: {_listing(self.topics)}"
+        )
+
+
+def _listing(names: Iterable[str]) -> str:
+    some = sorted(names)
+    return (
+        ", ".join(some[:20]) + (f" and {len(some) - 20} more" if len(some) > 20 else "") or "none"
+    )
+
+
+def open_directory(*paths: str | os.PathLike[str], include_stray: bool = False) -> LogDirectory:
+    """Return what lies under the given log directories or topic-partition directories.
+
+    Reads names, side files and, when asked for ends of logs, a few batch headers.
+
+    Parameters
+    ----------
+    *paths
+        Log directories, topic-partition directories, or several of them.
+    include_stray
+        Whether directories count as live that are being deleted, stray, or future replicas.
+
+    Raises
+    ------
+    LogDirectoryError
+        A path cannot be read or holds no Kafka log, or a partition lies there twice.
+    """
+    return LogDirectory(
+        discover_all(paths, include_stray=include_stray), include_stray=include_stray
+    )

@@ -1,0 +1,182 @@
+"""Where a log ends: behind the last whole batch of its last segment.
+
+A torn tail and a tail of zeros are normal ends (Kafka acknowledges before it forces to disk);
+anything else is damage. A last batch with a wrong checksum is not noticed here, where an error
+would keep a user from all before it, but when it is read; a reader that skips damage needs to know.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from pylog.errors import CorruptRecordError, UnreadableFileError
+from pylog.log_file.batch_walk import (
+    WholeBatches,
+    computed_checksum,
+    find_whole_batches,
+    read_header,
+    walk_headers,
+)
+from pylog.reading.torn_tail import find_tail_defect
+
+if TYPE_CHECKING:
+    from pylog.files.byte_source import ByteSource
+    from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.log_file.proved_position import ProvedPosition
+    from pylog.reading.log_segment_view import LogSegmentView
+
+_APPEND_SECONDS = 0.005
+"""A broker that writes into a preallocated file needs less than this between header and end."""
+
+
+def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> WholeBatches:
+    """Return how far whole batches reach in the last segment of a log.
+
+    Found from the last proved entry of the offset index on.
+
+    Parameters
+    ----------
+    segment
+        The last one.
+    skips_damage
+        Whether to look behind damage. Then there is never a defect; the end is that of the file
+        where nothing sound follows the last damage, and ``last`` is the last sound batch.
+
+    Raises
+    ------
+    UnreadableFileError
+        The file cannot be read, and damage is not to be skipped.
+    """
+    try:
+        opened = segment.open_log()
+    except UnreadableFileError:
+        if not skips_damage:
+            raise
+        return WholeBatches(segment.size_bytes, None, None)  # who reads it reports it
+    with opened as source:
+        size = source.size()
+        # A walk over damage alone would find nothing before it that is sound.
+        start = segment.last_indexed_position(source, size, is_sound=skips_damage)
+        whole_end = _sound_end if skips_damage else _whole_end
+        found = whole_end(source, start.position, size, start.lowest_offset)
+        found = _with_tail_defect(source, segment, found, size)
+        if not skips_damage or found.defect is None:
+            return found
+        end = _behind_all(source, segment, found, size).end_position
+        return WholeBatches(end, _last_as_read(source, segment, start, end), None)
+
+
+def _behind_all(
+    source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
+) -> WholeBatches:
+    while found.defect is not None:
+        found = _behind(source, segment, found, size)
+    return found
+
+
+def _with_tail_defect(
+    source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
+) -> WholeBatches:
+    """Return ``found``, with a defect if what looks like a torn tail is none."""
+    if found.defect is not None or found.end_position == size:
+        return found
+    next_offset = _next_offset(found, segment)
+    return found._replace(defect=find_tail_defect(source, found.end_position, size, next_offset))
+
+
+def _next_offset(found: WholeBatches, segment: LogSegmentView) -> int:
+    return segment.base_offset if found.last is None else found.last.header.next_offset
+
+
+def _whole_end(source: ByteSource, start: int, size: int, lowest_offset: int) -> WholeBatches:
+    return find_whole_batches(source, start, size, lowest_offset=lowest_offset)
+
+
+def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) -> WholeBatches:
+    """Return the end of whole batches; the first wrong checksum is its defect.
+
+    All of them are looked at: a size that damage has changed may lead into a value.
+    """
+    found = find_whole_batches(source, start, size, lowest_offset=lowest_offset)
+    last = None
+    try:
+        for batch in walk_headers(source, start, found.end_position, lowest_offset=lowest_offset):
+            reason = _checksum_defect(source, batch)
+            if reason is not None:
+                return WholeBatches(batch.position, last, reason)
+            last = batch
+    except CorruptRecordError as error:
+        position = start if last is None else last.end_position
+        return WholeBatches(position, last, error.reason)
+    return found
+
+
+def ensure_last_batch_is_sound(segment: LogSegmentView, last: PositionedHeader) -> None:
+    """Raise `CorruptRecordError` if the last batch of a log has a wrong checksum.
+
+    Parameters
+    ----------
+    segment
+        The last one.
+    last
+        From `find_log_end`.
+    """
+    with segment.open_log() as source:
+        reason = _checksum_defect(source, last)
+    if reason is not None:
+        raise CorruptRecordError(reason, segment.file_path(), last.position)
+
+
+def _checksum_defect(source: ByteSource, last: PositionedHeader) -> str | None:
+    computed = computed_checksum(source, last)
+    if computed != last.header.crc:
+        time.sleep(_APPEND_SECONDS)  # is it just being written?
+        computed = computed_checksum(source, last)
+    if computed == last.header.crc:
+        return None
+    return f"batch CRC stored {last.header.crc:#010x}, computed {computed:#010x}"
+
+
+def _last_as_read(
+    source: ByteSource, segment: LogSegmentView, start: ProvedPosition, end: int
+) -> PositionedHeader | None:
+    """Return the last batch that a reader gives of the bytes from ``start`` on, where damage is.
+
+    It may take a batch for the misplaced one of two that overlap which a walk forward passes: the
+    log would end before records that the reader gives, and they would be cut off in silence.
+    """
+    # Not at the head of the file: they import NumPy.
+    from pylog.reading.checked_windows import CheckedWindows  # noqa: PLC0415
+    from pylog.reading.damage import DamageReport  # noqa: PLC0415
+    from pylog.reading.scan_task import SegmentSlice  # noqa: PLC0415
+
+    piece = SegmentSlice(
+        segment.file_path(),
+        start.lowest_offset,
+        None,
+        start.position,
+        end,
+        runs_to_segment_end=False,
+        file_id=segment.file_id,
+    )
+    last = None
+    for window in CheckedWindows(source, piece, damage=DamageReport(is_logged=False)):
+        last = window.file_position + int(window.scan.headers.positions[-1])
+    return None if last is None else read_header(source, last, end)
+
+
+def _behind(
+    source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
+) -> WholeBatches:
+    """Return the end of the whole batches behind the damage at ``found.end_position``."""
+    from pylog.reading.resynchronisation import find_next_batch  # noqa: PLC0415 - imports NumPy
+
+    lowest = _next_offset(found, segment)
+    position = find_next_batch(source, found.end_position, size, lowest_offset=lowest)
+    if position == size:
+        return WholeBatches(size, found.last, None)
+    behind = _sound_end(source, position, size, lowest)
+    if behind.last is None:
+        behind = behind._replace(last=found.last)
+    return _with_tail_defect(source, segment, behind, size)

@@ -1,0 +1,316 @@
+"""One partition as it lies on disk: its segments, where it begins and where it ends.
+
+The view is taken once. Everything in it comes from file names, side files and a few batch headers;
+no record is decoded.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptRecordError,
+    LogDirectoryError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
+from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.file_names import (
+    LEADER_EPOCH_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    PARTITION_METADATA,
+)
+from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
+from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
+from pylog.locations import join, shown
+from pylog.log_file.batch_walk import WholeBatches
+from pylog.reading.log_end import find_log_end
+from pylog.reading.segment_listing import list_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.model import TopicPartition
+    from pylog.reading.damage import DamageReport
+    from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.segment_listing import SegmentListing
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def _list_segments(directory: PartitionDirectory) -> SegmentListing:
+    listing = list_segments(directory.path)
+    if not directory.uses_indexes:
+        listing.segments = [replace(each, uses_indexes=False) for each in listing.segments]
+    return listing
+
+
+class LogView:
+    """A snapshot of one partition directory, for reading.
+
+    Invariant: `segments` are in offset order and never change. Values that need file access are
+    read at first use and kept; make a new view to see what has been appended since. Any number of
+    threads may read.
+
+    Parameters
+    ----------
+    directory
+        What `discover_partitions` found.
+    log_start_offsets
+        The log directory's ``log-start-offset-checkpoint``, so that a directory of a thousand
+        partitions reads it once; a reader of its own if None.
+    damage
+        Where damaged ranges that planning comes upon are noted; None for an error at the first.
+
+    Notes
+    -----
+    A directory that cannot be listed is a `LogDirectoryError` for whoever asks what it holds, and
+    none for those who are about the other partitions of its log directory.
+    """
+
+    def __init__(
+        self,
+        directory: PartitionDirectory,
+        log_start_offsets: LogStartOffsets | None = None,
+        damage: DamageReport | None = None,
+    ) -> None:
+        self.directory = directory
+        self.topic_partition = directory.topic_partition
+        self._log_start_offsets = log_start_offsets or LogStartOffsets(directory.log_directory)
+        self.damage = damage
+        self._listed: SegmentListing | LogDirectoryError
+        try:
+            self._listed = _list_segments(directory)
+        except LogDirectoryError as error:
+            self._listed = error
+
+    def __repr__(self) -> str:
+        listed = self._listed
+        what = "unreadable"
+        if not isinstance(listed, LogDirectoryError):
+            what = f"{len(listed.segments)} segments"
+        return f"LogView({shown(self.directory.path)!r}, {what})"
+
+    def taken_anew(
+        self, damage: DamageReport | None = None, *, uses_indexes: bool | None = None
+    ) -> LogView:
+        """Return a view of the same directory as it is now.
+
+        Parameters
+        ----------
+        damage
+            As of the class.
+        uses_indexes
+            Whether look-ups may ask index files; None to leave it as it is.
+        """
+        directory = self.directory
+        if uses_indexes is not None:
+            directory = replace(directory, uses_indexes=uses_indexes)
+        return LogView(directory, LogStartOffsets(directory.log_directory), damage)
+
+    @property
+    def listing(self) -> SegmentListing:
+        """What the directory holds.
+
+        Raises
+        ------
+        LogDirectoryError
+            It could not be listed.
+        """
+        if isinstance(self._listed, LogDirectoryError):
+            raise self._listed
+        return self._listed
+
+    @property
+    def segments(self) -> Sequence[LogSegmentView]:
+        """The segments in offset order."""
+        return self.listing.segments
+
+    @property
+    def producer_snapshot_offsets(self) -> list[int]:
+        """From the names of ``.snapshot`` files, in no order."""
+        return self.listing.producer_snapshot_offsets
+
+    @property
+    def file_count(self) -> int:
+        """Files and directories of any kind."""
+        return self.listing.file_count
+
+    @property
+    def leftover_file_count(self) -> int:
+        """Files ending in ``.deleted``, ``.cleaned`` or ``.swap``."""
+        return self.listing.leftover_file_count
+
+    @property
+    def topic(self) -> str:
+        """Name of the topic."""
+        return self.topic_partition.topic
+
+    @property
+    def partition(self) -> int:
+        """Number of the partition."""
+        return self.topic_partition.partition
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all ``.log`` files."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+    @cached_property
+    def log_start_offset(self) -> int:
+        """The first offset that a broker serves from this disk.
+
+        The larger of the first segment's base offset and what the log directory's
+        ``log-start-offset-checkpoint`` says of this partition; 0 where there is no segment. For
+        what a tiered topic has before that see `pylog.reading.remote_offsets`.
+        """
+        return max(self.local_log_start_offset, self.checkpointed_log_start_offset or 0)
+
+    @property
+    def local_log_start_offset(self) -> int:
+        """The first segment's base offset, as its name tells it; 0 without a segment."""
+        return self.segments[0].base_offset if self.segments else 0
+
+    @cached_property
+    def checkpointed_log_start_offset(self) -> int | None:
+        """What the log directory's checkpoint says of this partition; None if it says nothing.
+
+        Raises
+        ------
+        CorruptCheckpointError, UnreadableFileError
+            The checkpoint does not follow its format, or cannot be read; where the view has a
+            damage report, a warning is logged instead.
+        """
+        try:
+            return self._log_start_offsets.find(self.topic_partition)
+        except (CorruptCheckpointError, UnreadableFileError) as error:
+            if self.damage is None:
+                raise
+            _LOGGER.warning("%s: the log starts with its first segment", error)
+            return None
+
+    @cached_property
+    def end(self) -> WholeBatches:
+        """How far whole batches reach in the last segment, see `pylog.reading.log_end`."""
+        if not self.segments:
+            return WholeBatches(0, None, self._missing_logs())
+        return find_log_end(self.segments[-1], skips_damage=self.damage is not None)
+
+    @cached_property
+    def log_end_offset(self) -> int:
+        """The offset after the last whole batch.
+
+        Never below `log_start_offset`: Kafka, too, starts an empty log there when the checkpoint
+        lies beyond the files' content.
+
+        Raises
+        ------
+        CorruptRecordError
+            The last segment holds an impossible header, or no ``.log`` file is left: where the log
+            ends cannot be told.
+        UnreadableFileError
+            The last ``.log`` file cannot be read; likewise.
+        """
+        return max(self.log_start_offset, self.next_offset)
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last whole batch of the files, whatever the log starts with.
+
+        See `log_end_offset` for the errors.
+        """
+        if self.end.defect is not None:
+            if not self.segments:
+                raise CorruptRecordError(self.end.defect, self.directory.path)
+            raise CorruptRecordError(
+                self.end.defect, self.segments[-1].file_path(), self.end.end_position
+            )
+        if self.end.last is not None:
+            return self.end.last.header.next_offset
+        return self.segments[-1].base_offset if self.segments else 0
+
+    def _missing_logs(self) -> str | None:
+        """Return what is wrong with a log of which index files are there, and no ``.log``."""
+        bases = self.listing.base_offsets_without_log
+        if not bases:
+            return None
+        reason = (
+            f"no .log file is here, but index files are, the first of base offset {bases[0]}: the "
+            "records are gone; look for the files, or read another replica"
+        )
+        if self.damage is None:
+            return reason
+        _LOGGER.warning("%s", CorruptRecordError(reason, self.directory.path))
+        return None
+
+    def segment_end(self, index: int) -> int:
+        """Return how many bytes of segment ``index`` are to be read: of the last, whole batches."""
+        if index == len(self.segments) - 1:
+            return self.end.end_position
+        return self.segments[index].size_bytes
+
+    def next_base_offset(self, index: int) -> int | None:
+        """Return the base offset of the segment after ``index``; None for the last one."""
+        if index + 1 < len(self.segments):
+            return self.segments[index + 1].base_offset
+        return None
+
+    def find_segment(self, offset: int) -> int | None:
+        """Return the index of the last segment whose base offset is not above ``offset``."""
+        found = None
+        for index, segment in enumerate(self.segments):
+            if segment.base_offset > offset:
+                break
+            found = index
+        return found
+
+    @cached_property
+    def leader_epochs(self) -> list[EpochEntry]:
+        """Content of ``leader-epoch-checkpoint``; empty where there is none.
+
+        Raises
+        ------
+        CorruptCheckpointError, UnreadableFileError
+            The file does not follow its format, or cannot be read.
+        """
+        return read_leader_epoch_checkpoint(join(self.directory.path, LEADER_EPOCH_CHECKPOINT))
+
+    @cached_property
+    def metadata(self) -> PartitionMetadata | None:
+        """Content of ``partition.metadata``; None where there is none (brokers before 2.8).
+
+        Raises
+        ------
+        CorruptCheckpointError, UnreadableFileError
+            The file does not follow its format, or cannot be read.
+        """
+        try:
+            return read_partition_metadata(join(self.directory.path, PARTITION_METADATA))
+        except SegmentVanishedError:
+            return None
+
+
+class LogStartOffsets:
+    """What a log directory's ``log-start-offset-checkpoint`` says; read at the first question."""
+
+    def __init__(self, log_directory: str) -> None:
+        self._path = join(log_directory, LOG_START_OFFSET_CHECKPOINT)
+
+    @cached_property
+    def _offsets(self) -> dict[TopicPartition, int]:
+        return read_offset_checkpoint(self._path)
+
+    def find(self, topic_partition: TopicPartition) -> int | None:
+        """Return the offset that the checkpoint has for a partition, None if it has none.
+
+        Raises
+        ------
+        CorruptCheckpointError, UnreadableFileError
+            The file does not follow its format, or cannot be read.
+        """
+        return self._offsets.get(topic_partition)

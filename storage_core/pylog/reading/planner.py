@@ -1,0 +1,145 @@
+"""Partitions and positions to `ScanTask`s: which bytes hold the offsets asked for.
+
+Reads side files, index entries and a few batch headers; READ_COMMITTED may scan headers
+(`pylog.reading.aborted`). No record is decoded but for timestamp look-ups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pylog.errors import LogStorageError, SegmentVanishedError, UnreadableFileError
+from pylog.model import IsolationLevel
+from pylog.reading.aborted import find_aborted_transactions, find_last_stable_offset
+from pylog.reading.early_batches import without_early_batches
+from pylog.reading.log_segment_view import open_segment
+from pylog.reading.offset_spec import (
+    EARLIEST,
+    LATEST,
+    clip,
+    resolve_end,
+    resolve_start,
+    spec_for,
+)
+from pylog.reading.scan_task import ScanTask
+from pylog.reading.slicing import segment_slices
+from pylog.reading.splitting import offset_ranges, split_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.reading.log_view import LogView
+    from pylog.reading.record_filter import RecordFilter
+    from pylog.reading.scan_task import SegmentSlice
+
+
+_MOST_LOOKS = 20
+_WALKED_WHILE_PLANNING = 4 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRange:
+    """What is asked of every partition; see `pylog.reading.scan.scan`."""
+
+    start: object = EARLIEST
+    end: object = LATEST
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    fail_on_data_loss: bool = True
+    max_partition_bytes: int | None = None
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
+    where: RecordFilter | None = None
+
+
+def plan_tasks(views: Sequence[LogView], wanted: ScanRange) -> list[ScanTask]:
+    """Return the tasks of all partitions that have anything to read, in the order of ``views``.
+
+    Raises
+    ------
+    LogStorageError
+        A position cannot be resolved, or a partition's start lies behind its end.
+    """
+    tasks = [task for view in views for task in _plan_as_it_is_now(view, wanted) if task.slices]
+    return split_tasks(
+        tasks,
+        max_partition_bytes=wanted.max_partition_bytes,
+        min_partitions=wanted.min_partitions,
+    )
+
+
+def _late_enough(
+    slices: tuple[SegmentSlice, ...], where: RecordFilter | None
+) -> tuple[SegmentSlice, ...]:
+    """Return slices without what is too early for a filter, so that no task is made of it.
+
+    Of as much as one process walks over in a moment; the rest is left to the tasks.
+    """
+    if where is None or where.min_timestamp is None:
+        return slices
+    if sum(piece.size_bytes for piece in slices) > _WALKED_WHILE_PLANNING:
+        return slices
+    late = []
+    for piece in slices:
+        try:
+            with open_segment(piece.path, piece.file_id) as source:
+                rest = without_early_batches(source, piece, where.min_timestamp)
+        except UnreadableFileError:
+            late.append(piece)  # who reads it will say so
+            continue
+        if rest.size_bytes:
+            late.append(rest)
+    return tuple(late)
+
+
+def _plan_as_it_is_now(view: LogView, wanted: ScanRange) -> list[ScanTask]:
+    """Plan one partition, with a new look at its directory where files change meanwhile."""
+    for _ in range(_MOST_LOOKS):
+        try:
+            return plan_partition(view, wanted)
+        except SegmentVanishedError:
+            view = view.taken_anew(view.damage)
+    return plan_partition(view, wanted)
+
+
+def plan_partition(view: LogView, wanted: ScanRange) -> list[ScanTask]:
+    """Return the tasks that read the range of one partition; without slices if it is empty."""
+    committed = wanted.isolation is IsolationLevel.READ_COMMITTED
+    start_spec = spec_for(wanted.start, view.topic_partition, EARLIEST)
+    end_spec = spec_for(wanted.end, view.topic_partition, LATEST)
+    if not wanted.fail_on_data_loss:
+        start_spec, end_spec = clip(start_spec, view), clip(end_spec, view)
+    latest = view.log_end_offset
+    if committed:
+        # An end that is told keeps the search from damage behind it.
+        is_told = isinstance(end_spec, int) and (
+            start_spec == EARLIEST or isinstance(start_spec, int)
+        )
+        limit = resolve_end(end_spec, view, latest) if is_told else None
+        latest = find_last_stable_offset(view, limit)
+    start = resolve_start(start_spec, view, latest)
+    end = resolve_end(end_spec, view, latest)
+    if start > end and end != latest:
+        reason = (
+            f"the range of {view.topic_partition} starts at offset {start}, behind its end {end} "
+            f"(exclusive); the log holds offsets {view.log_start_offset} to "
+            f"{view.log_end_offset} (exclusive)"
+        )
+        raise LogStorageError(reason)
+    end = min(end, latest)
+    if wanted.where is not None:
+        start, end = wanted.where.clip(start, end)
+    aborted = find_aborted_transactions(view, start, end) if committed else ()
+    return [
+        ScanTask(
+            view.directory,
+            _late_enough(segment_slices(view, low, high), wanted.where),
+            low,
+            high,
+            aborted,
+            wanted.fail_on_data_loss,
+            wanted.where,
+            committed,
+        )
+        for low, high in offset_ranges(start, end, wanted.max_records_per_partition)
+    ]

@@ -1,0 +1,281 @@
+"""A `ScanTask` to Arrow record batches, or to a count.
+
+Window by window: batches that have been checked (`pylog.reading.checked_windows`); control batches,
+aborted batches and batches outside the range left out; the rest decoded. FAILFAST: whatever is
+wrong raises an error with file, position and cause, once the sound batches before it have been
+given. The other modes leave out exactly what is damaged and report it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.damaged_row import damaged_row
+from pylog.columnar.decode import RecordDecoder
+from pylog.columnar.window import Window
+from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
+from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
+from pylog.reading.abort_watch import AbortWatch
+from pylog.reading.aborted import AbortedTransactions
+from pylog.reading.checked_windows import check_some
+from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.filtered_decode import FilteredDecoder
+from pylog.reading.refused_batches import RefusedBatches
+from pylog.reading.task_windows import TaskWindows
+from pylog.record.batch_layout import CONTROL_FLAG_MASK
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from pylog.reading.scan_task import ScanTask, SegmentSlice
+    from pylog.record.batch_scan import BatchHeaders
+
+_AFTER_DAMAGE = 16
+"""Batches that are decoded together after one that was refused, twice as many each time they are
+sound: every refusal costs what was decoded with it."""
+
+
+class TaskReader:
+    """Reads one task; holds at most one window and what it decodes to. One thread.
+
+    Parameters
+    ----------
+    task
+        From the planner.
+    schema
+        From `pylog.columnar.arrow_schema.record_schema`; None for all of Spark's columns.
+    mode
+        What happens at damage.
+    damage
+        Where damaged ranges are noted; a report of its own if None.
+    window_bytes
+        How much of a file is read at once.
+    max_decompressed_bytes
+        Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
+    """
+
+    def __init__(
+        self,
+        task: ScanTask,
+        schema: pa.Schema | None = None,
+        *,
+        mode: ReadMode = ReadMode.FAILFAST,
+        damage: DamageReport | None = None,
+        window_bytes: int = DEFAULT_WINDOW_BYTES,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> None:
+        self._task = task
+        self._mode = mode
+        self._window_bytes = window_bytes
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self.damage = DamageReport() if damage is None else damage
+        self._met = self.damage  # of one pass, see `record_batches`
+        self._refused = RefusedBatches(self._met)
+        self._told = 0
+        self._aborted = AbortedTransactions(task.aborted)
+        self._filter = task.where if task.where and task.where.needs_records else None
+        self._shows_damage = mode is ReadMode.PERMISSIVE and not (
+            task.where and task.where.is_about_records
+        )
+        schema = record_schema() if schema is None else schema
+        self._decoder: RecordDecoder | FilteredDecoder = (
+            RecordDecoder(
+                task.topic_partition, schema, max_decompressed_bytes=max_decompressed_bytes
+            )
+            if self._filter is None
+            else FilteredDecoder(
+                task.topic_partition,
+                schema,
+                self._filter,
+                max_decompressed_bytes=max_decompressed_bytes,
+            )
+        )
+
+    def record_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the task's records in offset order, as record batches that own their memory.
+
+        Raises
+        ------
+        CorruptRecordError, InvalidRecordError, UnsupportedCodecError
+            Bytes that are to be read are damaged (mode FAILFAST).
+        CorruptIndexError
+            Records given as committed turn out to be aborted, or the other way round (mode
+            FAILFAST).
+        SegmentVanishedError
+            A file is gone or shorter than when the task was planned, and records with it.
+        TimestampOverflowError
+            A timestamp does not fit the schema's unit.
+        """
+        self._met = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
+        self._refused = RefusedBatches(self._met)
+        self._told = 0
+        watch = self._abort_watch()
+        for piece, window in self._windows(has_checksums=True):
+            self._refused.enter(piece, window)
+            yield from self._damaged_rows()
+            wanted = self._wanted(window)
+            if watch is not None:
+                watch.look(window.scan, wanted, piece.path)
+            yield from self._decode(window, piece, wanted)
+            self._refused.leave(window)
+            yield from self._damaged_rows()
+            if self._filter is not None and self._filter.is_past(window.scan.headers):
+                break
+        self._refused.finish()
+        if watch is not None:
+            watch.look_on()
+        yield from self._damaged_rows()
+
+    def _abort_watch(self) -> AbortWatch | None:
+        """Return what holds the transaction index against the markers in one pass."""
+        task = self._task
+        if self._mode.skips_damage or not task.is_committed or not task.directory.uses_indexes:
+            return None  # the markers alone have decided
+        return AbortWatch(task)
+
+    def count(self) -> int:
+        """Return how many records `record_batches` gives, from batch headers.
+
+        Only batches that the range cuts, compressed v0/v1 wrappers, and batches that count more
+        records than they have offsets, are decoded. Checksums and records are looked at of those
+        alone: the count trusts the other headers. In modes that skip damage all is decoded, since
+        only then it is known what is damaged.
+        """
+        if self._mode.skips_damage or self._filter is not None:
+            return sum(batch.num_rows for batch in self.record_batches())
+        total = 0
+        watch = self._abort_watch()
+        for piece, window in self._windows(has_checksums=False):
+            headers = window.scan.headers
+            wanted = self._wanted(window)
+            if watch is not None:
+                check_some(window, piece, headers.is_control)
+                watch.look(window.scan, wanted, piece.path)
+            counts = headers.record_counts
+            is_possible = (counts >= 0) & (counts <= headers.last_offsets - headers.offsets + 1)
+            if (
+                wanted is None
+                and headers.offsets[0] >= self._task.start_offset
+                and is_possible.all()
+            ):
+                total += int(counts.sum())
+                continue
+            whole = (
+                is_possible
+                & (headers.offsets >= self._task.start_offset)
+                & (headers.last_offsets < self._task.end_offset)
+            )
+            cut = ~whole
+            if wanted is not None:
+                whole &= wanted
+                cut &= wanted
+            total += int(counts[whole].sum())
+            if cut.any():
+                check_some(window, piece, cut)
+                total += sum(batch.num_rows for batch in self._decode(window, piece, cut))
+        if watch is not None:
+            watch.look_on()
+        return total
+
+    def _windows(self, *, has_checksums: bool) -> TaskWindows:
+        return TaskWindows(
+            self._task,
+            damage=self._met if self._mode.skips_damage else None,
+            has_checksums=has_checksums,
+            window_bytes=self._window_bytes,
+            max_decompressed_bytes=self._max_decompressed_bytes,
+        )
+
+    def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:
+        """Mask the batches that may hold records of the range that an application sees.
+
+        None for all of them, which is the usual case and told by the first and last batch.
+        """
+        headers = window.scan.headers
+        traits = headers.traits
+        if (
+            traits.all_v2
+            and not traits.any_has(CONTROL_FLAG_MASK)
+            and not self._task.aborted
+            and headers.last_offsets[0] >= self._task.start_offset
+            and headers.last_offsets[-1] < self._task.end_offset
+        ):
+            return None
+        wanted = ~headers.is_control & (headers.last_offsets >= self._task.start_offset)
+        # A compressed v0/v1 wrapper's offset is its last; it may begin inside the range.
+        wanted &= (headers.offsets < self._task.end_offset) | (headers.record_counts < 0)
+        if self._task.aborted:
+            wanted &= ~self._aborted.mask(headers)
+        return wanted
+
+    def _decode(
+        self, window: SegmentWindow, piece: SegmentSlice, wanted: npt.NDArray[np.bool_] | None
+    ) -> Iterator[pa.RecordBatch]:
+        headers = window.scan.headers
+        chosen = headers if wanted is None else headers.select(wanted)
+        if not self._mode.skips_damage:
+            return self._decode_batches(window, piece, chosen)
+        return self._decode_sound(window, piece, chosen)
+
+    def _decode_batches(
+        self, window: SegmentWindow, piece: SegmentSlice, headers: BatchHeaders
+    ) -> Iterator[pa.RecordBatch]:
+        batches = Window(window.scan.buffer, headers, piece.path, window.file_position)
+        return self._decoder.decode(batches, self._task.start_offset, self._task.end_offset)
+
+    def _decode_sound(
+        self, window: SegmentWindow, piece: SegmentSlice, headers: BatchHeaders
+    ) -> Iterator[pa.RecordBatch]:
+        """Decode, leaving out batches whose records are not what their header promises.
+
+        Their checksum is right, and so where they end is known.
+        """
+        start, size = 0, len(headers)
+        while start < len(headers):
+            part = headers.select(slice(start, start + size))
+            try:
+                for batch in self._decode_batches(window, piece, part):
+                    self._refused.settle(window)  # the first of this part is sound, then
+                    yield from self._damaged_rows()
+                    yield batch
+            except (CorruptRecordError, InvalidRecordError) as error:
+                if error.position is None:
+                    raise
+                bad = int(np.searchsorted(part.positions, error.position - window.file_position))
+                done = self._decoder.finished_batches
+                first = bad
+                if isinstance(error, MisplacedBatchError) and bad > done:
+                    first = bad - 1  # nobody knows which of the two is wrong
+                start += done
+                if first > done:
+                    size = first - done  # what is before may be sound; then this one once more
+                    continue
+                if done:
+                    self._refused.settle(window)
+                self._refused.add(
+                    piece,
+                    window,
+                    (window.file_position + int(part.positions[first]), error.position),
+                    error.reason,
+                )
+                start += bad + 1 - done
+                size = _AFTER_DAMAGE
+            else:
+                self._refused.settle(window)
+                start += len(part)
+                size *= 2
+
+    def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each damaged range not told yet, in mode PERMISSIVE."""
+        untold = self._met.ranges[self._told :]
+        self._told += len(untold)
+        if self._shows_damage:
+            for each in untold:
+                yield damaged_row(self._decoder.schema, self._task.topic_partition, str(each))

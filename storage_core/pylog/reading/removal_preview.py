@@ -1,0 +1,131 @@
+"""What a truncation, or a later start of a log, would take away; nothing is changed for that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.columnar.arrow_schema import record_schema
+from pylog.config import LogConfig
+from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
+from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs
+from pylog.locations import join
+from pylog.reading.reader import TaskReader
+from pylog.reading.scan_task import ScanTask
+from pylog.reading.slicing import segment_slices
+from pylog.record.batch_offsets import BatchOffsets, batch_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.reading.log_view import LogView
+    from pylog.reading.scan_task import SegmentSlice
+
+
+class Removal(NamedTuple):
+    """What would go.
+
+    Attributes
+    ----------
+    start_offset, end_offset
+        Offsets ``[start, end)``; empty where nothing would go.
+    records
+        How many there are, control records aside.
+    size_bytes
+        How much of ``.log`` files would be given back.
+    segments
+        How many segments would go as a whole.
+    """
+
+    start_offset: int
+    end_offset: int
+    records: int
+    size_bytes: int
+    segments: int
+
+
+def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = False) -> Removal:
+    """Return what `pylog.log.batch_boundary.truncate_at_boundary` would remove.
+
+    Raises
+    ------
+    OffsetInsideBatchError
+        The offset lies inside a batch that is not to go as a whole.
+    CorruptRecordError, InvalidRecordError
+        What would be removed, or where the log ends, cannot be read.
+    """
+    end = view.log_end_offset
+    if not view.segments or offset >= end:
+        return Removal(end, end, 0, 0, 0)
+    if offset >= view.log_start_offset:
+        found = _batch_around(view, offset)
+        if found is not None and found.are_cut_at(offset):
+            if not takes_whole_batch:
+                raise OffsetInsideBatchError(str(view.topic_partition), offset, *found)
+            offset = found.first
+    slices = segment_slices(view, offset, end)
+    return Removal(
+        offset,
+        end,
+        _count(view, slices, offset, end),
+        sum(piece.size_bytes for piece in slices),
+        sum(segment.base_offset > offset for segment in view.segments),
+    )
+
+
+def preview_record_deletion(view: LogView, offset: int | None) -> Removal:
+    """Return what would be served no more if the log started at ``offset``.
+
+    Bytes and segments are those that retention may then remove: segments below it as a whole.
+
+    Parameters
+    ----------
+    view
+        The partition.
+    offset
+        The end of the log if None.
+
+    Raises
+    ------
+    PolicyViolationError
+        The topic is compacted and nothing else.
+    OffsetOutOfRangeError
+        The offset is negative or after the end of the log.
+    """
+    configs = read_topic_configs(join(view.directory.log_directory, TOPIC_CONFIGS))
+    config = LogConfig.from_properties(configs.get(view.topic, {}))
+    config.ensure_records_may_be_deleted(str(view.topic_partition))
+    start, end = view.log_start_offset, view.log_end_offset
+    offset = end if offset is None else offset
+    if not 0 <= offset <= end:
+        raise OffsetOutOfRangeError(str(view.topic_partition), offset, start, end)
+    low, high = start, max(start, offset)
+    below = [
+        segment
+        for index, segment in enumerate(view.segments)
+        if (view.next_base_offset(index) or high + 1) <= high
+    ]
+    return Removal(
+        low,
+        high,
+        _count(view, segment_slices(view, low, high), low, high),
+        sum(segment.size_bytes for segment in below),
+        len(below),
+    )
+
+
+def _batch_around(view: LogView, offset: int) -> BatchOffsets | None:
+    """Return the offsets of the first batch that ends after ``offset``."""
+    index = view.find_segment(offset)
+    if index is None:
+        return None
+    segment = view.segments[index]
+    with segment.open_log() as source:
+        found = segment.find_batch(source, offset, view.segment_end(index))
+        if found is None:
+            return None
+        return batch_offsets(memoryview(source.read_at(found.position, found.header.size_bytes)))
+
+
+def _count(view: LogView, slices: Sequence[SegmentSlice], start: int, end: int) -> int:
+    task = ScanTask(view.directory, tuple(slices), start, end)
+    return TaskReader(task, record_schema(["offset"])).count()

@@ -1,0 +1,239 @@
+"""The public `Scan`: a range of records of some partitions, as Arrow, pandas, or a count."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pylog.columnar.arrow_schema import record_schema
+from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
+from pylog.model import IsolationLevel
+from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.log_directory import LogDirectory, open_directory
+from pylog.reading.offset_spec import EARLIEST, LATEST, check_specs_are_known
+from pylog.reading.planner import ScanRange, plan_tasks
+from pylog.reading.reader import TaskReader
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pandas as pd
+
+    from pylog.reading.log_view import LogView
+    from pylog.reading.offset_spec import OffsetSpecs
+    from pylog.reading.record_filter import RecordFilter
+    from pylog.reading.scan_task import ScanTask
+
+
+class Scan:
+    """A planned read. What it covers is fixed at the first use; make a new one to see more.
+
+    Made by `scan`. Any number of readers may be taken from it; each is for one thread.
+
+    Attributes
+    ----------
+    schema
+        Arrow schema of what is read.
+    partitions
+        The logs that are read.
+    damage
+        The damaged ranges that its readers have left out so far (modes DROPMALFORMED and
+        PERMISSIVE), each once.
+    """
+
+    def __init__(
+        self,
+        partitions: list[LogView],
+        wanted: ScanRange,
+        schema: pa.Schema,
+        *,
+        mode: ReadMode = ReadMode.FAILFAST,
+        window_bytes: int = DEFAULT_WINDOW_BYTES,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> None:
+        self.partitions = partitions
+        self.schema = schema
+        self.damage = DamageReport()
+        self._wanted = wanted
+        self._mode = mode
+        self._window_bytes = window_bytes
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self._tasks: list[ScanTask] | None = None
+
+    def plan(self) -> list[ScanTask]:
+        """Return the tasks: one a partition that has anything to read, unless it is to be cut."""
+        if self._tasks is None:
+            self._tasks = plan_tasks(self.partitions, self._wanted)
+        return self._tasks
+
+    def _readers(self, schema: pa.Schema) -> Iterator[TaskReader]:
+        for task in self.plan():
+            yield TaskReader(
+                task,
+                schema,
+                mode=self._mode,
+                damage=self.damage,
+                window_bytes=self._window_bytes,
+                max_decompressed_bytes=self._max_decompressed_bytes,
+            )
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the records, partition by partition, in offset order.
+
+        Raises
+        ------
+        LogStorageError
+            Something to be read is damaged (mode FAILFAST), gone, or not to be expressed in the
+            schema. The records before it have been given.
+        """
+        for reader in self._readers(self.schema):
+            yield from reader.record_batches()
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the records as an Arrow stream; memory stays bounded. Plans now, reads later."""
+        self.plan()
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_table(self) -> pa.Table:
+        """Return all records in memory."""
+        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all records as a pandas DataFrame (pandas must be installed)."""
+        return self.to_table().to_pandas()
+
+    def count(self) -> int:
+        """Return how many records there are, from batch headers alone wherever possible.
+
+        No column is decoded for it, so that one which cannot be expressed in `schema` does not
+        matter.
+        """
+        return sum(reader.count() for reader in self._readers(record_schema(("offset",))))
+
+
+def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    *,
+    topics: str | Iterable[str] | None = None,
+    assign: Mapping[str, Iterable[int]] | None = None,
+    pattern: str | None = None,
+    start: OffsetSpecs = EARLIEST,
+    end: OffsetSpecs = LATEST,
+    isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    fail_on_data_loss: bool = True,
+    columns: Iterable[str] | None = None,
+    include_headers: bool = False,
+    include_batch_metadata: bool = False,
+    mode: str | ReadMode = ReadMode.FAILFAST,
+    timestamp_unit: str = "us",
+    window_bytes: int = DEFAULT_WINDOW_BYTES,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    max_partition_bytes: int | None = None,
+    min_partitions: int | None = None,
+    max_records_per_partition: int | None = None,
+    where: RecordFilter | None = None,
+    use_indexes: bool = True,
+) -> Scan:
+    """Return a read of the records under ``path``: exactly what Kafka's consumer would return.
+
+    Parameters
+    ----------
+    path
+        A log directory, a topic-partition directory, several of them, or what `open_directory`
+        returned. Never written to, locked or mapped.
+    topics, assign, pattern
+        Which partitions: topic names, partitions by topic, or a regular expression found in topic
+        names. All but internal topics by default.
+    start, end
+        First offset, and offset before which to stop: "earliest", "latest", "max_timestamp", an
+        offset, a `Timestamp` or an aware datetime (first offset at or after that time), or a
+        mapping from partition or topic to one of these.
+    isolation
+        "read_uncommitted", or "read_committed": no aborted records, and nothing from the first open
+        transaction on.
+    fail_on_data_loss
+        Whether an offset outside the log is an error, and records that are deleted before they are
+        read; otherwise the nearest offset in the log counts.
+    columns
+        Names, in the order wanted; all by default. Fewer columns are read faster.
+    include_headers, include_batch_metadata
+        Whether "all" columns include ``headers`` and ``batch``.
+    mode
+        "FAILFAST": damage is an error. "DROPMALFORMED": exactly the damaged bytes are left out,
+        logged, and listed in `Scan.damage`. "PERMISSIVE": the same, and each damaged range is a row
+        of nulls, with the cause in column ``_corrupt_record`` if that is among ``columns``.
+    timestamp_unit
+        "us", or "ms", which holds every timestamp that Kafka can store.
+    window_bytes
+        How much of a file is read at once.
+    max_decompressed_bytes
+        Most bytes that the records of one batch may have, decompressed; a batch that has more is
+        damage, since a few kilobytes can be made to decompress to more than there is memory.
+        Decoding a batch takes at most four times as much, Arrow's columns included.
+    max_partition_bytes, min_partitions, max_records_per_partition
+        How `Scan.plan` cuts partitions into tasks: at most so many bytes (or offsets) a task, at
+        least so many tasks. One task a partition by default.
+    where
+        Predicates on place, timestamp and key, evaluated before values are copied; the result is
+        what they keep of the whole scan.
+    use_indexes
+        False: no offset, time or transaction index is opened. Look-ups, cuts and ends of logs walk
+        from the first byte of a segment, and aborted transactions come from the markers: slower,
+        and no lie of an index file can matter.
+
+    Raises
+    ------
+    LogDirectoryError, UnknownTopicOrPartitionError
+        The path holds no log, or not what was asked for.
+    ValueError
+        An argument makes no sense.
+
+    Examples
+    --------
+    >>> pylog.scan("/mnt/kafka-logs", topics="orders", columns=["key", "value"]).to_table()
+    """
+    if isinstance(path, LogDirectory):
+        directory = path
+    else:
+        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+        directory = open_directory(*paths)
+    names = [topics] if isinstance(topics, str) else topics
+    views = directory.select(topics=names, assign=assign, pattern=pattern)
+    known = [view.topic_partition for view in views]
+    check_specs_are_known(start, known)
+    check_specs_are_known(end, known)
+    schema = record_schema(
+        columns,
+        include_headers=include_headers,
+        include_batch_metadata=include_batch_metadata,
+        timestamp_unit=timestamp_unit,
+    )
+    wanted = ScanRange(
+        start,
+        end,
+        IsolationLevel.parse(isolation),
+        fail_on_data_loss,
+        max_partition_bytes,
+        min_partitions,
+        max_records_per_partition,
+        where,
+    )
+    if where is not None:
+        views = [view for view in views if where.covers(view.topic_partition)]
+    read_mode = ReadMode.parse(mode)
+    if read_mode.skips_damage:
+        # What planning meets, a reader reports: it goes the same way.
+        views = [view.taken_anew(DamageReport(is_logged=False)) for view in views]
+    if not use_indexes:
+        views = [view.taken_anew(view.damage, uses_indexes=False) for view in views]
+    return Scan(
+        views,
+        wanted,
+        schema,
+        mode=read_mode,
+        window_bytes=window_bytes,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )

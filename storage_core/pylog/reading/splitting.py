@@ -1,0 +1,153 @@
+"""Large tasks cut into smaller ones, at batches that the offset index knows.
+
+A cut changes nothing about what is read: each part begins at a batch that the batches before and
+after it prove, and knows the offsets that it may hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import CorruptRecordError, InvalidRecordError, UnreadableFileError
+from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
+from pylog.files.offset_index import OffsetIndex
+from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
+from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
+from pylog.reading.log_segment_view import open_segment
+from pylog.record.record_batch import RecordBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pylog.files.byte_source import ByteSource
+    from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.reading.scan_task import ScanTask, SegmentSlice
+
+_INDEX_TRIES = 4
+_LARGEST_WRAPPER = 64 << 20
+
+
+class Cut(NamedTuple):
+    """Where a part begins: a byte of the file and the first offset there."""
+
+    position: int
+    offset: int
+
+
+def offset_ranges(start: int, end: int, max_records: int | None) -> list[tuple[int, int]]:
+    """Return ``[start, end)`` in ranges of at most ``max_records`` offsets, as even as may be."""
+    size = end - start
+    if max_records is None or size <= max_records:
+        return [(start, end)]
+    parts = -(-size // max_records)
+    edges = [start + size * part // parts for part in range(parts + 1)]
+    return list(pairwise(edges))
+
+
+def split_tasks(
+    tasks: Sequence[ScanTask],
+    *,
+    max_partition_bytes: int | None = None,
+    min_partitions: int | None = None,
+) -> list[ScanTask]:
+    """Return the tasks, each cut into parts of about the same number of bytes.
+
+    Parameters
+    ----------
+    tasks
+        From the planner.
+    max_partition_bytes
+        Parts are not larger, but by a batch or an index interval; None for no limit.
+    min_partitions
+        How many parts there are to be at the least, where there are enough batches.
+    """
+    total = sum(task.size_bytes for task in tasks)
+    most = max_partition_bytes or max(1, total)
+    if min_partitions is not None and total:
+        most = max(1, min(most, -(-total // min_partitions)))
+    return [part for task in tasks for part in _split(task, -(-task.size_bytes // most))]
+
+
+def _split(task: ScanTask, parts: int) -> Iterator[ScanTask]:
+    if parts <= 1:
+        yield task
+        return
+    target = -(-task.size_bytes // parts)
+    pieces: list[SegmentSlice] = []
+    start, taken = task.start_offset, 0
+    for whole in task.slices:
+        rest = whole
+        while taken + rest.size_bytes > target:
+            wanted = rest.start_position + target - taken
+            cut = _find_cut(rest, wanted, uses_indexes=task.directory.uses_indexes)
+            if cut is None or not start < cut.offset < task.end_offset:
+                break
+            head, rest = _cut(rest, cut)
+            yield replace(task, slices=(*pieces, head), start_offset=start, end_offset=cut.offset)
+            pieces, start, taken = [], cut.offset, 0
+        pieces.append(rest)
+        taken += rest.size_bytes
+    yield replace(task, slices=tuple(pieces), start_offset=start)
+
+
+def _cut(piece: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSlice]:
+    head = replace(
+        piece,
+        end_position=cut.position,
+        next_base_offset=cut.offset,
+        runs_to_segment_end=False,
+    )
+    return head, replace(piece, start_position=cut.position, base_offset=cut.offset)
+
+
+def _find_cut(piece: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | None:
+    """Return a cut near byte ``wanted`` of the file, None if there is none inside the slice."""
+    try:
+        with open_segment(piece.path, piece.file_id) as source:
+            found = _indexed_batch(source, piece, wanted) if uses_indexes else None
+            found = found or _walked_batch(source, piece, wanted)
+            return None if found is None else Cut(found.position, _first_offset(source, found))
+    except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
+        return None  # who reads it will say so
+
+
+def _indexed_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
+    path = piece.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
+    start = ProvedPosition(piece.start_position, piece.base_offset)
+    with OffsetIndex.open(path, piece.segment_base_offset) as index:
+        entries = ProvedPositions(source, index, start, piece.end_position)
+        found = entries.from_position(wanted, _INDEX_TRIES)
+    return None if found is None else read_header(source, found.position, piece.end_position)
+
+
+def _walked_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
+    """Return a batch that sizes lead to from the slice's beginning.
+
+    It and the one before have right checksums, so that the one before does end there; offsets go
+    up to the batch after it.
+    """
+    before = None
+    headers = walk_headers(
+        source, piece.start_position, piece.end_position, lowest_offset=piece.base_offset
+    )
+    for found in headers:
+        if before is not None and found.position >= wanted:
+            is_cut = has_valid_checksum(source, before) and has_valid_checksum(source, found)
+            next(headers, None)
+            return found if is_cut else None
+        before = found
+    return None
+
+
+def _first_offset(source: ByteSource, found: PositionedHeader) -> int:
+    """Return the first offset of a batch; a v0/v1 wrapper tells it once it is decompressed."""
+    if found.header.base_offset is not None:
+        return found.header.base_offset
+    if found.header.size_bytes > _LARGEST_WRAPPER:
+        reason = f"message set of {found.header.size_bytes} bytes"
+        raise InvalidRecordError(reason, source.path, found.position)
+    data = source.read_at(found.position, found.header.size_bytes)
+    offsets = [record.offset for record in RecordBatch(memoryview(data)).records()]
+    return offsets[0]  # all have been looked at: of a wrapper that breaks a rule none counts

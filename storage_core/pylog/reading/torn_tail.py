@@ -1,0 +1,54 @@
+"""Whether a batch that its file's end cuts is a torn tail, or damage that looks like one.
+
+A torn tail is normal after a crash. A size field that is too large looks the same and would hide
+its batch, and all behind it. Two things give it away: the checksum fits the bytes that are there,
+or another batch begins among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pylog.log_file.batch_walk import PositionedHeader, has_valid_checksum
+from pylog.record.batch_header import parse_batch_header
+from pylog.record.batch_layout import RECORD_BATCH_OVERHEAD
+
+if TYPE_CHECKING:
+    from pylog.files.byte_source import ByteSource
+
+SEARCHED_BYTES = 1 << 24
+"""How far behind a cut header a batch is looked for."""
+
+
+def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: int) -> str | None:
+    """Return why the entry at ``position``, cut by ``end``, is damage; None for a torn tail.
+
+    Parameters
+    ----------
+    source
+        A ``.log`` file.
+    position, end
+        Where the entry's header begins, and where the file ends.
+    next_offset
+        The offset after the last whole batch.
+    """
+    start = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
+    if len(start) < RECORD_BATCH_OVERHEAD or not any(start):
+        return None  # too little for anything to hide in it, or a preallocated tail
+    header = parse_batch_header(start)
+    length = end - position
+    if has_valid_checksum(source, PositionedHeader(position, replace(header, size_bytes=length))):
+        return f"batch size is {header.size_bytes}, but its checksum is that of {length} bytes"
+    # Not at the head of the file: `pylog ls` starts in half the time without NumPy.
+    from pylog.reading.resynchronisation import find_next_batch  # noqa: PLC0415
+
+    behind = find_next_batch(
+        source, position, end, lowest_offset=next_offset, searched_bytes=SEARCHED_BYTES
+    )
+    if behind == end:
+        return None
+    return (
+        f"batch of {header.size_bytes} bytes is cut short by the file's end after "
+        f"{length}, but another one begins at byte {behind}"
+    )

@@ -1,0 +1,1 @@
+"""Whether records may be appended, and what is known of them then."""

@@ -1,0 +1,335 @@
+"""What a leader does with records before it appends them: checks, offsets, timestamps, codec.
+
+Outcomes, by what comes in:
+
+* v2, and its codec is the topic's (or the topic takes the producer's): the header is changed in
+  place, the records stay as they are. The levels of codecs do not count.
+* anything else (another codec, v0/v1, offsets inside a compressed set that are not 0, 1, 2 …):
+  all records are written anew into one v2 batch with the producer's id, epoch and sequence.
+
+Control batches are never compressed. One wrong record refuses the whole batch.
+
+Differs from Kafka: a batch that decompresses to more than 256 MiB is refused. A broker decompresses
+as a stream and has no limit on a batch (from 4.4 on it has one on each record, of 2 GiB); here a
+batch is decompressed as a whole, and by default readers refuse one that is larger.
+
+Source: LogValidator (Kafka 4.3; KIP-32, KIP-98, KIP-390).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pylog.append_origin import AppendOrigin
+from pylog.errors import InvalidRecordError, InvalidTimestampError, RecordValidationError
+from pylog.model import NO_TIMESTAMP, CompressionType, TimestampType
+from pylog.record.batch_layout import MAGIC_VALUE_V2
+from pylog.record.batch_writer import (
+    set_last_offset,
+    set_max_timestamp,
+    set_partition_leader_epoch,
+)
+from pylog.record.compression import Decompressor
+from pylog.record.decompression_limit import SEND_LESS
+from pylog.record.legacy_batch import wrapped_stream
+from pylog.record.record_batch import RecordBatch
+from pylog.record.record_batch_builder import RecordBatchBuilder
+from pylog.validation.log_append_info import batches_of
+from pylog.validation.record_summary import RecordSummary, summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.config import LogConfig
+    from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.record.batch_header import BatchHeader
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """Records as they are to be appended.
+
+    Attributes
+    ----------
+    records
+        The given buffer, changed, or a new one.
+    batches
+        Their headers.
+    next_offset
+        The offset after the last record.
+    max_timestamp
+        Largest timestamp, ms.
+    message_size_maybe_changed
+        Whether the records were written anew.
+    """
+
+    records: memoryview
+    batches: list[PositionedHeader]
+    next_offset: int
+    max_timestamp: int
+    message_size_maybe_changed: bool
+
+
+class LogValidator:
+    """Validates one append and assigns offsets; made for one append.
+
+    Parameters
+    ----------
+    topic_partition
+        For errors.
+    config
+        Of the topic.
+    origin
+        Who appends.
+    now_ms
+        The time, for timestamps.
+    leader_epoch
+        Written into every batch.
+    decompressor
+        Kept between appends of one log, whose lock guards it.
+    """
+
+    def __init__(
+        self,
+        topic_partition: str,
+        config: LogConfig,
+        origin: AppendOrigin,
+        *,
+        now_ms: int,
+        leader_epoch: int,
+        decompressor: Decompressor | None = None,
+    ) -> None:
+        self._topic_partition = topic_partition
+        self._config = config
+        self._origin = origin
+        self._now_ms = now_ms
+        self._leader_epoch = leader_epoch
+        self._is_append_time = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
+        self._decompressor = decompressor or Decompressor(advice=SEND_LESS)
+
+    def validate_and_assign_offsets(
+        self, records: memoryview, batches: Sequence[PositionedHeader], first_offset: int
+    ) -> ValidationResult:
+        """Return the records with offsets from ``first_offset`` on.
+
+        Parameters
+        ----------
+        records
+            Writable bytes of whole batches, whose checksums are right. Changed in place.
+        batches
+            Their headers.
+        first_offset
+            Of the first record.
+
+        Raises
+        ------
+        InvalidRecordError
+            A batch cannot be appended.
+        InvalidTimestampError, RecordValidationError
+            Records cannot be; a wrong timestamp is told first.
+        """
+        if not batches:
+            msg = "there is no record batch"
+            raise self._invalid(msg)
+        self._check_batches(batches)
+        control = batches[0].header.is_control_batch
+        summaries = [self._check_records(records, found) for found in batches]
+        if self._stays(batches, summaries, is_control=control):
+            return self._in_place(records, batches, summaries, first_offset)
+        return self._rebuilt(records, batches, first_offset)
+
+    def _check_batches(self, batches: Sequence[PositionedHeader]) -> None:
+        first = batches[0].header
+        is_single = first.magic == MAGIC_VALUE_V2 or any(
+            found.header.is_compressed for found in batches
+        )
+        if is_single and len(batches) > 1:
+            msg = f"{len(batches)} batches in one append, of v2 or compressed ones only 1 may be"
+            raise self._invalid(msg)
+        for before, found in pairwise(batches):
+            if before.header.magic != found.header.magic:
+                msg = f"batches of formats v{before.header.magic} and v{found.header.magic}"
+                raise self._invalid(msg)
+        if first.magic == MAGIC_VALUE_V2 and self._origin is AppendOrigin.CLIENT:
+            self._check_client_batch(first)
+
+    def _check_client_batch(self, header: BatchHeader) -> None:
+        span = header.last_offset_delta + 1
+        if span <= 0:
+            msg = f"batch has offsets {header.offset} to {header.last_offset}"
+            raise self._invalid(msg)
+        if header.record_count <= 0:
+            msg = f"batch counts {header.record_count} records"
+            raise self._invalid(msg)
+        if header.record_count != span:
+            msg = f"batch counts {header.record_count} records and spans {span} offsets"
+            raise self._invalid(msg)
+        if header.is_control_batch:
+            msg = "clients may not write control batches"
+            raise self._invalid(msg)
+        if header.producer_id >= 0 and header.base_sequence < 0:
+            msg = (
+                f"batch of producer id {header.producer_id} has base sequence "
+                f"{header.base_sequence}"
+            )
+            raise self._invalid(msg)
+
+    def _invalid(self, reason: str) -> InvalidRecordError:
+        return InvalidRecordError(f"{reason} (partition {self._topic_partition})")
+
+    # ---- records
+
+    def _check_records(self, records: memoryview, found: PositionedHeader) -> RecordSummary:
+        batch = records[found.position : found.end_position]
+        summary = summarize(batch, found.header, self._decompressor)
+        inner_magics = self._inner_magics(batch, found.header)
+        is_wrong = (
+            (self._config.is_compact and summary.null_keys > 0)
+            or not self._timestamps_pass(found.header, summary)
+            or any(magic != found.header.magic for magic in inner_magics)
+        )
+        if is_wrong and not found.header.is_control_batch:
+            self._refuse_records(batch, found.header, inner_magics)
+        return summary
+
+    def _inner_magics(self, batch: memoryview, header: BatchHeader) -> list[int]:
+        """Return the formats of the messages in a v0 or v1 wrapper; empty for anything else."""
+        if header.magic >= MAGIC_VALUE_V2 or not header.is_compressed:
+            return []
+        self._decompressor.buffer.clear()
+        stream = wrapped_stream(batch, header.magic)
+        start, end = self._decompressor.append(header.compression, stream, header.magic)
+        inner = self._decompressor.buffer.view(start, end)
+        return [found.header.magic for found in batches_of(inner)]
+
+    def _timestamps_pass(self, header: BatchHeader, summary: RecordSummary) -> bool:
+        is_broker_stamped = header.timestamp_type is TimestampType.LOG_APPEND_TIME
+        if is_broker_stamped and (self._is_append_time or summary.without_timestamp):
+            return False
+        if self._is_append_time or summary.lowest_timestamp is None:
+            return True
+        return self._is_in_range(summary.lowest_timestamp) and self._is_in_range(
+            summary.highest_timestamp
+        )
+
+    def _is_in_range(self, timestamp: int) -> bool:
+        return (
+            self._now_ms - timestamp <= self._config.message_timestamp_before_max_ms
+            and timestamp - self._now_ms <= self._config.message_timestamp_after_max_ms
+        )
+
+    def _refuse_records(
+        self, batch: memoryview, header: BatchHeader, inner_magics: Sequence[int]
+    ) -> None:
+        """Say of each wrong record what is wrong with it."""
+        errors = []
+        has_timestamp_error = False
+        for index, record in enumerate(RecordBatch(batch, self._decompressor).unassigned_records()):
+            magic = inner_magics[index] if inner_magics else header.magic
+            if magic != header.magic:
+                errors.append((index, f"a message of v{magic} in a wrapper of v{header.magic}"))
+            elif self._config.is_compact and record.key is None:
+                errors.append((index, "a record of a compacted topic needs a key"))
+            elif (reason := self._timestamp_error(header, record.timestamp)) is not None:
+                has_timestamp_error = True
+                errors.append((index, reason))
+        kind = InvalidTimestampError if has_timestamp_error else RecordValidationError
+        msg = f"{len(errors)} of {max(header.record_count, len(errors))} records are refused"
+        raise kind(msg, tuple(errors), self._topic_partition)
+
+    def _timestamp_error(self, header: BatchHeader, timestamp: int) -> str | None:
+        if not self._is_append_time and timestamp != NO_TIMESTAMP:
+            if self._is_in_range(timestamp):
+                return None
+            low = self._now_ms - self._config.message_timestamp_before_max_ms
+            high = self._now_ms + self._config.message_timestamp_after_max_ms
+            return f"timestamp {timestamp} is not in the range {low} to {high}"
+        if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            return "a producer may not send LogAppendTime batches"
+        return None
+
+    # ---- outcomes
+
+    def _level(self, target: CompressionType) -> int | None:
+        is_configured = self._config.target_compression_type(CompressionType.NONE) is target
+        return self._config.target_compression_level if is_configured else None
+
+    def _stays(
+        self,
+        batches: Sequence[PositionedHeader],
+        summaries: Sequence[RecordSummary],
+        *,
+        is_control: bool,
+    ) -> bool:
+        header = batches[0].header
+        if header.magic != MAGIC_VALUE_V2:
+            return False
+        if is_control:
+            return not header.is_compressed
+        source = header.compression
+        is_numbered = source is CompressionType.NONE or summaries[0].is_consecutive
+        return self._config.target_compression_type(source) is source and is_numbered
+
+    def _in_place(
+        self,
+        records: memoryview,
+        batches: Sequence[PositionedHeader],
+        summaries: Sequence[RecordSummary],
+        first_offset: int,
+    ) -> ValidationResult:
+        header = batches[0].header
+        batch = records[: header.size_bytes]
+        last_offset = first_offset + header.last_offset_delta
+        set_last_offset(batch, last_offset)
+        set_partition_leader_epoch(batch, self._leader_epoch)
+        max_timestamp = self._now_ms if self._is_append_time else summaries[0].highest_timestamp
+        set_max_timestamp(batch, self._config.message_timestamp_type, max_timestamp)
+        return ValidationResult(
+            batch,
+            batches_of(batch),
+            last_offset + 1,
+            max_timestamp,
+            message_size_maybe_changed=False,
+        )
+
+    def _rebuilt(
+        self, records: memoryview, batches: Sequence[PositionedHeader], first_offset: int
+    ) -> ValidationResult:
+        header = batches[0].header
+        source = next(
+            (found.header.compression for found in batches if found.header.is_compressed),
+            CompressionType.NONE,
+        )
+        target = self._config.target_compression_type(source)
+        if header.is_control_batch:
+            target = CompressionType.NONE
+        builder = RecordBatchBuilder(
+            base_offset=first_offset,
+            compression=target,
+            level=self._level(target),
+            timestamp_type=self._config.message_timestamp_type,
+            log_append_time=self._now_ms if self._is_append_time else NO_TIMESTAMP,
+            producer_id=header.producer_id,
+            producer_epoch=header.producer_epoch,
+            base_sequence=header.base_sequence,
+            is_transactional=header.is_transactional,
+            is_control_batch=header.is_control_batch,
+            partition_leader_epoch=self._leader_epoch,
+        )
+        for found in batches:
+            batch = records[found.position : found.end_position]
+            for record in RecordBatch(batch, self._decompressor).unassigned_records():
+                builder.append_record(record._replace(offset=builder.next_offset))
+        data = memoryview(bytearray(builder.build()))
+        if not data:
+            msg = "there is no record in the batch"
+            raise self._invalid(msg)
+        return ValidationResult(
+            data,
+            batches_of(data),
+            builder.next_offset,
+            builder.max_timestamp,
+            message_size_maybe_changed=True,
+        )

@@ -1,0 +1,1 @@
+"""Rows and records from users to owned logs: topics, partitions, batches, appends."""

@@ -1,0 +1,290 @@
+"""Which partition a record goes to: Kafka's default, round robin, and integer keys modulo.
+
+Keys are hashed with murmur2 (`pylog.kernels.murmur2`; `murmur2` here is the readable form)::
+
+    partition = (murmur2(key) & 0x7fffffff) mod partitions
+
+over all partitions, as every Kafka client does, so that a key of an existing topic goes where it
+went before. An empty key is hashed; only a key that is null is not.
+
+Source: BuiltInPartitioner, Utils.murmur2, RoundRobinPartitioner (Kafka 4.3); KIP-794.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pylog.columnar.binary_column import binary_column
+from pylog.kernels import murmur2 as kernel
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+STICKY_BATCH_BYTES = 16_384
+"""Bytes that a partition gets before another is chosen for records without keys: the default of
+producer property ``batch.size``."""
+
+_SEED = 0x9747B28C
+_MULTIPLIER = 0x5BD1E995
+_UINT32 = 0xFFFFFFFF
+_POSITIVE = 0x7FFFFFFF
+_DECIMAL = re.compile(r"[+-]?[0-9]+")
+
+
+def murmur2(data: bytes) -> int:
+    """Return Kafka's murmur2 of ``data``, a signed 32-bit integer."""
+    digest = _SEED ^ len(data)
+    whole = len(data) & ~3
+    for at in range(0, whole, 4):
+        word = int.from_bytes(data[at : at + 4], "little") * _MULTIPLIER & _UINT32
+        word = (word ^ word >> 24) * _MULTIPLIER & _UINT32
+        digest = digest * _MULTIPLIER & _UINT32 ^ word
+    if whole < len(data):
+        digest ^= int.from_bytes(data[whole:], "little")
+        digest = digest * _MULTIPLIER & _UINT32
+    digest = (digest ^ digest >> 13) * _MULTIPLIER & _UINT32
+    digest ^= digest >> 15
+    return digest - (1 << 32) if digest > _POSITIVE else digest
+
+
+def partition_of_key(key: bytes, partition_count: int) -> int:
+    """Return the partition that Kafka's clients send a record of this key to."""
+    return (murmur2(key) & _POSITIVE) % partition_count
+
+
+def partitions_of_keys(keys: pa.Array, partition_count: int) -> npt.NDArray[np.int32]:
+    """Return the partition of each key, -1 where it is null.
+
+    Parameters
+    ----------
+    keys
+        Binary or text of any width, sliced or not; text is hashed as UTF-8.
+    partition_count
+        At least 1.
+
+    Returns
+    -------
+    numpy.ndarray
+        int32, shape (rows,).
+
+    Raises
+    ------
+    ValueError
+        The column is of another type, or its offsets do not lie within its bytes.
+    """
+    _ensure_count(partition_count)
+    partitions = np.empty(len(keys), dtype=np.int32)
+    status, row = kernel.murmur2_partitions(
+        *binary_column(keys, "key"), partition_count, partitions
+    )
+    if status != kernel.STATUS_OK:
+        msg = f"row {row}: the offsets of the key column do not lie within its bytes"
+        raise ValueError(msg)
+    return partitions
+
+
+def _ensure_count(partition_count: int) -> None:
+    if not 1 <= partition_count <= _POSITIVE:
+        msg = f"partition count is {partition_count}, not from 1 to {_POSITIVE}"
+        raise ValueError(msg)
+
+
+class DefaultPartitioner:
+    """Keys by their hash; records without a key stay with one partition for a while (KIP-794).
+
+    The sticky partition gets records until their sizes come to ``sticky_batch_bytes``; then another
+    is drawn, uniformly over all partitions, the old one included. A producer also
+    postpones the switch while its batch is not full and prefers partitions with short queues; a
+    log on disk has neither. State: the sticky partition and the bytes it got. One thread.
+
+    Parameters
+    ----------
+    partition_count
+        Partitions of the topic.
+    random_source
+        Draws the sticky partitions.
+    sticky_batch_bytes
+        See above; at least 1.
+    ignore_keys
+        Whether all records are spread like those without a key (``partitioner.ignore.keys``).
+    """
+
+    def __init__(
+        self,
+        partition_count: int,
+        random_source: random.Random,
+        *,
+        sticky_batch_bytes: int = STICKY_BATCH_BYTES,
+        ignore_keys: bool = False,
+    ) -> None:
+        _ensure_count(partition_count)
+        if sticky_batch_bytes < 1:
+            msg = f"sticky_batch_bytes is {sticky_batch_bytes}, it must be at least 1"
+            raise ValueError(msg)
+        self._partition_count = partition_count
+        self._random = random_source
+        self._sticky_batch_bytes = sticky_batch_bytes
+        self._ignore_keys = ignore_keys
+        self._sticky = random_source.randrange(partition_count)
+        self._sticky_bytes = 0
+
+    def partition(self, key: bytes | None, size_bytes: int) -> int:
+        """Return the partition of one record of ``size_bytes`` encoded bytes."""
+        if key is not None and not self._ignore_keys:
+            return partition_of_key(key, self._partition_count)
+        partition = self._sticky
+        self._sticky_bytes += size_bytes
+        if self._sticky_bytes >= self._sticky_batch_bytes:
+            self._sticky = self._random.randrange(self._partition_count)
+            self._sticky_bytes = 0
+        return partition
+
+    def partition_column(
+        self, keys: pa.Array, sizes_bytes: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int32]:
+        """Return the partitions of many records, the same that `partition` gives one by one.
+
+        Parameters
+        ----------
+        keys
+            Binary or text, null where there is no key.
+        sizes_bytes
+            Encoded size of each record; only those of records without keys matter.
+
+        Returns
+        -------
+        numpy.ndarray
+            int32, shape (rows,).
+        """
+        if self._ignore_keys:
+            partitions = np.full(len(keys), kernel.NULL_KEY, dtype=np.int32)
+        else:
+            partitions = partitions_of_keys(keys, self._partition_count)
+        without_key = np.flatnonzero(partitions == kernel.NULL_KEY)
+        if without_key.size:
+            partitions[without_key] = self._spread(sizes_bytes[without_key])
+        return partitions
+
+    def _spread(self, sizes_bytes: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Return sticky partitions: one step a partition drawn, not one a record."""
+        partitions = np.empty(sizes_bytes.size, dtype=np.int32)
+        totals = np.cumsum(sizes_bytes)
+        first, before = 0, 0
+        while first < partitions.size:
+            reached = before + self._sticky_batch_bytes - self._sticky_bytes
+            last = int(np.searchsorted(totals, reached))
+            if last == partitions.size:
+                partitions[first:] = self._sticky
+                self._sticky_bytes += int(totals[-1]) - before
+                break
+            partitions[first : last + 1] = self._sticky
+            self._sticky = self._random.randrange(self._partition_count)
+            self._sticky_bytes = 0
+            first, before = last + 1, int(totals[last])
+        return partitions
+
+
+class RoundRobinPartitioner:
+    """One record after the other to one partition after the other, from 0; keys do not matter.
+
+    State: how many records there were, modulo 2^32 as Kafka counts. One thread.
+
+    Parameters
+    ----------
+    partition_count
+        Partitions of the topic.
+    """
+
+    def __init__(self, partition_count: int) -> None:
+        _ensure_count(partition_count)
+        self._partition_count = partition_count
+        self._counter = 0
+
+    def partition(self) -> int:
+        """Return the partition of the next record."""
+        return int(self.partitions(1)[0])
+
+    def partitions(self, count: int) -> npt.NDArray[np.int32]:
+        """Return the partitions of the next ``count`` records; int32."""
+        numbers = np.arange(self._counter, self._counter + count, dtype=np.int64) & _POSITIVE
+        self._counter = (self._counter + count) & _UINT32
+        return (numbers % self._partition_count).astype(np.int32)
+
+
+class IntegerKeyPartitioner:
+    """Keys that are integers, modulo the number of partitions.
+
+    ``partition = key mod partitions``, never negative: of 4 partitions, key 6 goes to partition 2
+    and key -1 to partition 3. A key is an integer, or bytes or text of a decimal number: ASCII
+    digits, perhaps a sign before them (``b"-12"``), nothing else. A record without a key has no
+    partition here. No hash is taken, so consecutive keys go to consecutive partitions; Kafka's
+    clients send the same bytes elsewhere, so a topic that they write to, too, needs
+    `DefaultPartitioner`.
+
+    Parameters
+    ----------
+    partition_count
+        Partitions of the topic.
+    """
+
+    def __init__(self, partition_count: int) -> None:
+        _ensure_count(partition_count)
+        self._partition_count = partition_count
+
+    def partition(self, key: int | bytes | str) -> int:
+        """Return the partition of ``key``; `ValueError` if it is no decimal number."""
+        if isinstance(key, bytes | str):
+            text = key.decode("latin-1") if isinstance(key, bytes) else key
+            if _DECIMAL.fullmatch(text) is None:
+                msg = f"key {key!r} is not a decimal number"
+                raise ValueError(msg)
+            return int(text) % self._partition_count
+        return key % self._partition_count
+
+    def partition_column(self, keys: pa.Array) -> npt.NDArray[np.int32]:
+        """Return the partitions of many records.
+
+        Parameters
+        ----------
+        keys
+            Of an integer type, or bytes or text of decimal numbers; without nulls. Integers take
+            no time to speak of, numbers in text about a microsecond each.
+
+        Returns
+        -------
+        numpy.ndarray
+            int32, shape (rows,).
+
+        Raises
+        ------
+        ValueError
+            A key is null or no decimal number (the row is told), or the column is of another type.
+        """
+        if keys.null_count:
+            row = keys.is_valid().to_pylist().index(False)
+            msg = f"row {row}: the key is null, an integer is needed"
+            raise ValueError(msg)
+        if pa.types.is_integer(keys.type):
+            wide = np.uint64 if keys.type == pa.uint64() else np.int64
+            numbers = keys.to_numpy(zero_copy_only=False).astype(wide)
+            partitions: npt.NDArray[np.int32] = (numbers % wide(self._partition_count)).astype(
+                np.int32
+            )
+            return partitions
+        binary_column(keys, "key")  # raises for what is neither bytes nor text
+        return np.fromiter(self._of_texts(keys.to_pylist()), dtype=np.int32, count=len(keys))
+
+    def _of_texts(self, keys: Sequence[bytes | str]) -> Iterator[int]:
+        for row, key in enumerate(keys):
+            try:
+                yield self.partition(key)
+            except ValueError as error:
+                msg = f"row {row}: {error}"
+                raise ValueError(msg) from error

@@ -1,0 +1,296 @@
+"""``pylog.write_topic``: a table, or records one by one, into a topic of a log directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
+from pylog.config import LogConfig
+from pylog.log.log_context import LogContext
+from pylog.log.log_manager import LogManager
+from pylog.writing.partitioner import IntegerKeyPartitioner, RoundRobinPartitioner
+from pylog.writing.record_rows import ColumnNames, batches_of_objects
+from pylog.writing.table_columns import find_columns
+from pylog.writing.topic_creation import add_partition, create_topic, logs_of_topic, topic_id_of
+from pylog.writing.topic_writer import ByKey, TopicWriter, parse_compression
+from pylog.writing.writable_directory import writable_log_directory
+from pylog.writing.write_summary import WriteSummary
+
+if TYPE_CHECKING:
+    import os
+    import uuid
+
+    import numpy.typing as npt
+
+    from pylog.log.unified_log import UnifiedLog
+    from pylog.model import CompressionType
+    from pylog.writing.topic_writer import Partitioner
+
+ROWS_AT_ONCE = 65_536
+"""Rows of a table that are sorted into partitions at a time."""
+
+_PARTITIONERS = ("default", "round_robin", "integer_key")
+
+
+@runtime_checkable
+class _ArrowStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+def write_topic(  # noqa: PLR0913 - keyword-only options
+    directory: str | os.PathLike[str],
+    topic: str,
+    records: object,
+    *,
+    partitions: int | None = None,
+    key: str | None = None,
+    value: str = "value",
+    timestamp: str | None = None,
+    headers: str | None = None,
+    partition: str | None = None,
+    partitioner: str | Partitioner = "default",
+    compression: str | CompressionType = "none",
+    level: int | None = None,
+    batch_size: int = DEFAULT_BATCH_SIZE_BYTES,
+    config: LogConfig | Mapping[str, str] | None = None,
+    topic_id: uuid.UUID | None = None,
+    context: LogContext | None = None,
+) -> WriteSummary:
+    """Append records to a topic, which is made if it is not there; all is on disk on return.
+
+    Parameters
+    ----------
+    directory
+        A log directory that no broker has open; made if it is not there.
+    topic
+        Its name.
+    records
+        A ``pyarrow`` Table, RecordBatch or RecordBatchReader, whatever else exports an Arrow stream
+        (pandas and Polars data frames), or an iterable of records, see `pylog.writing.record_rows`.
+        Columns that are not named here are left out. Types: see `pylog.columnar.encode`.
+    partitions
+        How many the topic shall have; None for those that it has, 1 if it is new. A topic may
+        grow, and keys go elsewhere then, but not shrink.
+    key, value, timestamp, headers
+        The columns these are in. Those but ``value`` default to the column of that name, if there
+        is one. A record without timestamp is of the time of writing.
+    partition
+        The column of integers that says which partition a record goes to, instead of
+        ``partitioner``.
+    partitioner
+        ``default`` (Kafka's: by hash of the key, records without key spread), ``round_robin``,
+        ``integer_key`` (decimal keys modulo partitions), or a function that gives the partition of
+        each row of a record batch with columns ``key`` and ``value``.
+    compression, level
+        ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``, and the codec's level, Kafka's default
+        if None. A topic with a ``compression.type`` of its own has that.
+    batch_size
+        Most bytes of a batch before compression; a larger record makes a batch of its own.
+    config
+        The topic's own configuration, stored in the directory (`LogManager.store_topic_config`)
+        when the topic is made.
+    topic_id
+        Of a new topic; a random one if None.
+    context
+        Time, disk, background work; the real ones if None.
+
+    Returns
+    -------
+    WriteSummary
+        Records and bytes appended, and where each partition ends now.
+
+    Raises
+    ------
+    ValueError
+        An argument, a column or a record is not what it must be.
+    LogLockedError
+        A broker, or somebody else, has the directory open.
+    LogStorageError
+        The directory or a record is refused, or the disk failed.
+
+    Notes
+    -----
+    After an error what had been appended before it is kept. The options, the columns' types and
+    the first rows are looked at before a new topic is made.
+    """
+    path = writable_log_directory(directory)
+    codec = parse_compression(compression)
+    names = ColumnNames(key, value, timestamp, headers, partition)
+    _ensure_known(partitioner)
+    pieces = _with_first_looked_at(_pieces(records, names))
+    context = context or LogContext()
+    with LogManager([path], context=context) as manager:
+        # Whatever is wrong with the options shows before a topic is made.
+        make_writer = partial(
+            TopicWriter, topic, compression=codec, level=level, batch_size_bytes=batch_size
+        )
+        make_writer({}, _config_to_be(manager, topic, config))
+        logs = _open_topic(manager, topic, partitions, config, topic_id)
+        writer = make_writer(
+            logs,
+            manager.config_of(topic),
+            partitioner=_partitioner(partitioner, len(logs)),
+        )
+        for batch, numbers in pieces:
+            writer.append(batch, timestamp_ms=context.clock.milliseconds(), partitions=numbers)
+        written = writer.summaries.values()
+        return WriteSummary(
+            topic,
+            topic_id_of(logs),
+            sum(each.records for each in written),
+            sum(each.size_bytes for each in written),
+            {number: log.log_end_offset for number, log in logs.items()},
+        )
+
+
+def _config_to_be(
+    manager: LogManager, topic: str, config: LogConfig | Mapping[str, str] | None
+) -> LogConfig:
+    """Return the configuration that a topic has, or is to have if it is not there."""
+    if logs_of_topic(manager, topic):
+        return manager.config_of(topic)
+    return LogConfig.from_properties({**manager.config.properties(), **_properties(config)})
+
+
+def _open_topic(
+    manager: LogManager,
+    topic: str,
+    partitions: int | None,
+    config: LogConfig | Mapping[str, str] | None,
+    topic_id: uuid.UUID | None,
+) -> dict[int, UnifiedLog]:
+    """Return the topic's logs, made as far as they are not there."""
+    logs = logs_of_topic(manager, topic)
+    if not logs:
+        create_topic(
+            manager,
+            topic,
+            1 if partitions is None else partitions,
+            topic_id=topic_id,
+            properties=_properties(config),
+        )
+        return logs_of_topic(manager, topic)
+    if topic_id is not None and topic_id_of(logs) != topic_id:
+        msg = f"topic {topic!r} has id {topic_id_of(logs)}, not {topic_id}"
+        raise ValueError(msg)
+    if config is not None and _config(config) != manager.config_of(topic):
+        msg = f"topic {topic!r} is there already and configured otherwise"
+        raise ValueError(msg)
+    if partitions is not None:
+        if partitions <= max(logs):
+            msg = f"topic {topic!r} has a partition {max(logs)}, so not {partitions} in all"
+            raise ValueError(msg)
+        for number in range(partitions):
+            add_partition(manager, topic, number)
+    return logs_of_topic(manager, topic)
+
+
+def _config(config: LogConfig | Mapping[str, str]) -> LogConfig:
+    return config if isinstance(config, LogConfig) else LogConfig.from_properties(config)
+
+
+def _properties(config: LogConfig | Mapping[str, str] | None) -> dict[str, str]:
+    """Return the properties that are not as in Kafka's defaults."""
+    if config is None:
+        return {}
+    if isinstance(config, Mapping):
+        return {name: str(text) for name, text in config.items()}
+    defaults = LogConfig().properties()
+    return {name: text for name, text in config.properties().items() if defaults[name] != text}
+
+
+def _ensure_known(partitioner: str | Partitioner) -> None:
+    if not callable(partitioner) and partitioner not in _PARTITIONERS:
+        known = ", ".join(_PARTITIONERS)
+        msg = f"partitioner {partitioner!r} is neither a function nor one of {known}"
+        raise ValueError(msg)
+
+
+def _partitioner(chosen: str | Partitioner, count: int) -> Partitioner | None:
+    if callable(chosen):
+        return chosen
+    if chosen == "default":
+        return None if count == 1 else ByKey(count)
+    if chosen == "round_robin":
+        round_robin = RoundRobinPartitioner(count)
+        return lambda batch: round_robin.partitions(batch.num_rows)
+    integer_key = IntegerKeyPartitioner(count)
+    return lambda batch: integer_key.partition_column(batch.column("key"))
+
+
+_Pieces = Iterator[tuple[pa.RecordBatch, "npt.NDArray[np.integer[Any]] | None"]]
+
+
+def _with_first_looked_at(pieces: _Pieces) -> _Pieces:
+    """Return the same pieces, of which the first has been made: it may be that it cannot be."""
+    first = list(islice(pieces, 1))
+    return chain(first, pieces)
+
+
+def _pieces(records: object, names: ColumnNames) -> _Pieces:
+    """Return what there is to write: record batches with standard names, and partitions if told."""
+    if isinstance(records, pa.RecordBatch):
+        records = pa.Table.from_batches([records])
+    if isinstance(records, _ArrowStream):
+        reader = pa.RecordBatchReader.from_stream(records)
+        columns = find_columns(reader.schema, names)
+        return _pieces_of_stream(reader, columns, names.partition)
+    if not isinstance(records, Iterable) or isinstance(records, str | bytes | Mapping):
+        msg = (
+            f"records are a {type(records).__name__}, expected an Arrow table, a data frame or an "
+            "iterable of records"
+        )
+        raise ValueError(msg)  # noqa: TRY004 - as every other wrong argument
+    by_default = (names.key or "key", names.timestamp or "timestamp", names.headers or "headers")
+    found = ColumnNames(by_default[0], names.value, *by_default[1:], names.partition)
+    return (
+        (batch, None if numbers is None else np.array(numbers, dtype=np.int64))
+        for batch, numbers in batches_of_objects(records, found)
+    )
+
+
+def _pieces_of_stream(
+    reader: pa.RecordBatchReader, columns: Mapping[str, str], partition: str | None
+) -> _Pieces:
+    for batch in _evenly(reader):
+        parts = {part: batch.column(name) for part, name in columns.items() if part != "partition"}
+        parts.setdefault("key", pa.nulls(batch.num_rows))
+        numbers = None
+        if partition is not None:
+            numbers = _partition_numbers(batch.column(partition), partition)
+        yield pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts)), numbers
+
+
+def _partition_numbers(column: pa.Array, name: str) -> npt.NDArray[np.int64]:
+    if column.null_count:
+        msg = f"column {name!r} has nulls, partitions are integers"
+        raise ValueError(msg)
+    numbers: npt.NDArray[np.int64] = column.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
+
+
+def _evenly(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Yield the rows in record batches that are neither large nor, all but the last, tiny."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in reader:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS_AT_ONCE // 2:
+            yield from _merged(waiting)
+            waiting, rows = [], 0
+    yield from _merged(waiting)
+
+
+def _merged(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    if not batches:
+        return
+    table = pa.Table.from_batches(batches)
+    merged = table.combine_chunks() if len(batches) > 1 else table
+    yield from merged.to_batches(max_chunksize=ROWS_AT_ONCE)

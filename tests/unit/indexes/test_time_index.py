@@ -1,0 +1,377 @@
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylog.errors import CorruptIndexError, IndexOffsetOverflowError, InvalidOffsetError
+from pylog.files.durable_io import DurableIO
+from pylog.indexes.time_index import TimeIndex
+from pylog.model import NO_TIMESTAMP, TimestampOffset
+from tests.support.golden import golden_partitions
+from tests.support.kafka_dump import dumped_files, not_dumped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Counted
+    from tests.support.golden import GoldenRoot
+
+BASE = 45
+MAX_ENTRIES = 30
+NAME = "00000000000000000045.timeindex"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / NAME
+
+
+@pytest.fixture
+def index(path: Path) -> TimeIndex:
+    return TimeIndex(path, BASE, MAX_ENTRIES * 12, DurableIO())
+
+
+def append_tens(index: TimeIndex, count: int) -> None:
+    """Append timestamp 10 at offset 55, 20 at 65, and so on."""
+    for number in range(1, count + 1):
+        assert index.maybe_append(number * 10, BASE + number * 10)
+
+
+def all_entries(index: TimeIndex) -> list[TimestampOffset]:
+    return [index.entry(slot) for slot in range(index.entries)]
+
+
+# ---- look-ups
+
+
+def test_empty_index_answers_with_no_timestamp(index: TimeIndex) -> None:
+    for target in (NO_TIMESTAMP, 0, 100, 2**63 - 1):
+        assert index.lookup(target) == (NO_TIMESTAMP, BASE)
+    assert index.last_entry == (NO_TIMESTAMP, BASE)
+    assert index.entries == 0
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "expected"),
+    [
+        (-1, (-1, 45)),
+        (9, (-1, 45)),
+        (10, (10, 55)),
+        (11, (10, 55)),
+        (289, (280, 325)),
+        (290, (290, 335)),
+        (300, (290, 335)),
+        (2**63 - 1, (290, 335)),
+    ],
+)
+def test_lookup_is_the_entry_at_or_below_the_timestamp(
+    index: TimeIndex, timestamp: int, expected: tuple[int, int]
+) -> None:
+    append_tens(index, MAX_ENTRIES - 1)
+    assert index.lookup(timestamp) == expected
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=40),
+    targets=st.lists(st.integers(-3, 1500), max_size=20),
+)
+def test_entries_are_the_rising_timestamps_and_lookup_is_their_bisection(
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[tuple[int, int]],
+    targets: list[int],
+) -> None:
+    index = TimeIndex(tmp_path_factory.mktemp("index") / NAME, BASE, 12 * 50, DurableIO())
+    timestamp, offset, expected = -1, BASE, []
+    for timestamp_step, offset_step in steps:
+        timestamp, offset = timestamp + timestamp_step, offset + offset_step
+        if timestamp_step:
+            expected.append((timestamp, offset))
+        assert index.maybe_append(timestamp, offset) == (timestamp_step > 0)
+    assert all_entries(index) == expected
+    for target in targets:
+        slot = bisect_right([stamp for stamp, _ in expected], target) - 1
+        assert index.lookup(target) == (expected[slot] if slot >= 0 else (NO_TIMESTAMP, BASE))
+    index.close()
+
+
+def test_last_entry_is_the_last_one(index: TimeIndex) -> None:
+    append_tens(index, 3)
+    assert index.last_entry == (30, 75)
+    assert index.entry(2) == (30, 75)
+    with pytest.raises(ValueError, match=r"slot 3 is not in 0 \.\. 2 of .*timeindex"):
+        index.entry(3)
+    with pytest.raises(ValueError, match="slot -1 is not in"):
+        index.entry(-1)
+
+
+# ---- appending
+
+
+def test_entries_are_written_at_once_big_endian_and_relative(index: TimeIndex, path: Path) -> None:
+    index.maybe_append(1_713_115_202_403, 50)
+    index.maybe_append(1_713_115_209_974, BASE + 2**31 - 1)
+    assert path.read_bytes()[:36].hex() == (
+        "0000018edd9f8363000000050000018edd9fa0f67fffffff000000000000000000000000"
+    )
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "offset"),
+    [(30, 75), (30, 76), (30, 1000)],
+)
+def test_timestamp_of_the_last_entry_is_not_written_again(
+    index: TimeIndex, timestamp: int, offset: int
+) -> None:
+    append_tens(index, 3)
+    assert not index.maybe_append(timestamp, offset)
+    assert index.entries == 3
+    assert index.last_entry == (30, 75)
+
+
+def test_segment_without_timestamps_has_no_entries(index: TimeIndex) -> None:
+    assert not index.maybe_append(NO_TIMESTAMP, BASE + 7)
+    assert not index.maybe_append(NO_TIMESTAMP, BASE + 9, skip_full_check=True)
+    assert index.entries == 0
+    assert index.maybe_append(0, BASE + 9)
+
+
+def test_larger_timestamp_at_the_same_offset_is_written(index: TimeIndex) -> None:
+    assert index.maybe_append(10, 50)
+    assert index.maybe_append(11, 50)
+    assert all_entries(index) == [(10, 50), (11, 50)]
+
+
+def test_one_slot_is_kept_for_the_last_entry_of_the_segment(index: TimeIndex) -> None:
+    append_tens(index, MAX_ENTRIES - 2)
+    assert (index.entries, index.is_full) == (28, False)
+    assert index.maybe_append(290, 335)
+    assert (index.entries, index.is_full) == (29, True)
+    with pytest.raises(ValueError, match=r"no entry fits into .*timeindex, which has 29 of 29"):
+        index.maybe_append(10_000, 1000)
+    assert index.maybe_append(10_000, 1000, skip_full_check=True)
+    assert index.entries == MAX_ENTRIES
+    with pytest.raises(ValueError, match=r"no entry fits into .*timeindex, which has 30 of 30"):
+        index.maybe_append(10_001, 1001, skip_full_check=True)
+    assert index.last_entry == (10_000, 1000)
+
+
+def test_full_index_refuses_also_what_it_would_leave_out(index: TimeIndex) -> None:
+    append_tens(index, MAX_ENTRIES - 1)
+    with pytest.raises(ValueError, match="which has 29 of 29"):
+        index.maybe_append(290, 335)
+    assert not index.maybe_append(290, 335, skip_full_check=True)
+
+
+def test_last_entry_may_be_forced_again_into_a_trimmed_index(index: TimeIndex) -> None:
+    append_tens(index, 2)
+    index.trim_to_valid_size()
+    assert not index.maybe_append(20, 65, skip_full_check=True)
+    assert all_entries(index) == [(10, 55), (20, 65)]
+
+
+def test_offsets_must_not_go_down(index: TimeIndex) -> None:
+    append_tens(index, 3)
+    with pytest.raises(InvalidOffsetError, match=r"offset 74 cannot follow 75 .* at byte 36"):
+        index.maybe_append(10_000, 74)
+    with pytest.raises(InvalidOffsetError, match="offset 74 cannot follow 75"):
+        index.maybe_append(10_000, 74, skip_full_check=True)
+    assert index.entries == 3
+
+
+def test_timestamps_must_not_go_down(index: TimeIndex) -> None:
+    append_tens(index, 3)
+    with pytest.raises(ValueError, match=r"timestamp 29 cannot follow 30 in time index .*index"):
+        index.maybe_append(29, 80)
+    assert index.entries == 3
+
+
+@pytest.mark.parametrize("offset", [BASE - 1, BASE + 2**31])
+def test_offsets_must_fit_into_32_bits_relative_to_the_base(index: TimeIndex, offset: int) -> None:
+    with pytest.raises(IndexOffsetOverflowError, match=f"offset {offset} cannot"):
+        index.maybe_append(5, offset)
+    assert index.entries == 0
+
+
+def test_several_entries_are_appended_by_the_same_rules(index: TimeIndex, path: Path) -> None:
+    pairs = [(NO_TIMESTAMP, 46), (10, 47), (10, 48), (12, 48), (13, 90)]
+    assert index.maybe_append_all(pairs) == 3
+    assert all_entries(index) == [(10, 47), (12, 48), (13, 90)]
+    assert index.maybe_append_all([]) == 0
+    assert index.maybe_append_all([(13, 91)]) == 0
+    index.trim_to_valid_size()
+    assert path.read_bytes() == struct.pack(">qiqiqi", 10, 2, 12, 3, 13, 45)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "error"),
+    [
+        ([(40, 80), (50, 79)], InvalidOffsetError),
+        ([(40, 80), (39, 81)], ValueError),
+        ([(40, 80), (50, BASE + 2**31)], IndexOffsetOverflowError),
+        ([(40 + n, 80 + n) for n in range(27)], ValueError),
+    ],
+)
+def test_of_several_entries_all_or_none_are_appended(
+    index: TimeIndex, pairs: list[tuple[int, int]], error: type[Exception]
+) -> None:
+    append_tens(index, 3)
+    with pytest.raises(error):
+        index.maybe_append_all(pairs)
+    assert all_entries(index) == [(10, 55), (20, 65), (30, 75)]
+
+
+# ---- the file
+
+
+def test_new_file_has_its_full_size_in_whole_entries(path: Path) -> None:
+    index = TimeIndex(path, BASE, 10_485_760, DurableIO())
+    assert not path.exists()
+    assert (index.length, index.max_entries) == (10_485_756, 873_813)
+    assert path.stat().st_size == 10_485_756
+    assert path.stat().st_blocks * 512 < 65_536  # a hole
+
+
+def test_size_below_one_entry_is_refused_when_the_file_is_made(path: Path) -> None:
+    index = TimeIndex(path, BASE, 11, DurableIO())
+    with pytest.raises(ValueError, match="index size 11 is less than one entry, 12 bytes"):
+        index.lookup(5)
+    assert not path.exists()
+
+
+def test_index_of_one_slot_is_always_full(path: Path) -> None:
+    index = TimeIndex(path, BASE, 12, DurableIO())
+    assert index.is_full
+    assert index.maybe_append(5, 50, skip_full_check=True)
+
+
+def test_reopened_index_has_its_entries(index: TimeIndex) -> None:
+    append_tens(index, 2)
+    index.trim_to_valid_size()
+    index.close()
+    again = TimeIndex(index.path, BASE, MAX_ENTRIES * 12, DurableIO())
+    assert all_entries(again) == [(10, 55), (20, 65)]
+    assert (again.last_entry, again.is_full, again.length) == ((20, 65), True, 24)
+    assert again.resize(MAX_ENTRIES * 12)
+    assert again.maybe_append(30, 75)
+
+
+def test_resizing_says_whether_the_length_is_another_one(index: TimeIndex, path: Path) -> None:
+    assert not index.resize(MAX_ENTRIES * 12)
+    assert not index.resize(MAX_ENTRIES * 12 + 11)
+    assert index.resize(0)
+    assert path.stat().st_size == 0
+    assert index.is_full
+    assert index.resize(MAX_ENTRIES * 12)
+    assert path.stat().st_size == 360
+    assert not index.is_full
+
+
+def test_resetting_empties_the_index_and_gives_it_its_full_length(
+    index: TimeIndex, path: Path
+) -> None:
+    append_tens(index, 4)
+    index.trim_to_valid_size()
+    index.reset()
+    assert (index.entries, index.last_entry) == (0, (NO_TIMESTAMP, BASE))
+    assert path.read_bytes() == bytes(360)
+
+
+# ---- truncation
+
+
+def test_truncating_everything_gives_an_empty_index(index: TimeIndex) -> None:
+    append_tens(index, MAX_ENTRIES - 1)
+    index.truncate()
+    assert index.entries == 0
+    append_tens(index, MAX_ENTRIES - 1)
+    index.truncate_to(BASE + 10)
+    assert index.entries == 0
+
+
+@pytest.mark.parametrize(("offset", "kept"), [(45, 0), (55, 0), (56, 1), (66, 2), (75, 2), (76, 3)])
+def test_truncation_goes_by_offset_and_not_by_timestamp(
+    index: TimeIndex, path: Path, offset: int, kept: int
+) -> None:
+    append_tens(index, 3)
+    index.truncate_to(offset)
+    assert all_entries(index) == [(10, 55), (20, 65), (30, 75)][:kept]
+    assert path.read_bytes()[kept * 12 :] == bytes(360 - kept * 12)
+    assert index.maybe_append(100, 145)
+    assert index.last_entry == (100, 145)
+
+
+# ---- checks
+
+
+def test_sound_indexes_pass_the_check(index: TimeIndex) -> None:
+    index.sanity_check()
+    index.maybe_append(0, BASE)
+    index.sanity_check()
+    append_tens(index, 5)
+    index.sanity_check()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (struct.pack(">qiqi", 10, 1, 9, 5), "last index timestamp 9 is below the first one, 10"),
+        (struct.pack(">qiqi", 10, 1, 19, -5), "last index offset 40 is below base offset 45"),
+        (struct.pack(">qix", 10, 1), "index length 13 is not a multiple of the entry size 12"),
+    ],
+)
+def test_impossible_indexes_do_not_pass_the_check(path: Path, content: bytes, reason: str) -> None:
+    path.write_bytes(content)
+    index = TimeIndex(path, BASE, MAX_ENTRIES * 12, DurableIO())
+    with pytest.raises(CorruptIndexError, match=f"^{reason} in .*timeindex$"):
+        index.sanity_check()
+
+
+# ---- brokers
+
+
+@pytest.mark.parametrize("partition_id", golden_partitions())
+def test_index_files_of_brokers_hold_what_kafka_dumps_and_are_written_alike(
+    golden_root: GoldenRoot, tmp_path: Path, counted: Counted, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    lines = dumped_files(partition)
+    names = {path.name for path in partition.directory.glob("*.timeindex")} & lines.keys()
+    outcomes: Counter[str] = Counter()
+    for name in names - not_dumped(partition):
+        base_offset = int(name[:20])
+        kafkas = [
+            (int(line["timestamp"]), int(line["offset"]))
+            for slot, line in enumerate(lines[name])
+            if slot == 0 or int(line["offset"]) != base_offset  # 0.11 dumps the zero tail, too
+        ]
+        content = (partition.directory / name).read_bytes()
+        is_trimmed = len(content) == 12 * len(kafkas)
+        outcomes[f"{'' if is_trimmed else 'not '}trimmed"] += 1
+        loaded, written = loaded_and_written(tmp_path / name, content, kafkas)
+        assert loaded[: len(kafkas)] == kafkas, name
+        assert set(loaded[len(kafkas) :]) <= {(0, base_offset)}, name
+        assert written == content[: 12 * len(kafkas)], name
+    counted("time indexes of brokers", outcomes)
+
+
+def loaded_and_written(
+    path: Path, content: bytes, kafkas: list[tuple[int, int]]
+) -> tuple[list[TimestampOffset], bytes]:
+    """Return what is loaded from a broker's file, and the file that Kafka's entries make."""
+    base_offset = int(path.name[:20])
+    path.write_bytes(content)
+    index = TimeIndex(path, base_offset, 10_485_760, DurableIO())
+    loaded = all_entries(index)
+    index.close()
+    fresh_path = path.with_suffix(".fresh")
+    fresh = TimeIndex(fresh_path, base_offset, 10_485_760, DurableIO())
+    assert fresh.maybe_append_all(kafkas) == len(kafkas)
+    fresh.trim_to_valid_size()
+    fresh.close()
+    return loaded, fresh_path.read_bytes()

@@ -1,0 +1,127 @@
+"""Which batch is at fault where offsets do not go up: a base offset lies outside the checksum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import pylog
+from pylog.errors import CorruptRecordError
+from pylog.reading.offset_order import Misplaced, find_misplaced
+from tests.support.batches import batch_v2, plain_records, with_bad_crc
+from tests.support.damage import positions, skipped, visible_offsets, with_base_offset
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+CONTIGUOUS = [batch_v2(plain_records(offset, 5)) for offset in range(0, 30, 5)]
+GAPPED = [batch_v2(plain_records(offset, 3)) for offset in (2, 9, 20, 31, 40, 52)]
+
+
+def misplaced(
+    ranges: Sequence[tuple[int, int]], *, lowest: int = 0, limit: int | None = None
+) -> Misplaced | None:
+    firsts, lasts = np.array(ranges, dtype=np.int64).T
+    return find_misplaced(firsts, lasts, lowest, limit)
+
+
+def places(ranges: Sequence[tuple[int, int]], **bounds: int) -> tuple[int, int] | None:
+    found = misplaced(ranges, **bounds)
+    return None if found is None else (found.first, found.last)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "bounds", "expected"),
+    [
+        ([(0, 4), (5, 9)], {}, None),
+        ([(0, 4), (7, 9)], {"limit": 10}, None),
+        ([(0, 4)], {"lowest": 1}, (0, 0)),
+        ([(0, 4), (5, 9)], {"limit": 9}, (1, 1)),
+        ([(0, 4), (5, 3)], {}, (1, 1)),
+        # It goes back, and the two around it join on to each other's numbers.
+        ([(0, 4), (1, 5), (10, 14)], {}, (1, 1)),
+        # The one before goes too far: without it the others are in order.
+        ([(0, 4), (100, 104), (10, 14), (15, 19)], {}, (1, 1)),
+        ([(100, 104), (5, 9), (10, 14)], {}, (0, 0)),
+        # Nobody knows which of the two it is.
+        ([(0, 4), (100, 104), (50, 54), (70, 74)], {}, (1, 2)),
+        ([(0, 4), (100, 104), (200, 204)], {"limit": 150}, (2, 2)),
+        ([(0, 4), (200, 204), (10, 14)], {"limit": 150}, (1, 1)),
+        # It goes beyond all that the file may hold, so that what is after it can tell nothing.
+        ([(0, 4), (5, 204), (10, 14)], {"limit": 150}, (1, 1)),
+        ([(0, 4), (5, 2**63 - 1), (-2, -2)], {}, (1, 1)),
+        ([(0, 4), (3, 4), (200, 204), (10, 14)], {"limit": 150}, (1, 1)),
+    ],
+)
+def test_which_batches_are_misplaced(
+    ranges: list[tuple[int, int]], bounds: dict[str, int], expected: tuple[int, int] | None
+) -> None:
+    assert places(ranges, **bounds) == expected
+
+
+def test_what_is_expected_is_told() -> None:
+    found = misplaced([(10, 14), (5, 9)], lowest=3, limit=30)
+    assert found is not None
+    assert found.reason == "batch has offsets 5 to 9, expected from 15 on and below 30"
+
+
+@pytest.mark.parametrize("window_bytes", [17, 400, 1 << 22])
+@pytest.mark.parametrize("which", range(6))
+@pytest.mark.parametrize("change", [-(1 << 62), -7, 7, 1 << 20, 1 << 62])
+def test_in_a_contiguous_log_a_wrong_offset_costs_its_own_batch(
+    tmp_path: Path, which: int, change: int, window_bytes: int
+) -> None:
+    batches = list(CONTIGUOUS)
+    batches[which] = with_base_offset(batches[which], 5 * which + change)
+    segments = {0: batches, 30: [batch_v2(plain_records(30, 2))]}
+    directory = write_partition(tmp_path, segments, with_index=False, with_time_index=False)
+    with pytest.raises(CorruptRecordError):
+        pylog.scan(directory).to_table()
+    found, (damaged,) = skipped(directory, window_bytes=window_bytes)
+    sound = [each for place, each in enumerate(CONTIGUOUS) if place != which]
+    assert found == [*visible_offsets(sound), 30, 31]
+    at = positions(batches)
+    assert (damaged.position, damaged.end_position) == (at[which], at[which + 1])
+
+
+@pytest.mark.parametrize("window_bytes", [17, 400, 1 << 22])
+@pytest.mark.parametrize("which", range(6))
+@pytest.mark.parametrize("offset", [-5, 0, 3, 33, 1 << 20, 1 << 62])
+def test_in_a_gapped_log_no_row_has_an_offset_that_goes_back(
+    tmp_path: Path, which: int, offset: int, window_bytes: int
+) -> None:
+    batches = list(GAPPED)
+    batches[which] = with_base_offset(batches[which], offset)
+    segments = {0: batches, 60: [batch_v2(plain_records(60, 2))]}
+    directory = write_partition(tmp_path, segments, with_index=False, with_time_index=False)
+    found, ranges = skipped(directory, window_bytes=window_bytes)
+    assert found == sorted(set(found))
+    others = visible_offsets(each for place, each in enumerate(GAPPED) if place != which)
+    lost = set(others) - set(found)
+    told = {offset for each in ranges for offset in range(each.next_offset, each.end_offset or 99)}
+    # A neighbour goes with it where nobody knows which of the two is wrong; and that is told.
+    assert lost <= told
+    assert len(lost) <= 3
+
+
+@pytest.mark.parametrize("which", range(1, 6))
+def test_the_last_segment_has_no_bound_above(tmp_path: Path, which: int) -> None:
+    batches = list(CONTIGUOUS)
+    batches[which] = with_base_offset(batches[which], 5 * which - 4)
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    found, _ = skipped(directory)
+    sound = [each for place, each in enumerate(CONTIGUOUS) if place != which]
+    assert found == visible_offsets(sound)
+
+
+@pytest.mark.parametrize("window_bytes", [17, 1 << 22])
+def test_a_damaged_batch_contradicts_no_sound_one(tmp_path: Path, window_bytes: int) -> None:
+    damaged = with_bad_crc(with_base_offset(GAPPED[2], 3))
+    batches = [*GAPPED[:2], damaged, *GAPPED[3:]]
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    found, _ = skipped(directory, window_bytes=window_bytes)
+    assert found == visible_offsets([*GAPPED[:2], *GAPPED[3:]])

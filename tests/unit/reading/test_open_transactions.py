@@ -1,0 +1,131 @@
+"""READ_COMMITTED behind damage: what may have been decided in a gap is hidden, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from pylog.model import AbortedTransaction, ControlRecordType
+from pylog.reading.aborted import AbortedTransactions
+from pylog.reading.open_transactions import OpenTransactions
+from pylog.reading.task_windows import TaskWindows
+from tests.support.batches import (
+    ABORT,
+    COMMIT,
+    Built,
+    batch_v2,
+    marker,
+    plain_records,
+    with_bad_crc,
+)
+from tests.support.damage import skipped
+from tests.support.log_files import Transactions, segment_path, write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def data(offset: int, producer_id: int = 1) -> Built:
+    return batch_v2(plain_records(offset, 1), producer_id=producer_id, is_transactional=True)
+
+
+def plain(offset: int) -> Built:
+    return batch_v2(plain_records(offset, 1))
+
+
+def commit(offset: int, producer_id: int = 1) -> Built:
+    return marker(offset, COMMIT, producer_id=producer_id)
+
+
+def abort(offset: int, producer_id: int = 1) -> Built:
+    return marker(offset, ABORT, producer_id=producer_id)
+
+
+def committed(directory: Path, batches: list[Built], **options: object) -> list[int]:
+    path = write_partition(directory, {0: batches}, with_index=False, with_time_index=False)
+    return skipped(path, isolation="read_committed", **options)[0]
+
+
+@pytest.mark.parametrize("lost", [commit, abort])
+def test_records_of_a_transaction_whose_marker_is_lost_are_hidden(
+    tmp_path: Path, lost: Callable[[int], Built]
+) -> None:
+    batches = [plain(0), data(1), data(2, 2), with_bad_crc(lost(3)), commit(4, 2), plain(5)]
+    # That of producer 2 was open there as well: its marker may be a later transaction's.
+    assert committed(tmp_path, batches) == [0, 5]
+
+
+def test_transactions_before_and_behind_the_gap_are_there(tmp_path: Path) -> None:
+    batches = [
+        *(data(0), commit(1), data(2), with_bad_crc(commit(3)), data(4, 2), commit(5, 2)),
+        *(data(6, 3), abort(7, 3), plain(8)),
+    ]
+    assert committed(tmp_path, batches) == [0, 4, 8]
+
+
+def test_a_producer_goes_on_behind_its_next_marker(tmp_path: Path) -> None:
+    batches = [
+        *(data(0), with_bad_crc(commit(1)), data(2), commit(3)),
+        *(data(4), commit(5), plain(6)),
+    ]
+    assert committed(tmp_path, batches) == [4, 6]
+
+
+def test_a_gap_does_not_hold_back_what_is_behind(tmp_path: Path) -> None:
+    batches = [data(0), with_bad_crc(commit(1)), plain(2), data(3, 2), plain(4)]
+    # Producer 2's is open beyond doubt.
+    assert committed(tmp_path, batches) == [2]
+
+
+def test_an_open_transaction_in_front_of_a_gap_is_hidden_where_indexes_tell_the_rest(
+    tmp_path: Path,
+) -> None:
+    batches = [data(0), plain(1), data(2, 2), abort(3, 2), with_bad_crc(plain(4)), plain(5)]
+    path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    entries = Transactions([batches[2], batches[3]]).index_bytes(0, 99)
+    segment_path(path, 0, ".txnindex").write_bytes(entries)
+    assert skipped(path, isolation="read_committed")[0] == [1, 5]
+
+
+def test_the_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> None:
+    sound = [data(0), plain(1), abort(2), plain(3), data(4, 2), commit(5, 2)]
+    batches = [*sound[:2], with_bad_crc(sound[2]), *sound[3:]]
+    path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    segment_path(path, 0, ".txnindex").write_bytes(Transactions(sound).index_bytes(0, 99))
+    assert skipped(path, isolation="read_committed")[0] == [1, 3, 4]
+
+
+def test_damage_behind_the_range_is_not_looked_at(tmp_path: Path) -> None:
+    batches = [data(0), commit(1), plain(2), with_bad_crc(plain(3)), plain(4)]
+    directory = write_partition(tmp_path, {0: batches}, with_index=False)
+    scan = pylog.scan(directory, isolation="read_committed", end=3)
+    assert scan.to_table()["offset"].to_pylist() == [0, 2]
+    assert committed(tmp_path, batches, end=3) == [0, 2]
+
+
+def test_markers_decide_and_gaps_leave_undecided() -> None:
+    transactions = OpenTransactions({7: 100})
+    transactions.note_data(8, 110)
+    transactions.note_damage()
+    transactions.note_data(7, 120)
+    transactions.note_data(9, 130)
+    assert transactions.decidable == [130]
+    assert transactions.end(7, ControlRecordType.COMMIT) == 100
+    assert transactions.end(9, ControlRecordType.COMMIT) is None
+    assert transactions.end(9, ControlRecordType.ABORT) is None
+    transactions.note_data(7, 140)
+    assert transactions.end(7, ControlRecordType.COMMIT) is None
+    assert transactions.first_offsets == {8: 110}
+    assert bool(transactions)
+
+
+def test_a_range_within_another_does_not_end_it(tmp_path: Path) -> None:
+    directory = write_partition(tmp_path, {0: [data(offset) for offset in range(6)]})
+    (task,) = pylog.scan(directory).plan()
+    ranges = (AbortedTransaction(1, 1, 4), AbortedTransaction(1, 2, 2))
+    ((_, window),) = TaskWindows(task)
+    mask = AbortedTransactions(ranges).mask(window.scan.headers)
+    assert mask.tolist() == [False, True, True, True, True, False]

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pylog
+from tests.support.batches import Built, batch_v2, plain_records
+from tests.support.log_files import segment_path, write_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pylog.reading.scan_task import ScanTask
+
+LOG = {base: [batch_v2(plain_records(base + i, 5)) for i in (0, 5)] for base in (0, 10, 20)}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return write_partition(tmp_path, LOG)
+
+
+def tasks(directory: Path, **options: Any) -> list[ScanTask]:  # noqa: ANN401 - of pylog.scan
+    return pylog.scan(directory, **options).plan()
+
+
+def slices(directory: Path, **options: Any) -> list[tuple[int, int, int]]:  # noqa: ANN401
+    """Return base offset, start and end position of each slice of the only task."""
+    (task,) = tasks(directory, **options)
+    return [(each.base_offset, each.start_position, each.end_position) for each in task.slices]
+
+
+def size(batches: list[Built]) -> int:
+    return sum(len(built.data) for built in batches)
+
+
+def test_a_whole_log_is_every_byte_of_it(directory: Path) -> None:
+    assert slices(directory) == [(base, 0, size(LOG[base])) for base in LOG]
+
+
+def test_only_the_segments_that_may_hold_the_range_are_read(directory: Path) -> None:
+    assert slices(directory, start=10, end=20) == [(10, 0, size(LOG[10]))]
+
+
+def test_only_the_batches_that_may_hold_the_range_are_read(directory: Path) -> None:
+    assert slices(directory, start=7, end=13) == [
+        (0, len(LOG[0][0].data), size(LOG[0])),
+        (10, 0, len(LOG[10][0].data)),
+    ]
+    assert slices(directory, start=26, end=27) == [(20, len(LOG[20][0].data), size(LOG[20]))]
+
+
+def test_a_task_knows_its_neighbours_and_its_bytes(directory: Path) -> None:
+    (task,) = tasks(directory, start=3, end=25)
+    assert [each.next_base_offset for each in task.slices] == [10, 20, None]
+    assert [each.runs_to_segment_end for each in task.slices] == [True, True, False]
+    assert task.size_bytes == sum(each.size_bytes for each in task.slices)
+    assert task.slices[0].path == str(segment_path(directory, 0))
+    assert (task.start_offset, task.end_offset) == (3, 25)
+
+
+def test_a_partition_with_nothing_to_read_gets_no_task(directory: Path) -> None:
+    assert tasks(directory, start="latest") == []
+    assert tasks(directory, start=5, end=5) == []
+
+
+def test_there_is_one_task_a_partition_in_order(tmp_path: Path) -> None:
+    for name in ("b-0", "a-1", "a-0"):
+        write_partition(tmp_path, LOG, name=name)
+    assert [str(task.topic_partition) for task in tasks(tmp_path)] == ["a-0", "a-1", "b-0"]
+
+
+def test_tasks_can_be_pickled(directory: Path) -> None:
+    for task in tasks(directory, isolation="read_committed"):
+        assert pickle.loads(pickle.dumps(task)) == task  # noqa: S301 - our own
+
+
+def test_a_plan_is_made_once(directory: Path) -> None:
+    scan = pylog.scan(directory)
+    assert scan.plan() is scan.plan()
