@@ -1,9 +1,10 @@
 """``python -m tests.mutants``: small changes of the code that no test notices.
 
 A random sample of the mutants that `tests.mutants.operators` finds outside the kernels, the same
-for the same seed. Each is tried on a copy of the packages with the tests that reach its line, until
-one fails. Which tests these are is measured first (``--measure``; once, and after larger changes).
-Results are kept in ``build/mutants``, so a run that is stopped goes on where it was.
+for the same seed. Each is tried on a copy of the packages with the tests that reach its line, the
+fastest first, until one fails. Which tests these are is measured first (``--measure``; once, and
+after larger changes). Results are kept in ``build/mutants``, so a run that is stopped goes on where
+it was; ``--again --seconds 300`` gives those that were not caught more tests.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 PACKAGE_FOLDERS = ("storage_core", "connector", "jobs")
 _MEASURED = "not spark and not broker and not fuzz and not slow"
-_MOST_SECONDS = 30.0
 _START_SECONDS = 60.0
 _PATIENCE = 6.0
 CAUGHT, TIMED_OUT, SURVIVED, NOT_REACHED = "caught", "timed out", "survived", "not reached"
@@ -94,9 +94,10 @@ def measure() -> None:
 class Trial:
     """A copy of the packages in which mutants are tried, one after the other."""
 
-    def __init__(self, number: int, reach: Reach) -> None:
+    def __init__(self, number: int, reach: Reach, most_seconds: float) -> None:
         self._folder = FOLDER / f"copy-{number}"
         self._reach = reach
+        self._most_seconds = most_seconds
         shutil.rmtree(self._folder, ignore_errors=True)
         unused = shutil.ignore_patterns("__pycache__")
         self._kernels = FOLDER / f"kernels-{number}"  # kept: compiling takes a minute
@@ -109,7 +110,7 @@ class Trial:
         expected = 0.0
         for test in self._reach.of_line(place.path, place.mutant.line):
             expected += self._reach.seconds.get(test, 0.0)
-            if tests and expected > _MOST_SECONDS:
+            if tests and expected > self._most_seconds:
                 break
             tests.append(test)
         if not tests:
@@ -153,10 +154,7 @@ class Trial:
         return SURVIVED if done.returncode == pytest.ExitCode.OK else CAUGHT
 
 
-def _work(
-    number: int, reach: Reach, places: queue.SimpleQueue[Place], results: dict[str, str]
-) -> None:
-    trial = Trial(number, reach)
+def _work(trial: Trial, places: queue.SimpleQueue[Place], results: dict[str, str]) -> None:
     while True:
         try:
             place = places.get_nowait()
@@ -184,6 +182,10 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300, help="default 300")
     parser.add_argument("--seed", type=int, default=1, help="default 1")
     parser.add_argument("--jobs", type=int, default=2, help="default 2")
+    parser.add_argument(
+        "--seconds", type=float, default=30.0, help="of tests tried on a mutant; default 30"
+    )
+    parser.add_argument("--again", action="store_true", help="try those not caught once more")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="of the file's path")
     parser.add_argument("--measure", action="store_true", help="measure anew what tests reach")
     arguments = parser.parse_args()
@@ -193,14 +195,16 @@ def main() -> int:
     reach = read_reach(files)
     places = sample(files, arguments.count, arguments.seed)
     kept = _kept_results()
+    if arguments.again:
+        kept = {key: result for key, result in kept.items() if result == CAUGHT}
     results = {place.key: kept[place.key] for place in places if place.key in kept}
     waiting: queue.SimpleQueue[Place] = queue.SimpleQueue()
     for place in places:
         if place.key not in results:
             waiting.put(place)
     threads = [
-        threading.Thread(target=_work, args=(number, reach, waiting, results))
-        for number in range(arguments.jobs)
+        threading.Thread(target=_work, args=(trial, waiting, results))
+        for trial in [Trial(number, reach, arguments.seconds) for number in range(arguments.jobs)]
     ]
     for thread in threads:
         thread.start()

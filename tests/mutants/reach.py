@@ -82,10 +82,11 @@ class Reach(NamedTuple):
     def of_line(self, path: str, line: int) -> list[str]:
         """Return the tests that reach a line, those most likely to notice a change first.
 
-        Of a line that is executed once, at import, the tests that reach the file.
+        Of a line that is executed once, at import, the tests that reach the file; all tests if the
+        file has no other lines.
         """
         lines = self.tests.get(path, {})
-        found = lines.get(line) or frozenset[str]().union(*lines.values())
+        found = lines.get(line) or frozenset[str]().union(*lines.values()) or self.seconds.keys()
         stem = f"test_{Path(path).stem}"
         return sorted(found, key=lambda test: (stem not in test, self.seconds.get(test, 0.0)))
 
