@@ -134,11 +134,13 @@ def test_a_missing_index_is_a_warning(directory: Path, suffix: str) -> None:
         ([(5, SIZE)], None),
         ([(9, 0)], None),
         ([(9, SIZE), (0, 0)], None),
+        ([(3, 0)], "wrong_index"),
         ([(7, SIZE)], "wrong_index"),
         ([(4, SIZE)], "wrong_index"),
         ([(9, SIZE - 1)], "wrong_index"),
         ([(9, 2 * SIZE)], "wrong_index"),
         ([(9, SIZE), (8, 2 * SIZE)], "damaged_index"),
+        ([(4, 0), (4, SIZE)], "damaged_index"),
         ([(-9, SIZE)], "damaged_index"),
     ],
 )

@@ -144,6 +144,26 @@ def test_the_transaction_index_tells_where_an_aborted_one_began(tmp_path: Path) 
     assert found == [(95, True), (103, False)]
 
 
+def test_an_aborted_one_that_began_with_the_log_did_not_begin_before_it(tmp_path: Path) -> None:
+    directory = write_partition(tmp_path, {100: [data(100), marker(102, ABORT)]})
+    entry = TRANSACTION_ENTRY.pack(0, 1, 100, 102, 103)
+    segment_path(directory, 100, ".txnindex").write_bytes(entry)
+    (row,) = rows(tmp_path)
+    # Not known: only a snapshot would tell that there was nothing of it before.
+    assert (row["first_offset"], row["begins_before_log_start"]) == (100, None)
+
+
+def test_a_segment_without_a_readable_transaction_index_hides_no_later_one(tmp_path: Path) -> None:
+    segments = {100: [data(100, producer_id=2)], 102: [marker(102, COMMIT, producer_id=2)]}
+    directory = write_partition(tmp_path, {**segments, 103: [data(103), marker(105, ABORT)]})
+    of_another_version = TRANSACTION_ENTRY.pack(9, 2, 95, 102, 103)
+    segment_path(directory, 102, ".txnindex").write_bytes(of_another_version)
+    entry = TRANSACTION_ENTRY.pack(0, 1, 95, 105, 106)
+    segment_path(directory, 103, ".txnindex").write_bytes(entry)
+    found = {row["producer_id"]: row["first_offset"] for row in rows(tmp_path)}
+    assert found == {1: 95, 2: 100}
+
+
 @pytest.mark.parametrize(
     ("snapshot", "expected"),
     [({1: 95}, (95, True)), ({}, (None, False)), (NO_EVIDENCE, (None, None))],

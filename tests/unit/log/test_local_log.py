@@ -117,6 +117,7 @@ def local(tmp_path: Path) -> Iterator[Local]:
         ("test_topic-0", "test_topic", 0),
         ("foo.bar.data-3", "foo.bar.data", 3),
         ("with-dashes-in-it-12", "with-dashes-in-it", 12),
+        ("highest-2147483647", "highest", 2_147_483_647),
         ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-delete", "foo-bar", 0),
         ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-future", "foo-bar", 0),
         ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-stray", "foo-bar", 0),
@@ -136,6 +137,7 @@ def test_a_directorys_name_tells_topic_and_partition(name: str, topic: str, part
         "-1",  # no topic
         "topic-",  # no partition
         "topic-1a",  # not a number
+        "topic-2147483648",  # beyond 32 bits
         "non_kafka_dir",
         "non_kafka_dir-delete",  # a suffix without an id
         "topic-0-delete",

@@ -6,8 +6,9 @@ broker does any more.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +17,6 @@ from pylog.files.durable_io import DurableIO
 from pylog.log_file.file_records import MAX_FILE_BYTES, FileRecords
 from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 from tests.unit.log.owned_log import LARGEST_LENGTH, batches_in, of_magic, one_batch, stored
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VALUES = (b"abcd", b"efgh", b"ijkl")
 BATCHES = [one_batch(value, base_offset=offset) for offset, value in enumerate(VALUES)]
@@ -259,6 +257,19 @@ def test_a_released_file_is_opened_again_at_its_next_use(records: FileRecords) -
     records.release()
     records.append(one_batch(b"mnop", base_offset=3))
     assert values_in(records) == [*VALUES, b"mnop"]
+
+
+def test_a_deleted_file_holds_no_descriptor(records: FileRecords, path: Path) -> None:
+    def links_to_it() -> list[str]:
+        links = []
+        for number in os.listdir("/proc/self/fd"):  # noqa: PTH208 - one of them is its own
+            with contextlib.suppress(FileNotFoundError):
+                links.append(str(Path("/proc/self/fd", number).readlink()))
+        return [link for link in links if link.startswith(str(path))]
+
+    assert links_to_it() == [str(path)]
+    records.delete_if_exists()
+    assert links_to_it() == []
 
 
 def test_a_file_that_is_not_new_must_be_there(path: Path) -> None:

@@ -513,6 +513,12 @@ def test_a_producer_with_an_id_counts_its_batches(source: str, target: str) -> N
         validated(data, topic=target)
 
 
+def test_the_first_producer_of_a_cluster_counts_its_batches() -> None:
+    data = batch_v2(records_at(NOW_MS), producer_id=0, producer_epoch=0, base_sequence=-1).data
+    with pytest.raises(InvalidRecordError, match="producer id 0 has base sequence -1"):
+        validated(data)
+
+
 def test_a_coordinator_need_not_count_its_batches() -> None:
     data = batch_v2(records_at(NOW_MS), producer_id=1, producer_epoch=0, base_sequence=-1).data
     assert validated(data, origin=AppendOrigin.COORDINATOR).next_offset == 1

@@ -287,6 +287,7 @@ def test_records_follow_the_newest_leader_epoch(tmp_path: Path) -> None:
         (pa.table([[b"a"], [b"b"]], names=["value", "value"]), "more than one column 'value'"),
         ([(b"k", b"v"), 5], "record 1: int is neither a Record"),
         ([(b"k",)], "record 0: tuple is neither a Record"),
+        ([(b"k", b"v", 1, (), 0)], "record 0: tuple is neither a Record"),
         ([{"key": b"k"}], "record 0: it has no 'value'; it has 'key'"),
         ([(1, b"v")], "record 0: its key is of type int"),
         ([(b"k", b"v", "now")], "record 0: its timestamp is 'now'"),
