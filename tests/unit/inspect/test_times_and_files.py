@@ -8,15 +8,13 @@ import pytest
 
 import pylog
 from pylog.errors import SegmentVanishedError
-from tests.support.batches import Stored, batch_v2, plain_records
+from tests.support.batches import Built, Stored, batch_v2, batch_v2_of, plain_records
 from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-
-    from tests.support.batches import Built
 
 
 def stamps(table: pa.Table, *names: str) -> list[tuple[int | None, ...]]:
@@ -55,6 +53,13 @@ def test_a_delete_horizon_is_no_record_s_time(tmp_path: Path) -> None:
     assert stamps(pylog.read_table(tmp_path, "partitions"), "first_timestamp") == [(1000,)]
     batches = pylog.read_table(tmp_path, "batches")
     assert stamps(batches, "base_timestamp", "delete_horizon") == [(None, 90)]
+
+
+def test_a_codec_that_nobody_knows_has_no_name(tmp_path: Path) -> None:
+    unknown = Built(batch_v2_of(b"", attributes=5), (), 2, 0, 0)
+    write_partition(tmp_path, {0: [unknown]}, with_time_index=False)
+    table = pylog.read_table(tmp_path, "batches")
+    assert (table["attributes"].to_pylist(), table["codec"].to_pylist()) == ([5], [None])
 
 
 def test_records_without_a_timestamp_have_none(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import os
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +17,6 @@ from pylog.model import TopicPartition
 from pylog.record.record_batch_builder import RecordBatchBuilder
 from pylog.scheduler import ManualScheduler
 from tests.support.batches import batch_v2, plain_records
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PARTITION = TopicPartition("orders", 0)
 CONFIG = LogConfig(segment_bytes=1_000, index_interval_bytes=0)
@@ -51,6 +50,32 @@ def test_a_segment_that_became_active_again_keeps_its_indexes(tmp_path: Path) ->
     for base_offset in (0, 3, 6):
         assert (directory / f"{base_offset:020}.index").stat().st_size <= 3 * OFFSET_ENTRY_SIZE
         assert (directory / f"{base_offset:020}.timeindex").stat().st_size <= 2 * TIME_ENTRY_SIZE
+
+
+def open_files_in(directory: Path) -> set[str]:
+    """Return the names of the files of a directory for which this process has descriptors."""
+    names = set()
+    for number in os.listdir("/proc/self/fd"):  # noqa: PTH208 - one of them is its own
+        with contextlib.suppress(FileNotFoundError):
+            path = Path("/proc/self/fd", number).readlink()
+            if path.parent == directory:
+                names.add(path.name)
+    return names
+
+
+def test_rolled_segments_give_their_descriptors_back_once_they_are_flushed(tmp_path: Path) -> None:
+    clock = ManualClock()
+    scheduler = ManualScheduler(clock)
+    context = LogContext(clock=clock, scheduler=scheduler)
+    with LogManager([tmp_path], CONFIG, context=context) as manager:
+        log = manager.get_or_create_log(PARTITION)
+        for _ in range(10):
+            log.append_as_leader(batch())
+        logs = {f"{base_offset:020}.log" for base_offset in (0, 3, 6, 9)}
+        assert logs <= open_files_in(tmp_path / "orders-0")
+        scheduler.tick()
+        of_the_active_one = {f"{9:020}{suffix}" for suffix in (".log", ".index", ".timeindex")}
+        assert open_files_in(tmp_path / "orders-0") <= of_the_active_one
 
 
 def test_who_still_holds_a_deleted_segment_makes_none_of_its_files_anew(tmp_path: Path) -> None:

@@ -113,6 +113,13 @@ def test_a_link_with_a_partitions_name_may_lead_to_a_directory_of_another(tmp_pa
     assert found(tmp_path / "orders-0") == [("orders", 0, "")]
 
 
+def test_an_internal_topic_is_read_where_a_link_names_it(tmp_path: Path) -> None:
+    make(tmp_path, "__consumer_offsets-0")
+    (tmp_path / "__consumer_offsets-0").rename(tmp_path / "copied")
+    (tmp_path / "__consumer_offsets-0").symlink_to(tmp_path / "copied")
+    assert len(pylog.scan(tmp_path / "__consumer_offsets-0").plan()) == 1
+
+
 def test_a_path_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert refusal(tmp_path / "nowhere") == (
         f"no such directory (is it mounted on this host?) in {tmp_path}/nowhere"
