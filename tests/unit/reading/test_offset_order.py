@@ -47,6 +47,8 @@ def places(ranges: Sequence[tuple[int, int]], **bounds: int) -> tuple[int, int] 
         # The one before goes too far: without it the others are in order.
         ([(0, 4), (100, 104), (10, 14), (15, 19)], {}, (1, 1)),
         ([(100, 104), (5, 9), (10, 14)], {}, (0, 0)),
+        # There is a gap before it, and only the last batch of all joins on to it.
+        ([(0, 4), (100, 102), (13, 15), (16, 18)], {}, (1, 1)),
         # Nobody knows which of the two it is.
         ([(0, 4), (100, 104), (50, 54), (70, 74)], {}, (1, 2)),
         ([(0, 4), (100, 104), (200, 204)], {"limit": 150}, (2, 2)),
