@@ -13,13 +13,12 @@ import pyarrow as pa
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
 from pylog.log.log_context import LogContext
-from pylog.log.log_manager import LogManager
+from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.partitioner import IntegerKeyPartitioner, RoundRobinPartitioner
 from pylog.writing.record_rows import ColumnNames, batches_of_objects
 from pylog.writing.table_columns import find_columns
 from pylog.writing.topic_creation import add_partition, create_topic, logs_of_topic, topic_id_of
 from pylog.writing.topic_writer import ByKey, TopicWriter, parse_compression
-from pylog.writing.writable_directory import writable_log_directory
 from pylog.writing.write_summary import WriteSummary
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import CompressionType
     from pylog.writing.topic_writer import Partitioner
@@ -119,13 +119,13 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     After an error what had been appended before it is kept. The options, the columns' types and
     the first rows are looked at before a new topic is made.
     """
-    path = writable_log_directory(directory)
+    context = context or LogContext()
+    owner = own_log_directory(directory, context=context)
     codec = parse_compression(compression)
     names = ColumnNames(key, value, timestamp, headers, partition)
     _ensure_known(partitioner)
     pieces = _with_first_looked_at(_pieces(records, names))
-    context = context or LogContext()
-    with LogManager([path], context=context) as manager:
+    with owner as manager:
         # Whatever is wrong with the options shows before a topic is made.
         make_writer = partial(
             TopicWriter, topic, compression=codec, level=level, batch_size_bytes=batch_size
