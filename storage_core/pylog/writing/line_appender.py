@@ -15,7 +15,6 @@ from pylog.writing.topic_writer import TopicWriter, parse_compression
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.clock import Clock
     from pylog.log.log_manager import LogManager
     from pylog.model import CompressionType
     from pylog.writing.write_summary import PartitionSummary
@@ -36,8 +35,6 @@ class LineAppender:
         For lines; None: each line's own topic, the partition of its key.
     compression, level, batch_size_bytes
         Of the batches; see `write_topic`.
-    clock
-        Gives records without a timestamp theirs; the system's if None.
 
     Attributes
     ----------
@@ -61,7 +58,6 @@ class LineAppender:
         compression: str | CompressionType = "none",
         level: int | None = None,
         batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES,
-        clock: Clock | None = None,
     ) -> None:
         if line_format not in LINE_PARSERS:
             msg = f"line format {line_format!r} is none of {', '.join(LINE_PARSERS)}"
@@ -78,7 +74,7 @@ class LineAppender:
             level=level,
             batch_size_bytes=batch_size_bytes,
         )
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._destinations: dict[str, TopicDestination] = {}
         if topic is not None and partition is not None:
             self._destination(topic).ensure_partition(partition)

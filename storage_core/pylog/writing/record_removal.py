@@ -16,8 +16,6 @@ from pylog.writing.owned_directory import own_log_directory
 if TYPE_CHECKING:
     import os
 
-    from pylog.log.log_context import LogContext
-
 
 def truncate_log(
     directory: str | os.PathLike[str],
@@ -25,7 +23,6 @@ def truncate_log(
     offset: int,
     *,
     takes_whole_batch: bool = False,
-    context: LogContext | None = None,
 ) -> MovedOffset:
     """Remove a partition's records from ``offset`` on; return where its log ends now.
 
@@ -40,8 +37,6 @@ def truncate_log(
     takes_whole_batch
         Whether a batch that holds records on both sides of ``offset`` goes as a whole; the log
         then ends where it began.
-    context
-        Time, disk, background work; the real ones if None.
 
     Raises
     ------
@@ -54,7 +49,7 @@ def truncate_log(
     LogStorageError
         The directory is refused or damaged, or the disk failed.
     """
-    with own_log_directory(directory, must_exist=True, context=context) as manager:
+    with own_log_directory(directory, must_exist=True) as manager:
         log = manager.get_log(TopicPartition(*topic_partition))
         before = log.log_end_offset
         truncate_at_boundary(log, offset, takes_whole_batch=takes_whole_batch)
@@ -65,8 +60,6 @@ def delete_records(
     directory: str | os.PathLike[str],
     topic_partition: tuple[str, int],
     offset: int | None,
-    *,
-    context: LogContext | None = None,
 ) -> MovedOffset:
     """Serve no record of a partition below ``offset`` any more; return where its log starts now.
 
@@ -80,8 +73,6 @@ def delete_records(
         One that is there.
     offset
         First offset that is kept; None keeps no record. Below the log's start it changes nothing.
-    context
-        Time, disk, background work; the real ones if None.
 
     Raises
     ------
@@ -96,7 +87,7 @@ def delete_records(
     LogStorageError
         The directory is refused or damaged, or the disk failed.
     """
-    with own_log_directory(directory, must_exist=True, context=context) as manager:
+    with own_log_directory(directory, must_exist=True) as manager:
         log = manager.get_log(TopicPartition(*topic_partition))
         before = log.log_start_offset
         return MovedOffset(before, log.delete_records(offset))

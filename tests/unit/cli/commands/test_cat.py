@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -116,6 +117,19 @@ def test_one_partition_may_be_chosen(
 ) -> None:
     done = pylog_run("cat", log_directory, "--topic", "orders", "--partition", 1)
     assert {partition for partition, _ in places(done)} == {1}
+
+
+@pytest.mark.parametrize(
+    "topics", [["--topic", "web", "--topic", "orders"], ["--topic", "web,orders"]]
+)
+def test_topics_may_be_repeated_or_listed_with_commas(
+    topics: list[str], log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    for name in ("web-0", "web-1", "others-0"):
+        write_partition(log_directory, {0: [batch_v2(plain_records(0, 1))]}, name=name)
+    found = records_of(pylog_run("cat", log_directory, *topics))
+    counts = Counter((record["topic"], record["partition"]) for record in found)
+    assert counts == {("orders", 0): 20, ("orders", 1): 20, ("web", 0): 1, ("web", 1): 1}
 
 
 def test_text_is_key_tab_value(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
