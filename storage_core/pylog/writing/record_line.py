@@ -56,12 +56,12 @@ def parse_json_line(line: bytes) -> ParsedLine | None:
     Raises
     ------
     ValueError
-        It is none; the text says why.
+        It is not one; the text says why.
     """
     if not line.strip():
         return None
     try:
-        found = json.loads(line.decode())
+        fields = json.loads(line.decode())
     except json.JSONDecodeError as error:
         msg = f"no JSON: {error.msg} at column {error.colno}"
         raise ValueError(msg) from error
@@ -71,27 +71,27 @@ def parse_json_line(line: bytes) -> ParsedLine | None:
     except RecursionError as error:
         msg = "no record: nested too deep"
         raise ValueError(msg) from error
-    if not isinstance(found, dict):
-        msg = f"no JSON object, but {_kind(found)}"
+    if not isinstance(fields, dict):
+        msg = f"no JSON object, but {_kind(fields)}"
         raise ValueError(msg)  # noqa: TRY004 - of the line, not of an argument
-    if not found.keys() <= _KNOWN:
-        unknown = ", ".join(sorted(found.keys() - _KNOWN))
+    if not fields.keys() <= _KNOWN:
+        unknown = ", ".join(sorted(fields.keys() - _KNOWN))
         msg = f"unknown key {unknown}; those of a record are {', '.join(sorted(_KNOWN))}"
         raise ValueError(msg)
-    if "value" not in found:
+    if "value" not in fields:
         msg = "key value is missing (null stands for no value)"
         raise ValueError(msg)
-    topic = found.get("topic")
+    topic = fields.get("topic")
     if topic is not None and not isinstance(topic, str):
         msg = f"topic is {_kind(topic)}, expected text"
         raise ValueError(msg)
     row = RecordRow(
-        _base64("key", found.get("key")),
-        _base64("value", found["value"]),
-        _integer("timestamp", found.get("timestamp"), NO_TIMESTAMP, _MAX_INT64),
-        _headers(found.get("headers")),
+        _base64("key", fields.get("key")),
+        _base64("value", fields["value"]),
+        _integer("timestamp", fields.get("timestamp"), NO_TIMESTAMP, _MAX_INT64),
+        _headers(fields.get("headers")),
     )
-    return ParsedLine(topic, _integer("partition", found.get("partition"), 0, _MAX_INT32), row)
+    return ParsedLine(topic, _integer("partition", fields.get("partition"), 0, _MAX_INT32), row)
 
 
 def _kind(value: object) -> str:
@@ -105,8 +105,8 @@ def _integer(name: str, value: object, lowest: int, highest: int) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not lowest <= value <= highest:
-        shown = value if isinstance(value, int | float) else _kind(value)
-        msg = f"{name} is {shown}, expected {lowest} to {highest}"
+        stored = value if isinstance(value, int | float) else _kind(value)
+        msg = f"{name} is {stored}, expected {lowest} to {highest}"
         raise ValueError(msg)
     return value
 
@@ -171,8 +171,8 @@ def _character(match: re.Match[bytes]) -> bytes:
         return _NAMED[name]
     if code is not None and not 0xD800 <= int(code, 16) <= 0xDFFF:
         return chr(int(code, 16)).encode()
-    shown = match.string[match.start() : match.start() + 6].decode("utf-8", "replace")
-    msg = rf"backslash that begins no escape at {shown!r} (a backslash itself is \\)"
+    place = match.string[match.start() : match.start() + 6].decode("utf-8", "replace")
+    msg = rf"backslash that begins no escape at {place!r} (a backslash itself is \\)"
     raise ValueError(msg)
 
 

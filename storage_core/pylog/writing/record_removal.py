@@ -1,7 +1,7 @@
 """Records taken away from a partition of a log directory: off its end, or from its start.
 
-The directory is owned for that. What would go is told beforehand, and without owning anything, by
-`pylog.writing.removal_plan`.
+The directory is owned for that. `pylog.writing.removal_plan` says beforehand what would go, and
+owns nothing.
 """
 
 from __future__ import annotations
