@@ -27,7 +27,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 SECONDS = 120
-HEAVY = ("numba", "llvmlite", "numpy", "pyarrow", "pandas", "rich", "pylog.cli.ls", "pylog.cli.cat")
+HEAVY = (
+    "numba",
+    "llvmlite",
+    "numpy",
+    "pyarrow",
+    "pandas",
+    "rich",
+    "pylog.cli.commands.ls",
+    "pylog.cli.commands.cat",
+)
 
 
 def program() -> str:
@@ -128,7 +137,7 @@ def test_help_of_cat_imports_nothing_heavy() -> None:
 
 def test_cat_imports_neither_pandas_nor_rich(golden_root: GoldenRoot) -> None:
     found = modules_after("cat", golden_root.case("4.3.0/plain"))
-    assert found == {"numba", "llvmlite", "numpy", "pyarrow", "pylog.cli.cat"}
+    assert found == {"numba", "llvmlite", "numpy", "pyarrow", "pylog.cli.commands.cat"}
 
 
 def test_a_reader_that_goes_away_ends_cat_quietly(large_log: Path) -> None:

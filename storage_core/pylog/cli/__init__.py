@@ -1,6 +1,7 @@
-"""The command line, ``pylog``: one command a file, no logic of the core.
+"""The command line, ``pylog``: parses arguments, calls what `pylog` exports, renders the answer.
 
-`pylog.cli.main` is the program. It imports a command's module when that command is run, and the
-commands reach Numba and Arrow through `pylog`'s lazy names, so that ``--help`` and ``ls`` start
+`pylog.cli.main` is the program, `pylog.cli.commands` has a file for each command and
+`pylog.cli.rendering` what a terminal shows. A command's module is imported when that command runs,
+and reaches Numba and Arrow through `pylog`'s lazy names, so that ``--help`` and ``ls`` start
 without them.
 """

@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pylog.errors import (
     CorruptCheckpointError,
     CorruptIndexError,
@@ -20,6 +22,9 @@ from pylog.errors import (
     InvalidRecordError,
     UnexpectedFileError,
 )
+
+if TYPE_CHECKING:
+    from pylog import PartitionListing
 
 SOUND = 0
 FINDINGS = 1
@@ -42,3 +47,10 @@ _FINDINGS = (
 def status_of(error: Exception) -> int:
     """Return the status that a command ends with after ``error``."""
     return FINDINGS if isinstance(error, _FINDINGS) else UNUSABLE
+
+
+def status_of_listing(listing: PartitionListing) -> int:
+    """Return the status that ``ls`` ends with: that of the worst partition."""
+    statuses = [status_of(error) for each in listing.partitions for error in each.errors]
+    statuses += [FINDINGS for each in listing.partitions if each.warnings]
+    return max(statuses, default=SOUND)

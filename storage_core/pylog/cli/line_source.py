@@ -1,7 +1,7 @@
 """Lines of a file or of standard input, as many at a time as are there.
 
 A pipe that pauses gives what it has; so what is typed is taken line by line, and what comes fast
-in pieces of some megabytes.
+some megabytes at a time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import select
 import stat
 import sys
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 READ_BYTES = 1 << 20
 BYTES_AT_ONCE = 4 << 20
 STANDARD_INPUT = "-"
-
-
-class Lines(NamedTuple):
-    """Some lines, without their ends, and the number of the first, from 1 on."""
-
-    first_number: int
-    lines: list[bytes]
 
 
 class LineSource:
@@ -79,9 +72,8 @@ class LineSource:
         if self._is_own:
             os.close(self._descriptor)
 
-    def __iter__(self) -> Iterator[Lines]:
-        """Yield all lines; a last one without an end counts."""
-        number = 1
+    def __iter__(self) -> Iterator[list[bytes]]:
+        """Yield all lines without their ends, some at a time; a last one without an end counts."""
         rest: list[bytes] = []
         while True:
             read, has_line, is_end = self._read_what_is_there()
@@ -94,24 +86,23 @@ class LineSource:
             if is_end and last:
                 lines.append(last)
             if lines:
-                yield Lines(number, lines)
-                number += len(lines)
+                yield lines
             if is_end:
                 return
 
     def _read_what_is_there(self) -> tuple[list[bytes], bool, bool]:
         """Return what was read, whether a line ends in it, and whether the input does."""
-        pieces: list[bytes] = []
+        parts: list[bytes] = []
         size = 0
         has_line = False
         while True:
             with self._interruption.allowed():
-                piece = os.read(self._descriptor, READ_BYTES)
-            if not piece:
-                return pieces, has_line, True
-            pieces.append(piece)
-            size += len(piece)
-            self.read_bytes += len(piece)
-            has_line = has_line or b"\n" in piece
+                part = os.read(self._descriptor, READ_BYTES)
+            if not part:
+                return parts, has_line, True
+            parts.append(part)
+            size += len(part)
+            self.read_bytes += len(part)
+            has_line = has_line or b"\n" in part
             if size >= BYTES_AT_ONCE or not select.select([self._descriptor], [], [], 0)[0]:
-                return pieces, has_line, False
+                return parts, has_line, False

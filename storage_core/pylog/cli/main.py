@@ -1,12 +1,13 @@
 """The program ``pylog``: finds the command, and turns every error into one line and a status.
 
 A command's module is imported when that command runs, so that ``pylog --help`` costs no more than
-typer. A command is a function of the same name as its module, underscores for dashes; it returns
-its exit status, see `pylog.cli.exit_status`.
+click. A command has the name of its module, dashes for underscores; its function returns the exit
+status, see `pylog.cli.exit_status`.
 """
 
 from __future__ import annotations
 
+import difflib
 import gc
 import importlib
 import itertools
@@ -14,21 +15,22 @@ import logging
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, cast
 
-import typer
-import typer.core
-import typer.main
+import click
+from click.shell_completion import shell_complete
 
 import pylog
 from pylog.cli import exit_status
-from pylog.cli.printable import printable
+from pylog.cli.rendering.printable import printable
 from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAM = "pylog"
+COMPLETION_VARIABLE = "_PYLOG_COMPLETE"
+"""Set by the shell functions that complete; ``bash_source`` and the like print such a function."""
 
 COMMANDS = {
     "ls": "List topics and partitions: offsets, size, leader epoch.",
@@ -38,70 +40,67 @@ COMMANDS = {
     "truncate": "Remove a partition's records from an offset on.",
     "delete-records": "Serve no record of a partition below an offset any more.",
 }
-"""Command and its help in one line. Module of `pylog.cli` and function: see `module_of`."""
+"""Command and its help in one line."""
 
-# typer brings a click of its own or uses the installed one, depending on its version.
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+_EPILOG = """Exit status: 0 sound, 1 findings (damage), 2 wrong usage or unreadable path.
 
-_SETTINGS: dict[str, Any] = {
-    "add_completion": False,
-    "pretty_exceptions_enable": False,
-    "rich_markup_mode": None,
-    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
-}
+\b
+Completion with the tab key, once the shell has run:
+  bash  eval "$(_PYLOG_COMPLETE=bash_source pylog)"
+  zsh   eval "$(_PYLOG_COMPLETE=zsh_source pylog)"
+  fish  _PYLOG_COMPLETE=fish_source pylog | source
+"""
 
 
-class LazyGroup(typer.core.TyperGroup):
+def load_command(name: str) -> click.Command:
+    """Import a command's module and return the command."""
+    module_name = name.replace("-", "_")
+    module = importlib.import_module(f"pylog.cli.commands.{module_name}")
+    return cast("click.Command", getattr(module, module_name))
+
+
+class LazyGroup(click.Group):
     """A group that knows its commands by name and one line, and imports one to run it."""
 
-    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - whatever typer hands over
-        super().__init__(**attributes)
-        for name, summary in COMMANDS.items():
-            self.add_command(typer.core.TyperCommand(name, help=summary))
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names, in the order in which help lists them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return what stands for the command in a list: its name and its line."""
+        if cmd_name not in COMMANDS:
+            return None
+        return click.Command(cmd_name, short_help=COMMANDS[cmd_name])
 
     def resolve_command(
-        self,
-        ctx: Any,  # noqa: ANN401 - of typer's own click or the installed one
-        args: list[str],
-    ) -> tuple[str | None, Any, list[str]]:
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that ``args`` begins with, imported, and the rest of ``args``."""
-        name, found, rest = super().resolve_command(ctx, args)
-        return name, found if name is None else _load(name), rest
+        name = args[0]
+        if name not in COMMANDS and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return name, load_command(name) if name in COMMANDS else None, args[1:]
 
 
-def module_of(name: str) -> str:
-    """Return what the module and the function of a command are called."""
-    return name.replace("-", "_")
-
-
-def _load(name: str) -> object:
-    module = importlib.import_module(f"pylog.cli.{module_of(name)}")
-    alone = typer.Typer(**_SETTINGS)
-    alone.command(name)(getattr(module, module_of(name)))
-    return typer.main.get_command(alone)
-
-
-app = typer.Typer(cls=LazyGroup, **_SETTINGS)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"{PROGRAM} {pylog.__version__}")
-        raise typer.Exit
-
-
-@app.callback(epilog="Exit status: 0 sound, 1 findings (damage), 2 wrong usage or unreadable path.")
-def _program(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show Python's traceback where an error is reported.")
-    ] = False,
-) -> None:
+@click.group(
+    cls=LazyGroup,
+    epilog=_EPILOG,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
+)
+@click.version_option(
+    pylog.__version__,
+    prog_name=PROGRAM,
+    message="%(prog)s %(version)s",
+    help="Print the version and exit.",
+)
+@click.option("--debug", is_flag=True, help="Show Python's traceback where an error is reported.")
+def program(*, debug: bool) -> None:
     """Read and write Apache Kafka's log directories without a broker.
 
     ls and cat never write to, lock or change a directory. All other commands lock it first, as a
@@ -145,21 +144,31 @@ def _invoke(arguments: Sequence[str]) -> int:
     if sys.stdout is None:
         msg = "standard output is closed"
         raise ValueError(msg)
-    command = typer.main.get_command(app)
+    instruction = os.environ.get(COMPLETION_VARIABLE)
+    if instruction:
+        return _complete(instruction)
     try:
-        with command.make_context(PROGRAM, list(arguments) or ["--help"]) as context:
-            return int(command.invoke(context))
-    except typer.Exit as ended:
+        with program.make_context(PROGRAM, list(arguments) or ["--help"]) as context:
+            return int(program.invoke(context))
+    except click.exceptions.Exit as ended:
         # Without arguments, help is what we print, and not what was asked for.
         return ended.exit_code if arguments else exit_status.UNUSABLE
 
 
+def _complete(instruction: str) -> int:
+    """Print a shell's function for completion, or what completes the line that it asks about."""
+    if shell_complete(program, {}, PROGRAM, COMPLETION_VARIABLE, instruction):
+        known = "bash_source, zsh_source or fish_source"
+        msg = f"{COMPLETION_VARIABLE} is {instruction!r}, expected {known}"
+        raise click.UsageError(msg)
+    return exit_status.SOUND
+
+
 def _describe(error: Exception) -> str:
     """Return what is wrong, in one line."""
-    if isinstance(error, _UsageError):
-        where = getattr(getattr(error, "ctx", None), "command_path", PROGRAM)
-        text = str(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
-        text = f"{text[:1].lower()}{text[1:]} (see '{where} --help')"
+    if isinstance(error, click.UsageError):
+        where = error.ctx.command_path if error.ctx is not None else PROGRAM
+        text = f"{_describe_usage(error)} (see '{where} --help')"
     elif isinstance(error, OSError) and error.strerror:
         about = "" if error.filename is None else f": {os.fsdecode(error.filename)}"
         text = f"{error.strerror}{about}"
@@ -169,6 +178,15 @@ def _describe(error: Exception) -> str:
         text = f"this is a bug in pylog, --debug shows where: {type(error).__name__}: {error}"
     notes = getattr(error, "__notes__", ())
     return printable("; ".join([text, *notes]))
+
+
+def _describe_usage(error: click.UsageError) -> str:
+    """Return click's text as part of a line; ours where its versions have different ones."""
+    if isinstance(error, click.NoSuchOption):
+        hint = f". Did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        return f"no such option: {error.option_name}{hint}"
+    text = error.format_message().rstrip(".")
+    return text[:1].lower() + text[1:]
 
 
 def _drop_output() -> None:

@@ -50,7 +50,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> dict[str, str]:
         A column that was named is not there, or there twice, or one is of a type that cannot be
         stored as that part.
     """
-    found = {}
+    columns = {}
     for part, (is_type, expected, cast) in _TYPES.items():
         name = getattr(names, part)
         if name is None:
@@ -69,5 +69,5 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> dict[str, str]:
                 f"{name!r}, table[{name!r}].{cast})"
             )
             raise ValueError(msg)
-        found[part] = name
-    return found
+        columns[part] = name
+    return columns

@@ -81,8 +81,8 @@ def create_topic(
         raise ValueError(msg)
     existing = logs_of_topic(manager, topic)
     if existing:
-        found = ", ".join(map(str, existing))
-        msg = f"topic {topic!r} is there already, with partitions {found}"
+        there = ", ".join(map(str, existing))
+        msg = f"topic {topic!r} is there already, with partitions {there}"
         raise ValueError(msg)
     manager.store_topic_config(topic, properties or {})
     topic_id = topic_id or new_topic_id()

@@ -13,13 +13,12 @@ import pyarrow as pa
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
 from pylog.log.log_context import LogContext
-from pylog.log.log_manager import LogManager
+from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.partitioner import IntegerKeyPartitioner, RoundRobinPartitioner
 from pylog.writing.record_rows import ColumnNames, batches_of_objects
 from pylog.writing.table_columns import find_columns
 from pylog.writing.topic_creation import add_partition, create_topic, logs_of_topic, topic_id_of
 from pylog.writing.topic_writer import ByKey, TopicWriter, parse_compression
-from pylog.writing.writable_directory import writable_log_directory
 from pylog.writing.write_summary import WriteSummary
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import CompressionType
     from pylog.writing.topic_writer import Partitioner
@@ -119,13 +119,13 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     After an error what had been appended before it is kept. The options, the columns' types and
     the first rows are looked at before a new topic is made.
     """
-    path = writable_log_directory(directory)
+    context = context or LogContext()
+    owner = own_log_directory(directory, context=context)
     codec = parse_compression(compression)
     names = ColumnNames(key, value, timestamp, headers, partition)
     _ensure_known(partitioner)
-    pieces = _with_first_looked_at(_pieces(records, names))
-    context = context or LogContext()
-    with LogManager([path], context=context) as manager:
+    batches = _with_first_made(_batches(records, names))
+    with owner as manager:
         # Whatever is wrong with the options shows before a topic is made.
         make_writer = partial(
             TopicWriter, topic, compression=codec, level=level, batch_size_bytes=batch_size
@@ -137,7 +137,7 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
             manager.config_of(topic),
             partitioner=_partitioner(partitioner, len(logs)),
         )
-        for batch, numbers in pieces:
+        for batch, numbers in batches:
             writer.append(batch, timestamp_ms=context.clock.milliseconds(), partitions=numbers)
         written = writer.summaries.values()
         return WriteSummary(
@@ -224,23 +224,23 @@ def _partitioner(chosen: str | Partitioner, count: int) -> Partitioner | None:
     return lambda batch: integer_key.partition_column(batch.column("key"))
 
 
-_Pieces = Iterator[tuple[pa.RecordBatch, "npt.NDArray[np.integer[Any]] | None"]]
+_Batches = Iterator[tuple[pa.RecordBatch, "npt.NDArray[np.integer[Any]] | None"]]
 
 
-def _with_first_looked_at(pieces: _Pieces) -> _Pieces:
-    """Return the same pieces, of which the first has been made: it may be that it cannot be."""
-    first = list(islice(pieces, 1))
-    return chain(first, pieces)
+def _with_first_made(batches: _Batches) -> _Batches:
+    """Return the same batches; the first is made now, so that what is wrong with it shows now."""
+    first = list(islice(batches, 1))
+    return chain(first, batches)
 
 
-def _pieces(records: object, names: ColumnNames) -> _Pieces:
-    """Return what there is to write: record batches with standard names, and partitions if told."""
+def _batches(records: object, names: ColumnNames) -> _Batches:
+    """Return record batches with standard column names, and the rows' partitions if given."""
     if isinstance(records, pa.RecordBatch):
         records = pa.Table.from_batches([records])
     if isinstance(records, _ArrowStream):
         reader = pa.RecordBatchReader.from_stream(records)
         columns = find_columns(reader.schema, names)
-        return _pieces_of_stream(reader, columns, names.partition)
+        return _batches_of_stream(reader, columns, names.partition)
     if not isinstance(records, Iterable) or isinstance(records, str | bytes | Mapping):
         msg = (
             f"records are a {type(records).__name__}, expected an Arrow table, a data frame or an "
@@ -248,16 +248,16 @@ def _pieces(records: object, names: ColumnNames) -> _Pieces:
         )
         raise ValueError(msg)  # noqa: TRY004 - as every other wrong argument
     by_default = (names.key or "key", names.timestamp or "timestamp", names.headers or "headers")
-    found = ColumnNames(by_default[0], names.value, *by_default[1:], names.partition)
+    standard = ColumnNames(by_default[0], names.value, *by_default[1:], names.partition)
     return (
         (batch, None if numbers is None else np.array(numbers, dtype=np.int64))
-        for batch, numbers in batches_of_objects(records, found)
+        for batch, numbers in batches_of_objects(records, standard)
     )
 
 
-def _pieces_of_stream(
+def _batches_of_stream(
     reader: pa.RecordBatchReader, columns: Mapping[str, str], partition: str | None
-) -> _Pieces:
+) -> _Batches:
     for batch in _evenly(reader):
         parts = {part: batch.column(name) for part, name in columns.items() if part != "partition"}
         parts.setdefault("key", pa.nulls(batch.num_rows))

@@ -8,13 +8,13 @@ import pytest
 
 from pylog.cli import line_source
 from pylog.cli.interruption import Interruption
-from pylog.cli.line_source import STANDARD_INPUT, Lines, LineSource
+from pylog.cli.line_source import STANDARD_INPUT, LineSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def lines_of(path: Path | str) -> list[Lines]:
+def lines_of(path: Path | str) -> list[list[bytes]]:
     with LineSource(str(path), Interruption()) as source:
         return list(source)
 
@@ -44,12 +44,9 @@ def test_lines_are_those_of_the_file_however_it_is_read(
     monkeypatch.setattr(line_source, "BYTES_AT_ONCE", at_once)
     path = tmp_path / "lines"
     path.write_bytes(content)
-    found = lines_of(path)
-    assert [line for some in found for line in some.lines] == expected
-    number = 1
-    for some in found:
-        assert some.first_number == number
-        number += len(some.lines)
+    parts = lines_of(path)
+    assert [line for part in parts for line in part] == expected
+    assert [] not in parts
 
 
 def test_a_file_has_a_length_and_a_pipe_has_none(
@@ -68,10 +65,10 @@ def test_a_file_has_a_length_and_a_pipe_has_none(
             assert source.total_bytes is None
             lines = iter(source)
             sending.write(b"a\nb")
-            assert next(lines) == Lines(1, [b"a"])  # though the pipe stays open
+            assert next(lines) == [b"a"]  # though the pipe stays open
             sending.write(b"c\n")
             sending.close()
-            assert next(lines) == Lines(2, [b"bc"])
+            assert next(lines) == [b"bc"]
             assert list(lines) == []
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +7,7 @@ import pytest
 
 import pylog
 from pylog.cli import main as program
-from pylog.cli.main import COMMANDS, module_of, run
+from pylog.cli.main import COMMANDS, load_command, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +25,10 @@ def test_help_lists_the_commands_with_a_line_each(pylog_run: Callable[..., Outco
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_commands_line_begins_its_own_help(name: str) -> None:
-    module = importlib.import_module(f"pylog.cli.{module_of(name)}")
-    command = getattr(module, module_of(name))
-    assert command.__doc__.splitlines()[0] == COMMANDS[name]
+    command = load_command(name)
+    assert command.name == name
+    assert command.help is not None
+    assert command.help.splitlines()[0] == COMMANDS[name]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -70,6 +70,12 @@ def test_without_a_command_help_is_printed_and_the_usage_is_wrong(
     [
         (["lss"], "no such command 'lss'. Did you mean 'ls'? (see 'pylog --help')"),
         (["cat"], "missing argument 'PATH' (see 'pylog cat --help')"),
+        (
+            ["cat", "--topics", "x", "."],
+            "no such option: --topics. Did you mean --topic? (see 'pylog cat --help')",
+        ),
+        (["cat", ".", "--topic"], "option '--topic' requires an argument (see 'pylog cat --help')"),
+        (["cat", ".", "--partition", "x"], "'x' is not a valid integer"),
         (["--nope"], "no such option: --nope (see 'pylog --help')"),
         (
             ["cat", ".", "--start-offset", "-1"],

@@ -265,7 +265,7 @@ assert pyspark_pylog.DefaultSource.name() == "pylog"
 heavy = {heavy!r} & {{name.partition(".")[0] for name in sys.modules}}
 assert not heavy, heavy
 """
-_HEAVY = {"numba", "llvmlite", "pyarrow", "numpy", "pandas", "typer", "rich"}
+_HEAVY = {"numba", "llvmlite", "pyarrow", "numpy", "pandas", "click", "rich"}
 _OPTIONAL = {
     "pandas",
     "grpc",

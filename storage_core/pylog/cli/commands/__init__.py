@@ -1,0 +1,1 @@
+"""One command a file. The module and its command are called like the command, ``_`` for ``-``."""

@@ -1,0 +1,137 @@
+"""``pylog append``: records from lines of text into a topic."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+import pylog
+from pylog.cli import exit_status, options
+from pylog.cli.command_help import argument, command
+from pylog.cli.interruption import Interruption
+from pylog.cli.line_source import STANDARD_INPUT, LineSource
+from pylog.cli.parameter_types import FILE, CodecType
+from pylog.cli.rendering import progress
+from pylog.cli.rendering.append_summary import append_document, append_lines
+from pylog.cli.rendering.compile_notice import announce_compilation
+from pylog.cli.rendering.summary import write_summary
+
+if TYPE_CHECKING:
+    from pylog import LineAppender
+
+
+@command("append")
+@options.writable_directory
+@argument(
+    "file",
+    metavar="FILE",
+    required=False,
+    default=STANDARD_INPUT,
+    type=FILE,
+    help_text="The lines. Default, and -: standard input.",
+)
+@click.option(
+    "--topic", metavar="T", help="The topic. Default, with jsonl: the one each line names."
+)
+@click.option(
+    "--partition",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="The partition of records whose line names none. Default: by key, as Kafka's producers "
+    "choose; records without a key are spread.",
+)
+@click.option(
+    "--compression",
+    metavar="C",
+    type=CodecType(),
+    default="none",
+    help="none, gzip, snappy, lz4 or zstd. A topic with a compression.type of its own has that.",
+)
+@click.option("--level", metavar="L", type=int, help="The codec's level. Default: Kafka's.")
+@click.option(
+    "--batch-size",
+    metavar="BYTES",
+    type=click.IntRange(min=1),
+    default=16_384,
+    help="Most bytes of a batch of records before compression.",
+)
+@click.option(
+    "--format",
+    "line_format",
+    type=click.Choice(options.LINE_FORMATS),
+    default="jsonl",
+    help="jsonl: one JSON object a line. text: key, tab, value.",
+)
+@options.as_json
+def append(
+    directory: str,
+    file: str,
+    *,
+    topic: str | None,
+    partition: int | None,
+    compression: str,
+    level: int | None,
+    batch_size: int,
+    line_format: str,
+    as_json: bool,
+) -> int:
+    r"""Append records to a topic, from JSON lines or text.
+
+    jsonl reads what pylog cat prints, so that pylog cat A | pylog append B copies a topic: key and
+    value (base64 or null), headers ([[name, base64 or null], ...]), timestamp (ms; without it,
+    now), partition and topic; offset, leaderEpoch and timestampType are the log's business. text
+    reads what pylog cat --format text prints: \N is null, and a backslash begins an escape.
+
+    A topic that is not there is made with its first records, and has the partitions that lines
+    name, else one. A malformed line ends the command once the lines before it have been appended.
+    Ctrl-C ends it in order, too: what was appended is kept, status 130.
+
+    Exit status: 0 all appended, 1 a malformed line, or damage in the directory, 2 wrong usage, a
+    record that the topic refuses, or the directory is locked or cannot be written.
+    """
+    if topic is None and line_format == "text":
+        msg = "--format text needs --topic"
+        raise click.UsageError(msg)
+    appender: LineAppender | None = None
+    is_interrupted = False
+    try:
+        with (
+            Interruption() as interruption,
+            LineSource(file, interruption) as lines,
+            pylog.own_log_directory(directory) as manager,
+        ):
+            announce_compilation()
+            appender = pylog.LineAppender(
+                manager,
+                source="standard input" if file == STANDARD_INPUT else file,
+                line_format=line_format,
+                topic=topic,
+                partition=partition,
+                compression=compression,
+                level=level,
+                batch_size_bytes=batch_size,
+            )
+            is_interrupted = not _append_all(appender, lines)
+    finally:
+        if appender is not None:
+            appended = appender.partitions()
+            document = append_document(appender.line_count, appended)
+            document["isInterrupted"] = is_interrupted
+            write_summary(document, append_lines(appended), as_json=as_json)
+    return exit_status.INTERRUPTED if is_interrupted else exit_status.SOUND
+
+
+def _append_all(appender: LineAppender, source: LineSource) -> bool:
+    """Append all lines, with a progress bar; return False if Ctrl-C came before their end."""
+    has_bar = sys.stderr is not None and sys.stderr.isatty()
+    with progress.ProgressBar("appending", source.total_bytes) as bar:
+        try:
+            for lines in source:
+                appender.append(lines)
+                if has_bar:
+                    bar.show(source.read_bytes)
+        except KeyboardInterrupt:
+            return False
+    return True

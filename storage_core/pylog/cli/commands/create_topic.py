@@ -1,0 +1,79 @@
+"""``pylog create-topic``: a new topic in a log directory."""
+
+from __future__ import annotations
+
+import click
+
+import pylog
+from pylog.cli import exit_status, options
+from pylog.cli.command_help import command
+from pylog.cli.rendering.summary import write_summary
+
+
+@command("create-topic")
+@options.writable_directory
+@options.topic
+@click.option(
+    "--partitions",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    help="How many partitions.",
+)
+@click.option(
+    "--topic-id",
+    metavar="ID",
+    help="22 characters, as Kafka prints topic ids. Default: a random one.",
+)
+@click.option(
+    "--config",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A topic property, such as cleanup.policy=compact; may be given several times.",
+)
+@options.as_json
+def create_topic(
+    directory: str,
+    *,
+    topic: str,
+    partitions: int,
+    topic_id: str | None,
+    config: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Make a topic's partitions, and the directory if need be.
+
+    Properties are kept in pylog-topic-configs.json in the log directory, which a broker passes
+    over: it has them from its own cluster. For a broker to serve the topic, its cluster must know
+    it under the same id.
+
+    Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the topic is there
+    already, or the directory is locked or cannot be written.
+    """
+    properties = _properties(config)
+    given_id = None if topic_id is None else pylog.parse_uuid(topic_id)
+    with pylog.own_log_directory(directory) as manager:
+        new_id = pylog.format_uuid(
+            pylog.create_topic(manager, topic, partitions, topic_id=given_id, properties=properties)
+        )
+    write_summary(
+        {"topic": topic, "partitions": partitions, "topicId": new_id, "config": properties},
+        [f"created topic {topic} with {partitions} partition{'s'[: partitions > 1]}, id {new_id}"],
+        as_json=as_json,
+    )
+    return exit_status.SOUND
+
+
+def _properties(texts: tuple[str, ...]) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            msg = f"--config {text!r} is not of the form key=value"
+            raise click.UsageError(msg)
+        if name in properties:
+            msg = f"--config names {name} twice"
+            raise click.UsageError(msg)
+        properties[name] = value.strip()
+    return properties

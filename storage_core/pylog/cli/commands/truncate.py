@@ -1,0 +1,79 @@
+"""``pylog truncate``: cut the end off a partition's log."""
+
+from __future__ import annotations
+
+import click
+
+import pylog
+from pylog.cli import exit_status, options
+from pylog.cli.command_help import command
+from pylog.cli.rendering.removal_text import removal_json, removal_lines
+from pylog.cli.rendering.summary import write_summary
+from pylog.errors import OffsetInsideBatchError
+
+
+@command("truncate")
+@options.writable_directory
+@options.topic
+@options.partition
+@click.option(
+    "--offset",
+    metavar="O",
+    type=click.IntRange(min=0),
+    required=True,
+    help="First offset to remove; all after it go, too.",
+)
+@click.option(
+    "--whole-batch",
+    is_flag=True,
+    help="Remove the batch around the offset as a whole, if one is.",
+)
+@options.dry_run
+@options.as_json
+def truncate(
+    directory: str,
+    *,
+    topic: str,
+    partition: int,
+    offset: int,
+    whole_batch: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Remove a partition's records from an offset on.
+
+    A batch of records goes as a whole or not at all. An offset inside a batch is refused, and the
+    nearest offsets that a log can be cut at are named; with --whole-batch the records of that
+    batch below the offset go, too, and the log ends where the batch began. An offset at or after
+    the log's end removes nothing.
+
+    With --dry-run nothing is changed, locked or recovered.
+
+    Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, no such partition,
+    an offset inside a batch, or the directory is locked or cannot be written.
+    """
+    place = pylog.TopicPartition(topic, partition)
+    act = pylog.plan_truncation if dry_run else pylog.truncate_log
+    try:
+        end = act(directory, place, offset, takes_whole_batch=whole_batch)
+    except OffsetInsideBatchError as error:
+        error.add_note("--whole-batch removes that batch as a whole")
+        raise
+    if end.removal is None:
+        lines = [f"{place} ends at offset {end.after} (exclusive), before at {end.before}"]
+    else:
+        lines = removal_lines(f"{place} would end at offset {end.after}", end.removal)
+    if end.after < min(offset, end.before):
+        lines.append(f"offset {offset} is inside a batch: all from {end.after} on goes with it")
+    write_summary(
+        {
+            "topic": topic,
+            "partition": partition,
+            "endOffsetBefore": end.before,
+            "logEndOffset": end.after,
+        }
+        | removal_json(end.removal),
+        lines,
+        as_json=as_json,
+    )
+    return exit_status.SOUND

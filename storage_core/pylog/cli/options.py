@@ -1,0 +1,49 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import click
+
+from pylog.cli.command_help import argument
+from pylog.cli.parameter_types import DIRECTORY
+
+LINE_FORMATS = ("jsonl", "text")
+"""How records are printed, and read back."""
+
+paths = argument(
+    "paths",
+    metavar="PATH",
+    nargs=-1,
+    required=True,
+    type=DIRECTORY,
+    help_text="Log directories (entries of a broker's log.dirs) or <topic>-<partition> "
+    "directories.",
+)
+
+writable_directory = argument(
+    "directory",
+    metavar="DIR",
+    type=DIRECTORY,
+    help_text="A log directory (entry of a broker's log.dirs), local and not open in a broker.",
+)
+
+topic = click.option("--topic", metavar="T", required=True, help="The topic's name.")
+
+partition = click.option(
+    "--partition",
+    metavar="N",
+    type=click.IntRange(min=0),
+    required=True,
+    help="The partition's number.",
+)
+
+as_json = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the summary as one JSON document, sizes in bytes.",
+)
+
+dry_run = click.option(
+    "--dry-run", is_flag=True, help="Print what would go, and change nothing in the directory."
+)

@@ -1,0 +1,145 @@
+"""A listing for people: a table where it goes to a terminal, aligned plain text elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.cli.rendering.byte_size import format_bytes
+from pylog.cli.rendering.counted import counted
+from pylog.cli.rendering.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TextIO
+
+    from rich.table import Table
+
+    from pylog import ListedPartition, PartitionListing
+
+_LEFT = {"TOPIC", "TOPIC ID", "DIRECTORY", "NOTE"}
+_MAY_WRAP = {"TOPIC", "DIRECTORY", "NOTE"}
+
+_STATES = {
+    "delete": "being deleted",
+    "stray": "not owned by its broker",
+    "future": "being moved between disks",
+}
+
+
+def print_listing(listing: PartitionListing, output: TextIO) -> None:
+    """Print the listing, as a table with colours if ``output`` is a terminal."""
+    if output.isatty():
+        # Not at the head of the file: see `rich_table`.
+        from rich.console import Console  # noqa: PLC0415
+
+        Console(highlight=False, file=output).print(rich_table(listing))
+        output.writelines(f"{line}\n" for line in finding_lines(listing))
+    else:
+        output.writelines(f"{line}\n" for line in plain_table(listing))
+    output.writelines(f"{line}\n" for line in closing_lines(listing))
+
+
+def _columns(
+    listing: PartitionListing, note: Callable[[ListedPartition], str]
+) -> dict[str, list[str]]:
+    """Return the cells by heading; directories only where there are several, notes only if any."""
+    rows = listing.partitions
+    columns = {
+        "TOPIC": [printable(row.topic) for row in rows],
+        "PARTITION": [str(row.partition) for row in rows],
+        "START": [_known(row.log_start_offset, "?") for row in rows],
+        "END": [_known(row.log_end_offset, "?") for row in rows],
+        "SEGMENTS": [str(row.segments) for row in rows],
+        "SIZE": [format_bytes(row.size_bytes) for row in rows],
+        "EPOCH": [_known(row.leader_epoch, "-") for row in rows],
+        "TOPIC ID": [row.topic_id or "-" for row in rows],
+        "DIRECTORY": [printable(row.log_directory) for row in rows],
+        "NOTE": [note(row) for row in rows],
+    }
+    if len(set(columns["DIRECTORY"])) <= 1:
+        del columns["DIRECTORY"]
+    if not any(columns["NOTE"]):
+        del columns["NOTE"]
+    return columns
+
+
+def _full_note(row: ListedPartition) -> str:
+    return "; ".join([*map(printable, [*row.findings, *row.notes]), *_leftovers(row)])
+
+
+def _short_note(row: ListedPartition) -> str:
+    findings = [counted(len(row.findings), "finding")] if row.findings else []
+    notes = [counted(len(row.notes), "note")] if row.notes else []
+    return ", ".join([*findings, *notes, *_leftovers(row)])
+
+
+def _leftovers(row: ListedPartition) -> list[str]:
+    return [counted(row.leftover_files, "leftover file")] if row.leftover_files else []
+
+
+def _known(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else str(value)
+
+
+def plain_table(listing: PartitionListing) -> Iterator[str]:
+    """Yield the lines of the table, columns aligned and two blanks apart; none without rows."""
+    if not listing.partitions:
+        return
+    padded = []
+    for heading, cells in _columns(listing, _full_note).items():
+        width = max(map(len, (heading, *cells)))
+        pad = str.ljust if heading in _LEFT else str.rjust
+        padded.append([pad(cell, width) for cell in (heading, *cells)])
+    for row in zip(*padded, strict=True):
+        yield "  ".join(row).rstrip()
+
+
+def rich_table(listing: PartitionListing) -> Table:
+    """Return the table for a terminal; `finding_lines` tell what its notes only count."""
+    # Not at the head of the file: a listing that goes into a pipe need not wait for rich.
+    from rich import box  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    columns = _columns(listing, _short_note)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in columns:
+        table.add_column(
+            heading,
+            justify="left" if heading in _LEFT else "right",
+            overflow="fold",
+            no_wrap=heading not in _MAY_WRAP,
+        )
+    for row, cells in zip(listing.partitions, zip(*columns.values(), strict=True), strict=True):
+        style = "red" if row.findings else ""
+        # Text, not str: a topic may be called [red].
+        table.add_row(*(Text(cell, style) for cell in cells))
+    return table
+
+
+def finding_lines(listing: PartitionListing) -> Iterator[str]:
+    """Yield the findings and notes, each with its partition."""
+    for row in listing.partitions:
+        for finding in [*row.findings, *row.notes]:
+            yield printable(f"{row.topic}-{row.partition}: {finding}")
+
+
+def closing_lines(listing: PartitionListing) -> Iterator[str]:
+    """Yield what follows the table: directories that are not live, and the summary."""
+    for each in listing.not_live:
+        yield f"not live (-{each.state}, {_STATES[each.state]}): {printable(each.path)}"
+    totals = listing.totals
+    parts = [
+        counted(totals.topics, "topic"),
+        counted(totals.partitions, "partition"),
+        counted(totals.segments, "segment"),
+        format_bytes(totals.size_bytes),
+    ]
+    if totals.not_live:
+        parts.append(counted(totals.not_live, "directory not live", "directories not live"))
+    if totals.leftover_files:
+        leftover_files = counted(totals.leftover_files, "leftover file")
+        parts.append(f"{leftover_files} (.deleted, .cleaned, .swap)")
+    if totals.findings:
+        parts.append(counted(totals.findings, "finding"))
+    yield ", ".join(parts)

@@ -1,0 +1,207 @@
+"""`list_partitions`: what lies in log directories, even where something cannot be read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import CorruptRecordError, LogStorageError
+from pylog.files.partition_metadata import format_uuid
+from pylog.inspect.attempts import Attempts
+from pylog.inspect.directory_findings import directory_findings
+from pylog.inspect.finding import Severity
+from pylog.locations import shown
+from pylog.model import NO_PARTITION_LEADER_EPOCH
+from pylog.reading.log_directory import open_directory
+from pylog.reading.log_end import ensure_last_batch_is_sound
+
+if TYPE_CHECKING:
+    from pylog.reading.log_view import LogView
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPartition:
+    """One live partition; None where a value is not there, or damage hides it.
+
+    Attributes
+    ----------
+    log_end_offset
+        Exclusive.
+    size_bytes
+        Bytes of all ``.log`` files.
+    leader_epoch
+        The latest.
+    topic_id
+        As Kafka prints it: 22 characters.
+    leftover_files
+        Files ending in ``.deleted``, ``.cleaned`` or ``.swap``; not part of the log.
+    path, log_directory
+        Of the partition, and of what holds it; as they may be printed, without secrets.
+    errors
+        What could not be read, each once.
+    warnings
+        What is wrong besides, a line each.
+    notes
+        What is worth to know and not wrong: that the log begins in remote storage.
+    """
+
+    topic: str
+    partition: int
+    log_start_offset: int | None
+    log_end_offset: int | None
+    segments: int
+    size_bytes: int
+    leader_epoch: int | None
+    topic_id: str | None
+    leftover_files: int
+    path: str
+    log_directory: str
+    errors: list[LogStorageError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def findings(self) -> list[str]:
+        """All that is wrong, a line each."""
+        return [*map(str, self.errors), *self.warnings]
+
+
+class NotLiveDirectory(NamedTuple):
+    """A partition directory that is ``delete`` (being deleted), ``stray`` or ``future``."""
+
+    topic: str
+    partition: int
+    state: str
+    path: str
+
+
+class ListingTotals(NamedTuple):
+    """Sums over a listing."""
+
+    topics: int
+    partitions: int
+    segments: int
+    size_bytes: int
+    not_live: int
+    leftover_files: int
+    findings: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionListing:
+    """What `list_partitions` returns."""
+
+    partitions: list[ListedPartition]
+    not_live: list[NotLiveDirectory]
+
+    @property
+    def totals(self) -> ListingTotals:
+        """The sums."""
+        return ListingTotals(
+            topics=len({each.topic for each in self.partitions}),
+            partitions=len(self.partitions),
+            segments=sum(each.segments for each in self.partitions),
+            size_bytes=sum(each.size_bytes for each in self.partitions),
+            not_live=len(self.not_live),
+            leftover_files=sum(each.leftover_files for each in self.partitions),
+            findings=sum(len(each.findings) for each in self.partitions),
+        )
+
+
+def list_partitions(*paths: str | os.PathLike[str]) -> PartitionListing:
+    """Return the listing of some paths, each partition directory once.
+
+    It comes from file names, side files and a few batch headers; no record is read. Each path is
+    opened by itself, so that the replicas of several brokers may be listed at once.
+
+    Parameters
+    ----------
+    *paths
+        Log directories or topic-partition directories.
+
+    Raises
+    ------
+    LogStorageError
+        A path cannot be read or holds no log.
+    """
+    views: dict[str, LogView] = {}
+    not_live: dict[str, NotLiveDirectory] = {}
+    for path in paths:
+        directory = open_directory(path)
+        for view in directory:
+            views.setdefault(os.path.realpath(view.directory.path), view)
+        for each in directory.others:
+            not_live[os.path.realpath(each.path)] = NotLiveDirectory(
+                each.topic_partition.topic,
+                each.topic_partition.partition,
+                each.state.removeprefix("-"),
+                shown(each.path),
+            )
+    listed = [_list_partition(view) for view in views.values()]
+    return PartitionListing(listed, list(not_live.values()))
+
+
+def _list_partition(view: LogView) -> ListedPartition:
+    """Return what can be told of one partition."""
+    attempts = Attempts()
+    is_listed = attempts.read(lambda: view.listing) is not None
+    segments = view.segments if is_listed else ()
+    for segment in segments:
+        attempts.read(segment.ensure_readable)
+    metadata = attempts.read(lambda: view.metadata)
+    log_start_offset = attempts.read(lambda: view.log_start_offset)
+    log_end_offset = attempts.read(lambda: _log_end_offset(view, log_start_offset))
+    if log_end_offset is not None:
+        attempts.read(lambda: _check_last_batch(view))
+    leader_epoch = attempts.read(lambda: _latest_leader_epoch(view))
+    findings = list(directory_findings(view)) if is_listed else []
+    warnings = [
+        f"{each.message} in {shown(each.path)}"
+        for each in findings
+        if each.severity is Severity.WARNING
+    ]
+    return ListedPartition(
+        topic=view.topic,
+        partition=view.partition,
+        log_start_offset=log_start_offset,
+        log_end_offset=log_end_offset,
+        segments=len(segments),
+        size_bytes=sum(segment.size_bytes for segment in segments),
+        leader_epoch=leader_epoch,
+        topic_id=None if metadata is None else format_uuid(metadata.topic_id),
+        leftover_files=view.leftover_file_count if is_listed else 0,
+        path=shown(view.directory.path),
+        log_directory=shown(view.directory.log_directory),
+        errors=attempts.errors,
+        warnings=warnings,
+        notes=[each.message for each in findings if each.severity is Severity.NOTE],
+    )
+
+
+def _log_end_offset(view: LogView, log_start_offset: int | None) -> int:
+    """Return the log end offset; that of the files where the log's start cannot be told."""
+    try:
+        return view.next_offset if log_start_offset is None else view.log_end_offset
+    except CorruptRecordError as error:
+        if view.end.last is None:
+            raise
+        reason = (
+            f"{error}; the batches before that end at offset {view.end.last.header.next_offset}"
+        )
+        raise CorruptRecordError(reason) from error
+
+
+def _check_last_batch(view: LogView) -> None:
+    if view.end.last is not None:
+        ensure_last_batch_is_sound(view.segments[-1], view.end.last)
+
+
+def _latest_leader_epoch(view: LogView) -> int | None:
+    """Return what the checkpoint says or, where there is none, the last batch."""
+    if view.leader_epochs:
+        return view.leader_epochs[-1].epoch
+    if view.end.last is None:
+        return None
+    epoch = view.end.last.header.partition_leader_epoch
+    return None if epoch == NO_PARTITION_LEADER_EPOCH else epoch

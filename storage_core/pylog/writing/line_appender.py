@@ -1,0 +1,149 @@
+"""Lines of records to the logs of a log directory, and the count of what was appended."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pylog.clock import SystemClock
+from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
+from pylog.errors import InvalidRecordError, LogStorageError
+from pylog.writing.record_line import LINE_PARSERS
+from pylog.writing.topic_destination import TopicDestination
+from pylog.writing.topic_writer import TopicWriter, parse_compression
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.log.log_manager import LogManager
+    from pylog.model import CompressionType
+    from pylog.writing.write_summary import PartitionSummary
+
+
+class LineAppender:
+    """Appends lines, in order; what `append` has returned from is in the logs.
+
+    Parameters
+    ----------
+    manager
+        Open.
+    source
+        Names the input in errors.
+    line_format
+        ``jsonl`` or ``text``: see `pylog.writing.record_line`.
+    topic, partition
+        For lines; None: each line's own topic, the partition of its key.
+    compression, level, batch_size_bytes
+        Of the batches; see `write_topic`.
+
+    Attributes
+    ----------
+    line_count
+        Lines whose records were appended, empty ones included.
+
+    Raises
+    ------
+    ValueError
+        The options are wrong, or the partition named is not there.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only options
+        self,
+        manager: LogManager,
+        *,
+        source: str,
+        line_format: str = "jsonl",
+        topic: str | None = None,
+        partition: int | None = None,
+        compression: str | CompressionType = "none",
+        level: int | None = None,
+        batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES,
+    ) -> None:
+        if line_format not in LINE_PARSERS:
+            msg = f"line format {line_format!r} is none of {', '.join(LINE_PARSERS)}"
+            raise ValueError(msg)
+        self.line_count = 0
+        self._manager = manager
+        self._source = source
+        self._parse = LINE_PARSERS[line_format]
+        self._topic = topic
+        self._partition = partition
+        self._make_writer = partial(
+            TopicWriter,
+            compression=parse_compression(compression),
+            level=level,
+            batch_size_bytes=batch_size_bytes,
+        )
+        self._clock = SystemClock()
+        self._destinations: dict[str, TopicDestination] = {}
+        if topic is not None and partition is not None:
+            self._destination(topic).ensure_partition(partition)
+
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Append the records of the next lines, which have no line ends.
+
+        Raises
+        ------
+        InvalidRecordError
+            A line is malformed; the records of all lines before it have been appended.
+        LogStorageError
+            The log refuses a record, or the disk failed; notes tell between which lines.
+        """
+        first_number = self.line_count + 1
+        for number, line in enumerate(lines, first_number):
+            try:
+                self._take(line)
+            except ValueError as error:
+                self._flush(first_number, number - 1)
+                reason = f"{self._source}, line {number}: {error}; {self._fate_before(number)}"
+                raise InvalidRecordError(reason) from error
+        self._flush(first_number, first_number + len(lines) - 1)
+
+    def _fate_before(self, number: int) -> str:
+        if number == 1:
+            return "nothing was appended"
+        return f"all lines before it have been appended ({self._records_appended()})"
+
+    def _take(self, line: bytes) -> None:
+        parsed = self._parse(line)
+        if parsed is None:
+            return
+        topic = self._topic if self._topic is not None else parsed.topic
+        if topic is None:
+            msg = "it names no topic, and --topic is not given"
+            raise ValueError(msg)
+        partition = self._partition if parsed.partition is None else parsed.partition
+        self._destination(topic).add(partition, parsed.row)
+
+    def _destination(self, topic: str) -> TopicDestination:
+        destination = self._destinations.get(topic)
+        if destination is None:
+            destination = TopicDestination(self._manager, topic, self._make_writer)
+            self._destinations[topic] = destination
+        return destination
+
+    def _flush(self, first_number: int, last_number: int) -> None:
+        now_ms = self._clock.milliseconds()
+        try:
+            for destination in self._destinations.values():
+                destination.flush(now_ms)
+        except LogStorageError as error:
+            error.add_note(
+                f"met in lines {first_number} to {last_number} of {self._source}; "
+                f"{self._records_appended()} had been appended before"
+            )
+            raise
+        self.line_count = last_number
+
+    def _records_appended(self) -> str:
+        count = sum(each.records for each in self.partitions())
+        return f"{count} record{'' if count == 1 else 's'}"
+
+    def partitions(self) -> list[PartitionSummary]:
+        """Return what has been appended, by partition, sorted."""
+        summaries = [
+            summary
+            for destination in self._destinations.values()
+            for summary in destination.summaries
+        ]
+        return sorted(summaries, key=lambda summary: summary.topic_partition)

@@ -1,0 +1,38 @@
+"""The manager of a log directory that is opened to be changed, and closed again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.log.log_context import LogContext
+from pylog.log.log_dir_failure_channel import LogDirFailureChannel
+from pylog.log.log_manager import LogManager
+from pylog.writing.writable_directory import writable_log_directory
+
+if TYPE_CHECKING:
+    import os
+
+
+def own_log_directory(
+    path: str | os.PathLike[str], *, must_exist: bool = False, context: LogContext | None = None
+) -> LogManager:
+    """Return the manager of one log directory; it owns the directory within its ``with`` block.
+
+    Parameters
+    ----------
+    path
+        As for `writable_log_directory`.
+    must_exist
+        Otherwise the directory is made.
+    context
+        If None, the real time, disk and background work; then a disk that fails is not logged as
+        well, for whatever is done in the block raises it.
+
+    Raises
+    ------
+    LogDirectoryError, ValueError
+        See `writable_log_directory`. Entering the block raises what `LogManager.startup` does.
+    """
+    local = writable_log_directory(path, must_exist=must_exist)
+    context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
+    return LogManager([local], context=context)

@@ -1,0 +1,183 @@
+r"""Lines of text to records: what ``pylog cat`` prints, read back.
+
+A JSON line is an object with the keys ``topic``, ``partition``, ``timestamp`` (ms), ``key`` and
+``value`` (base64 or null), ``headers`` (pairs of name and base64 or null), of which ``value`` must
+be there. ``offset``, ``timestampType`` and ``leaderEpoch`` are the log's business and left alone;
+without ``timestamp`` a record is of the time of writing.
+
+A text line is key, tab, value: ``\N`` is null, ``\t \n \r \\``, ``\x1b`` and ``\u2028`` are single
+characters. The first tab separates.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pylog.model import NO_TIMESTAMP
+from pylog.writing.record_rows import RecordRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_KNOWN = frozenset(
+    {
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "timestampType",
+        "leaderEpoch",
+        "key",
+        "value",
+        "headers",
+    }
+)
+_MAX_INT32 = 2**31 - 1
+_MAX_INT64 = 2**63 - 1
+_NULL = rb"\N"
+_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([tnr\\])|)")
+_NAMED = {b"t": b"\t", b"n": b"\n", b"r": b"\r", b"\\": b"\\"}
+
+
+class ParsedLine(NamedTuple):
+    """A record, and where the line says it belongs; None: it does not say."""
+
+    topic: str | None
+    partition: int | None
+    row: RecordRow
+
+
+def parse_json_line(line: bytes) -> ParsedLine | None:
+    """Return the record of one JSON line, None if the line is blank.
+
+    Raises
+    ------
+    ValueError
+        It is not one; the text says why.
+    """
+    if not line.strip():
+        return None
+    try:
+        fields = json.loads(line.decode())
+    except json.JSONDecodeError as error:
+        msg = f"no JSON: {error.msg} at column {error.colno}"
+        raise ValueError(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"byte {error.start + 1} is not UTF-8"
+        raise ValueError(msg) from error
+    except RecursionError as error:
+        msg = "no record: nested too deep"
+        raise ValueError(msg) from error
+    if not isinstance(fields, dict):
+        msg = f"no JSON object, but {_kind(fields)}"
+        raise ValueError(msg)  # noqa: TRY004 - of the line, not of an argument
+    if not fields.keys() <= _KNOWN:
+        unknown = ", ".join(sorted(fields.keys() - _KNOWN))
+        msg = f"unknown key {unknown}; those of a record are {', '.join(sorted(_KNOWN))}"
+        raise ValueError(msg)
+    if "value" not in fields:
+        msg = "key value is missing (null stands for no value)"
+        raise ValueError(msg)
+    topic = fields.get("topic")
+    if topic is not None and not isinstance(topic, str):
+        msg = f"topic is {_kind(topic)}, expected text"
+        raise ValueError(msg)
+    row = RecordRow(
+        _base64("key", fields.get("key")),
+        _base64("value", fields["value"]),
+        _integer("timestamp", fields.get("timestamp"), NO_TIMESTAMP, _MAX_INT64),
+        _headers(fields.get("headers")),
+    )
+    return ParsedLine(topic, _integer("partition", fields.get("partition"), 0, _MAX_INT32), row)
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    kinds = {dict: "an object", list: "a list", str: "text", bool: "a truth value"}
+    return kinds.get(type(value), "a number")
+
+
+def _integer(name: str, value: object, lowest: int, highest: int) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not lowest <= value <= highest:
+        stored = value if isinstance(value, int | float) else _kind(value)
+        msg = f"{name} is {stored}, expected {lowest} to {highest}"
+        raise ValueError(msg)
+    return value
+
+
+def _base64(name: str, value: object) -> bytes | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        msg = f"{name} is {_kind(value)}, expected base64 or null"
+        raise ValueError(msg)  # noqa: TRY004 - as above
+    try:
+        return binascii.a2b_base64(value.encode("ascii"), strict_mode=True)
+    except ValueError as error:
+        msg = f"{name} is no base64: {error}"
+        raise ValueError(msg) from error
+
+
+def _headers(value: Any) -> tuple[tuple[str, bytes | None], ...]:  # noqa: ANN401 - checked here
+    if not value and (value is None or isinstance(value, list)):
+        return ()
+    if not isinstance(value, list):
+        msg = f"headers are {_kind(value)}, expected a list of [name, base64 or null]"
+        raise ValueError(msg)  # noqa: TRY004 - as above
+    headers = []
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
+            msg = f"a header is {json.dumps(pair)[:80]}, expected [name, base64 or null]"
+            raise ValueError(msg)
+        if any("\ud800" <= character <= "\udfff" for character in pair[0]):
+            msg = "a header's name has half of a surrogate pair, which is no character"
+            raise ValueError(msg)
+        headers.append((pair[0], _base64("a header's value", pair[1])))
+    return tuple(headers)
+
+
+def parse_text_line(line: bytes) -> ParsedLine:
+    """Return the record of one text line.
+
+    Raises
+    ------
+    ValueError
+        It has no tab, or a backslash that means nothing.
+    """
+    key, tab, value = line.partition(b"\t")
+    if not tab:
+        msg = "no tab between key and value"
+        raise ValueError(msg)
+    return ParsedLine(None, None, RecordRow(_unescaped(key), _unescaped(value)))
+
+
+def _unescaped(text: bytes) -> bytes | None:
+    if text == _NULL:
+        return None
+    return _ESCAPE.sub(_character, text) if b"\\" in text else text
+
+
+def _character(match: re.Match[bytes]) -> bytes:
+    hexadecimal, code, name = match.groups()
+    if hexadecimal is not None:
+        return bytes.fromhex(hexadecimal.decode())
+    if name is not None:
+        return _NAMED[name]
+    if code is not None and not 0xD800 <= int(code, 16) <= 0xDFFF:
+        return chr(int(code, 16)).encode()
+    place = match.string[match.start() : match.start() + 6].decode("utf-8", "replace")
+    msg = rf"backslash that begins no escape at {place!r} (a backslash itself is \\)"
+    raise ValueError(msg)
+
+
+LINE_PARSERS: dict[str, Callable[[bytes], ParsedLine | None]] = {
+    "jsonl": parse_json_line,
+    "text": parse_text_line,
+}
+"""What makes a record of a line, by the name of the lines' format; None of one that holds none."""

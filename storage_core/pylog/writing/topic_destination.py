@@ -1,0 +1,104 @@
+"""One topic that rows are collected for, and appended to a batch of rows at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partition
+from pylog.model import TopicPartition
+from pylog.writing.record_rows import RecordRow, rows_to_batch
+from pylog.writing.topic_creation import add_partition, logs_of_topic
+from pylog.writing.topic_writer import UNASSIGNED, TopicWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pylog.log.log_manager import LogManager
+    from pylog.writing.write_summary import PartitionSummary
+
+
+class TopicDestination:
+    """One topic: its logs, and the rows that are about to be appended to them.
+
+    A topic that is not there, and its partitions, are made when rows of theirs are appended. So
+    options and rows that are wrong leave nothing of it.
+
+    Parameters
+    ----------
+    manager
+        Open.
+    topic
+        Its name.
+    make_writer
+        `TopicWriter` with all arguments but topic, logs and configuration.
+
+    Raises
+    ------
+    ValueError
+        Kafka allows no topic of that name, or the writer's options are wrong.
+    """
+
+    def __init__(
+        self, manager: LogManager, topic: str, make_writer: Callable[..., TopicWriter]
+    ) -> None:
+        ensure_valid_topic(topic)
+        self._manager = manager
+        self._topic = topic
+        self._logs = logs_of_topic(manager, topic)
+        self._is_new = not self._logs
+        self._has_config = not self._is_new
+        self._to_make: set[int] = set()
+        self._rows: list[RecordRow] = []
+        self._partitions: list[int] = []
+        config = manager.config if self._is_new else manager.config_of(topic)
+        self._writer = make_writer(topic, self._logs, config)
+
+    @property
+    def summaries(self) -> list[PartitionSummary]:
+        """What has been appended, by partition."""
+        return list(self._writer.summaries.values())
+
+    def add(self, partition: int | None, row: RecordRow) -> None:
+        """Take a row; a topic that is new gets the partitions that its rows name.
+
+        Raises
+        ------
+        ValueError
+            The topic was there before and has no such partition.
+        """
+        if partition is not None:
+            self.ensure_partition(partition)
+        elif not self._logs and not self._to_make:
+            self._to_make.add(0)
+        self._rows.append(row)
+        self._partitions.append(UNASSIGNED if partition is None else partition)
+
+    def ensure_partition(self, partition: int) -> None:
+        """Note that the partition has to be there, or raise ``ValueError``: see `add`."""
+        if partition in self._logs:
+            return
+        if not self._is_new:
+            there = ", ".join(map(str, self._logs))
+            msg = f"topic {self._topic!r} has no partition {partition} here; found {there}"
+            raise ValueError(msg)
+        ensure_valid_topic_partition(TopicPartition(self._topic, partition))
+        self._to_make.add(partition)
+
+    def flush(self, now_ms: int) -> None:
+        """Append the rows taken; those without a timestamp are of ``now_ms``."""
+        rows, partitions = self._rows, np.array(self._partitions, dtype=np.int64)
+        self._rows, self._partitions = [], []
+        if rows:
+            batch = rows_to_batch(rows)
+            self._make_partitions()
+            self._writer.append(batch, timestamp_ms=now_ms, partitions=partitions)
+
+    def _make_partitions(self) -> None:
+        if not self._has_config:
+            self._manager.store_topic_config(self._topic, {})  # not those of one that was deleted
+            self._has_config = True
+        for partition in sorted(self._to_make):
+            self._logs[partition] = add_partition(self._manager, self._topic, partition)
+        self._to_make.clear()

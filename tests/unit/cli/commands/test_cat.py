@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pylog.cli.commands import cat as command
+from tests.support.batches import Stored, batch_v2, joined, plain_records, with_bad_crc
+from tests.support.golden import Holds, differences, golden_partitions, read_expected
+from tests.support.images import chain, holding
+from tests.support.log_files import offset_index_bytes, segment_path, write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.golden import GoldenRoot, Isolation
+    from tests.unit.cli.conftest import Outcome
+
+
+@pytest.fixture
+def log_directory(tmp_path: Path) -> Path:
+    """Two partitions; timestamps are 1000 + offset in one, 5000 + offset in the other."""
+    for partition, first, stamp in ((0, 0, 1_000), (1, 3, 5_003)):
+        records = plain_records(first, 20, timestamp=stamp)
+        batches = [batch_v2(records[at : at + 5]) for at in range(0, 20, 5)]
+        write_partition(tmp_path, {first: batches}, name=f"orders-{partition}")
+    return tmp_path
+
+
+def records_of(done: Outcome) -> list[dict[str, Any]]:
+    assert done.status == 0, done.error
+    return [json.loads(line) for line in done.lines]
+
+
+def places(done: Outcome) -> list[tuple[int, int]]:
+    return [(record["partition"], record["offset"]) for record in records_of(done)]
+
+
+@pytest.mark.parametrize("isolation", ["uncommitted", "committed"])
+@pytest.mark.parametrize("partition_id", golden_partitions(Holds.EXACTLY))
+def test_cat_prints_what_kafka_served(
+    partition_id: str,
+    isolation: Isolation,
+    golden_root: GoldenRoot,
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    partition = golden_root.partition(partition_id)
+    path = partition.expected_path(isolation)
+    assert path is not None
+    found = records_of(pylog_run("cat", partition.directory, "--isolation", f"read_{isolation}"))
+    assert {(record.pop("topic"), record.pop("partition")) for record in found} <= {
+        (partition.topic, partition.partition)
+    }
+    assert differences(read_expected(path), found) == []
+
+
+def test_partitions_come_one_after_the_other(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("cat", log_directory)
+    assert places(done) == [(0, at) for at in range(20)] + [(1, at) for at in range(3, 23)]
+
+
+def test_many_rows_are_formatted_in_pieces(
+    log_directory: Path, monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    whole = pylog_run("cat", log_directory).output
+    monkeypatch.setattr(command, "ROWS_AT_ONCE", 3)
+    assert pylog_run("cat", log_directory).output == whole
+
+
+def test_offsets_bound_every_partition(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("cat", log_directory, "--start-offset", 4, "--end-offset", 6)
+    assert places(done) == [(0, 4), (0, 5), (1, 4), (1, 5)]
+
+
+def test_an_offset_outside_one_partition_names_it_and_its_range(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("cat", log_directory, "--start-offset", 1)
+    assert done.status == 2
+    assert done.error == (
+        "pylog: error: offset 1 of orders-1 is out of range: the log holds offsets 3 to 23 "
+        "(exclusive)\n"
+    )
+    assert pylog_run("cat", log_directory, "--end-offset", 2**63).status == 2
+
+
+def test_a_start_behind_the_end_is_an_error(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("cat", log_directory, "--start-offset", 9, "--end-offset", 5)
+    assert done.status == 2
+    assert "range of orders-0 starts at offset 9, behind its end 5" in done.error
+
+
+def test_timestamps_are_looked_up_and_late_partitions_are_empty(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("cat", log_directory, "--start-timestamp", 1_018, "--end-timestamp", 5_005)
+    assert places(done) == [(0, 18), (0, 19), (1, 3), (1, 4)]
+    assert places(pylog_run("cat", log_directory, "--start-timestamp", 5_021)) == [
+        (1, 21),
+        (1, 22),
+    ]
+    nothing = pylog_run("cat", log_directory, "--start-timestamp", 2**62)
+    assert (nothing.status, nothing.output) == (0, b"")
+
+
+def test_one_partition_may_be_chosen(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("cat", log_directory, "--topic", "orders", "--partition", 1)
+    assert {partition for partition, _ in places(done)} == {1}
+
+
+@pytest.mark.parametrize(
+    "topics", [["--topic", "web", "--topic", "orders"], ["--topic", "web,orders"]]
+)
+def test_topics_may_be_repeated_or_listed_with_commas(
+    topics: list[str], log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    for name in ("web-0", "web-1", "others-0"):
+        write_partition(log_directory, {0: [batch_v2(plain_records(0, 1))]}, name=name)
+    found = records_of(pylog_run("cat", log_directory, *topics))
+    counts = Counter((record["topic"], record["partition"]) for record in found)
+    assert counts == {("orders", 0): 20, ("orders", 1): 20, ("web", 0): 1, ("web", 1): 1}
+
+
+def test_text_is_key_tab_value(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
+    records = [Stored(0, 1, b"a", b"1\n2"), Stored(1, 1, None, b""), Stored(2, 1, b"", None)]
+    directory = write_partition(tmp_path, {0: [batch_v2(records)]})
+    done = pylog_run("cat", directory, "--format", "text")
+    assert done.lines == ["a\t1\\n2", "\\N\t", "\t\\N"]
+
+
+def test_damage_ends_with_status_1_after_the_records_before_it(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    bad = with_bad_crc(batch_v2(plain_records(5, 5)))
+    sound, damaged = [batch_v2(plain_records(0, 5))], [bad, batch_v2(plain_records(10, 5))]
+    directory = write_partition(tmp_path, {0: sound, 5: damaged})
+    done = pylog_run("cat", directory)
+    assert done.status == 1
+    assert [json.loads(line)["offset"] for line in done.lines] == [0, 1, 2, 3, 4]
+    assert "batch CRC stored" in done.error
+    assert "00000000000000000005.log at byte 0" in done.error
+    assert done.error.count("\n") == 1
+
+
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
+def test_damage_is_left_out_and_named_where_that_is_asked_for(
+    tmp_path: Path, pylog_run: Callable[..., Outcome], mode: str
+) -> None:
+    bad = with_bad_crc(batch_v2(plain_records(5, 5)))
+    sound, damaged = [batch_v2(plain_records(0, 5))], [bad, batch_v2(plain_records(10, 5))]
+    directory = write_partition(tmp_path, {0: sound, 5: damaged})
+    done = pylog_run("cat", directory, "--mode", mode)
+    assert done.status == 1
+    assert [json.loads(line)["offset"] for line in done.lines] == [*range(5), *range(10, 15)]
+    assert done.error.startswith(f"pylog: warning: {directory}/00000000000000000005.log: bytes 0 ")
+    assert "records of offsets 5 to 10 (exclusive) may be missing: batch CRC" in done.error
+    assert done.error.count("\n") == 1
+
+
+def test_the_limit_on_a_batchs_size_is_an_option(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    large = batch_v2(plain_records(1, 1, value_size=9_000), codec="gzip")
+    batches = [batch_v2(plain_records(0, 1)), large, batch_v2(plain_records(2, 1))]
+    directory = write_partition(tmp_path, {0: batches})
+    done = pylog_run("cat", directory, "--mode", "DROPMALFORMED", "--max-decompressed-bytes", 9_000)
+    assert done.status == 1
+    assert [json.loads(line)["offset"] for line in done.lines] == [0, 2]
+    assert "limit of 9000 bytes" in done.error
+    assert "--max-decompressed-bytes" in done.error
+    assert len(pylog_run("cat", directory).lines) == 3
+
+
+def test_failfast_is_the_mode_unless_another_is_named(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    assert pylog_run("cat", log_directory, "--mode", "FAILFAST").status == 0
+    assert pylog_run("cat", log_directory, "--mode", "DROPMALFORMED").status == 0
+
+
+def test_an_empty_log_prints_nothing(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
+    directory = write_partition(tmp_path, {0: []})
+    done = pylog_run("cat", directory)
+    assert (done.status, done.output, done.error) == (0, b"", "")
+
+
+def test_index_files_that_were_forged_may_be_ignored(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    images = chain(7, 200)
+    outer = holding(plain_records(3, 3), images, to_the_end=True)
+    batches = [batch_v2(plain_records(0, 3)), outer, batch_v2(plain_records(300, 1))]
+    path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    at = joined(batches).index(images[0].data)
+    size = len(images[0].data)
+    lies = [(7 + place, at + place * size) for place in range(200)]
+    segment_path(path, 0, ".index").write_bytes(offset_index_bytes(lies, 0))
+    done = pylog_run("cat", tmp_path, "--start-offset", "190", "--ignore-indexes")
+    assert places(done) == [(0, 300)]

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pylog
+from pylog.cli.rendering.record_json import JSON_COLUMNS, json_lines
+from tests.support.batches import Stored, batch_v2, message, plain_records
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tests.support.batches import Built
+
+KEYS = [
+    *("topic", "partition", "offset", "timestamp", "timestampType", "leaderEpoch"),
+    *("key", "value", "headers"),
+]
+
+
+def arrow_batches(directory: Path) -> list[pa.RecordBatch]:
+    scan = pylog.scan(directory, columns=JSON_COLUMNS, timestamp_unit="ms")
+    return list(scan.to_batches())
+
+
+def lines_of(log_directory: Path, batches: list[Built], name: str = "orders-0") -> list[bytes]:
+    directory = write_partition(log_directory, {0: batches}, name=name)
+    return b"".join(map(json_lines, arrow_batches(directory))).splitlines(keepends=True)
+
+
+def base64_text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def plain_line(record: Stored, epoch: int | None) -> bytes:
+    """Return the line as the standard library makes it."""
+    fields: dict[str, Any] = {
+        "topic": "orders",
+        "partition": 0,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "timestampType": record.timestamp_type,
+        "leaderEpoch": epoch,
+        "key": base64_text(record.key),
+        "value": base64_text(record.value),
+        "headers": [[name, base64_text(value)] for name, value in record.headers],
+    }
+    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+
+
+def test_a_line_has_the_keys_of_the_design_in_its_order(tmp_path: Path) -> None:
+    record = Stored(0, 1_700_000_000_000, b"k", b"v", (("trace", b"\x00"), ("trace", None)))
+    (line,) = lines_of(tmp_path, [batch_v2([record], leader_epoch=7)])
+    assert line == (
+        b'{"topic":"orders","partition":0,"offset":0,"timestamp":1700000000000,'
+        b'"timestampType":0,"leaderEpoch":7,"key":"aw==","value":"dg==",'
+        b'"headers":[["trace","AA=="],["trace",null]]}\n'
+    )
+    assert list(json.loads(line)) == KEYS
+
+
+blobs = st.none() | st.binary(max_size=40)
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+contents = st.tuples(blobs, blobs, st.lists(st.tuples(names, blobs), max_size=3).map(tuple))
+
+
+@given(st.lists(contents, min_size=1, max_size=12), st.integers(-1, 3))
+def test_every_record_is_written_as_the_json_module_writes_it(
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]],
+    epoch: int,
+) -> None:
+    stored = [
+        Stored(offset, 5_000 + offset, key, value, headers)
+        for offset, (key, value, headers) in enumerate(records)
+    ]
+    built = batch_v2(stored, leader_epoch=epoch)
+    expected = [plain_line(record, None if epoch < 0 else epoch) for record in stored]
+    assert lines_of(tmp_path_factory.mktemp("log"), [built]) == expected
+
+
+def test_slices_are_the_lines_they_cover(tmp_path: Path) -> None:
+    stored = [
+        Stored(at, at, None if at % 3 else b"k%d" % at, b"v" * at, (("h", b"%d" % at),) * (at % 4))
+        for at in range(40)
+    ]
+    directory = write_partition(tmp_path, {0: [batch_v2(stored)]})
+    (batch,) = arrow_batches(directory)
+    whole = json_lines(batch).splitlines(keepends=True)
+    for start in range(0, 40, 7):
+        assert json_lines(batch.slice(start, 7)) == b"".join(whole[start : start + 7])
+    assert json_lines(batch.slice(0, 0)) == b""
+
+
+def test_messages_of_old_formats_have_no_epoch_and_v0_no_time(tmp_path: Path) -> None:
+    batches = [
+        message(Stored(0, -1, None, b"v0"), magic=0),
+        message(Stored(1, 77, b"k", None), magic=1),
+        batch_v2(plain_records(2, 1), leader_epoch=4),
+    ]
+    found = [json.loads(line) for line in lines_of(tmp_path, batches)]
+    assert [each["leaderEpoch"] for each in found] == [None, None, 4]
+    assert [each["timestamp"] for each in found] == [-1, 77, 1_000]
+    assert [each["timestampType"] for each in found] == [-1, 0, 0]
+    assert [each["key"] for each in found] == [None, "aw==", "azI="]
+
+
+@pytest.mark.parametrize("timestamp", [0, 2**63 - 1, 253_402_300_800_000, -1])
+def test_timestamps_are_exact_milliseconds(tmp_path: Path, timestamp: int) -> None:
+    (line,) = lines_of(tmp_path, [batch_v2([Stored(0, timestamp, None, None)])])
+    assert json.loads(line)["timestamp"] == timestamp
+
+
+def test_a_percent_sign_in_a_topic_is_itself(tmp_path: Path) -> None:
+    (line,) = lines_of(tmp_path, [batch_v2(plain_records(0, 1))], name="100%d-0")
+    assert json.loads(line)["topic"] == "100%d"
+
+
+def test_lines_are_ascii(tmp_path: Path) -> None:
+    record = Stored(0, 1, None, None, (("größe\u2028", None),))
+    (line,) = lines_of(tmp_path, [batch_v2([record])])
+    assert line.isascii()
+    assert json.loads(line)["headers"] == [["größe\u2028", None]]

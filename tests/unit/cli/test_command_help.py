@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from pylog.cli.command_help import argument, command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.cli.conftest import Outcome
+
+
+@command("copy")
+@argument("sources", metavar="SOURCE", nargs=-1, required=True, help_text="What to copy.")
+@argument("target", metavar="TARGET", required=False, help_text="Where to.")
+def copy(sources: tuple[str, ...], target: str | None) -> int:
+    """Copy."""
+    return 0
+
+
+def test_arguments_are_explained_before_options() -> None:
+    lines = CliRunner().invoke(copy, ["--help"]).output.splitlines()
+    assert lines[0] == "Usage: copy [OPTIONS] SOURCE... [TARGET]"
+    start = lines.index("Arguments:")
+    assert lines[start + 1 : start + 3] == ["  SOURCE  What to copy.", "  TARGET  Where to."]
+    assert lines.index("Options:") > start
+
+
+def test_a_missing_argument_is_called_by_its_metavar() -> None:
+    done = CliRunner().invoke(copy, [])
+    assert done.exit_code == 2
+    assert "Missing argument 'SOURCE'." in done.output
+
+
+@pytest.mark.parametrize(
+    ("name", "usage"),
+    [
+        ("ls", "ls [OPTIONS] PATH..."),
+        ("cat", "cat [OPTIONS] PATH..."),
+        ("append", "append [OPTIONS] DIR [FILE]"),
+        ("create-topic", "create-topic [OPTIONS] DIR"),
+        ("truncate", "truncate [OPTIONS] DIR"),
+        ("delete-records", "delete-records [OPTIONS] DIR"),
+    ],
+)
+def test_usage_tells_what_may_be_left_out_and_what_repeats(
+    name: str, usage: str, pylog_run: Callable[..., Outcome]
+) -> None:
+    lines = pylog_run(name, "--help").lines
+    assert lines[0] == f"Usage: pylog {usage}"
+    assert "Arguments:" in lines
+
+
+@pytest.mark.parametrize(
+    ("name", "default"),
+    [
+        ("cat", "[default: read_uncommitted]"),
+        ("cat", "[default: 268435456; x>=1]"),
+        ("append", "[default: 16384; x>=1]"),
+        ("truncate", "[x>=0; required]"),
+    ],
+)
+def test_options_tell_defaults_and_bounds(
+    name: str, default: str, pylog_run: Callable[..., Outcome]
+) -> None:
+    assert default in " ".join(pylog_run(name, "--help").output.decode().split())

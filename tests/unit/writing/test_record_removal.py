@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from pylog.errors import (
+    LogDirectoryError,
+    OffsetInsideBatchError,
+    OffsetOutOfRangeError,
+    UnknownTopicOrPartitionError,
+)
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BATCHES = {first: [batch_v2(plain_records(first, 10))] for first in (0, 10)}
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Two batches of ten records, each in a segment of its own."""
+    write_partition(tmp_path, BATCHES, name="t-0")
+    return tmp_path
+
+
+def content_of(directory: Path) -> dict[str, bytes]:
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return {str(path): path.read_bytes() for path in files}
+
+
+def test_a_truncation_is_planned_then_done(logs: Path) -> None:
+    before = content_of(logs)
+    plan = pylog.plan_truncation(logs, ("t", 0), 10)
+    size = len(BATCHES[10][0].data)
+    assert (plan.before, plan.after) == (20, 10)
+    assert plan.removal == (10, 20, 10, size, 0)
+    assert content_of(logs) == before
+    assert pylog.truncate_log(logs, ("t", 0), 10) == (20, 10, None)
+    assert pylog.truncate_log(logs, ("t", 0), 10) == (10, 10, None)
+
+
+def test_a_batch_goes_as_a_whole_or_not_at_all(logs: Path) -> None:
+    for act in (pylog.plan_truncation, pylog.truncate_log):
+        with pytest.raises(OffsetInsideBatchError):
+            act(logs, ("t", 0), 15)
+    assert pylog.plan_truncation(logs, ("t", 0), 15, takes_whole_batch=True).after == 10
+    assert pylog.truncate_log(logs, ("t", 0), 15, takes_whole_batch=True) == (20, 10, None)
+
+
+@pytest.mark.parametrize(("offset", "start"), [(0, 0), (12, 12), (None, 20)])
+def test_a_deletion_of_records_is_planned_then_done(
+    logs: Path, offset: int | None, start: int
+) -> None:
+    before = content_of(logs)
+    plan = pylog.plan_record_deletion(logs, ("t", 0), offset)
+    assert (plan.before, plan.after) == (0, start)
+    assert plan.removal is not None
+    assert plan.removal[:3] == (0, start, start)
+    assert content_of(logs) == before
+    assert pylog.delete_records(logs, ("t", 0), offset) == (0, start, None)
+    assert pylog.delete_records(logs, ("t", 0), 0) == (start, start, None)
+
+
+def test_an_offset_after_the_end_cannot_be_the_start(logs: Path) -> None:
+    for act in (pylog.plan_record_deletion, pylog.delete_records):
+        with pytest.raises(OffsetOutOfRangeError):
+            act(logs, ("t", 0), 21)
+
+
+def test_a_partition_or_directory_must_be_there(logs: Path) -> None:
+    for act in (
+        pylog.plan_truncation,
+        pylog.truncate_log,
+        pylog.plan_record_deletion,
+        pylog.delete_records,
+    ):
+        with pytest.raises(UnknownTopicOrPartitionError):
+            act(logs, ("t", 1), 0)
+        with pytest.raises(LogDirectoryError):
+            act(logs / "none", ("t", 0), 0)
+    assert not (logs / "none").exists()
