@@ -24,8 +24,9 @@ from tests.support.batches import (
     with_bad_crc,
 )
 from tests.support.codecs import CODEC_IDS
-from tests.support.damage import positions, skipped, spans, with_size
+from tests.support.damage import positions, with_size
 from tests.support.log_files import segment_path, write_partition
+from tests.support.reading import read_skipping_damage, spans
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +72,7 @@ def test_a_damaged_batch_anywhere_costs_its_own_records(
 ) -> None:
     batches = [with_bad_crc(each) if place == which else each for place, each in enumerate(ALL)]
     directory = log(tmp_path, batches)
-    found, (damaged,) = skipped(directory, window_bytes=window_bytes)
+    found, (damaged,) = read_skipping_damage(directory, window_bytes=window_bytes)
     assert found == [offset for offset in range(30) if offset // 5 != which]
     start = len(ALL[which - 1].data) if which % 2 else 0
     size = len(ALL[which].data)
@@ -113,7 +114,7 @@ def test_two_damaged_ranges_are_two_rows(tmp_path: Path) -> None:
 
 def test_a_sound_log_is_the_same_in_every_mode(tmp_path: Path) -> None:
     directory = log(tmp_path, ALL)
-    assert skipped(directory) == (list(range(30)), [])
+    assert read_skipping_damage(directory) == (list(range(30)), [])
     assert [row["offset"] for row in permissive(directory)] == list(range(30))
 
 
@@ -130,7 +131,7 @@ def test_a_torn_segment_before_the_last_is_damage_up_to_the_next(tmp_path: Path)
     directory = log(tmp_path, ALL)
     path = segment_path(directory, 10)
     path.write_bytes(joined(SECOND)[:-7])
-    found, ranges = skipped(directory)
+    found, ranges = read_skipping_damage(directory)
     assert found == [*range(15), *range(20, 30)]
     start, end = len(SECOND[0].data), len(joined(SECOND)) - 7
     assert spans(ranges) == [(start, end, 15, 20)]
@@ -141,7 +142,7 @@ def test_garbage_behind_the_last_batch_is_damage(tmp_path: Path) -> None:
     directory = log(tmp_path, ALL)
     with segment_path(directory, 20).open("ab") as file:
         file.write(b"\xee" * 100)
-    found, ranges = skipped(directory)
+    found, ranges = read_skipping_damage(directory)
     assert found == list(range(30))
     end = len(joined(THIRD))
     assert spans(ranges) == [(end, end + 100, 30, None)]
@@ -151,7 +152,7 @@ def test_a_torn_tail_is_no_damage_and_no_row(tmp_path: Path) -> None:
     directory = log(tmp_path, ALL)
     path = segment_path(directory, 20)
     path.write_bytes(path.read_bytes()[:-1])
-    assert skipped(directory) == (list(range(25)), [])
+    assert read_skipping_damage(directory) == (list(range(25)), [])
     assert len(permissive(directory)) == 25
 
 
@@ -179,7 +180,7 @@ def test_records_that_cannot_be_read_cost_their_own_batch(
     directory = log(tmp_path, batches)
     with pytest.raises((CorruptRecordError, InvalidRecordError)):
         pylog.scan(directory).to_table()
-    found, (damaged,) = skipped(directory)
+    found, (damaged,) = read_skipping_damage(directory)
     assert found == [offset for offset in range(30) if offset // 5 != which]
     start = len(ALL[which - 1].data) if which % 2 else 0
     size = len(batches[which].data)
@@ -212,7 +213,7 @@ def test_damage_outside_the_range_is_none_of_its_business(
     batches[1] = with_size(batches[1], -1)  # the way to what is behind leads by it
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     expected = [offset for offset in range(start, end) if offset // 5 != 1]
-    found, ranges = skipped(directory, start=start, end=end)
+    found, ranges = read_skipping_damage(directory, start=start, end=end)
     assert found == expected
     at = positions(batches)
     touches = start < 10 and end > 5
@@ -230,9 +231,9 @@ def test_time_look_ups_lead_past_damage(tmp_path: Path, which: int) -> None:
     for place in range(6):
         first = 5 * place if place != which else 5 * place + 5
         start = pylog.Timestamp(1_000 * place, "latest")
-        found, _ = skipped(directory, start=start)
+        found, _ = read_skipping_damage(directory, start=start)
         assert found == [o for o in range(first, 30) if o // 5 != which]
-        found, _ = skipped(directory, end=pylog.Timestamp(1_000 * place))
+        found, _ = read_skipping_damage(directory, end=pylog.Timestamp(1_000 * place))
         assert found == [o for o in range(5 * place) if o // 5 != which]
 
 
@@ -245,8 +246,8 @@ def test_offset_look_ups_lead_past_damage(tmp_path: Path, which: int, size_bytes
     sound = [offset for offset in range(30) if offset // 5 != which]
     ending = 25 if which == 5 else 30
     for start in range(ending):
-        assert skipped(directory, start=start)[0] == [o for o in sound if o >= start]
-        assert skipped(directory, end=start)[0] == [o for o in sound if o < start]
+        assert read_skipping_damage(directory, start=start)[0] == [o for o in sound if o >= start]
+        assert read_skipping_damage(directory, end=start)[0] == [o for o in sound if o < start]
 
 
 def test_names_of_modes() -> None:
@@ -257,7 +258,7 @@ def test_names_of_modes() -> None:
 
 def test_a_report_holds_a_range_once(tmp_path: Path) -> None:
     directory = log(tmp_path, [ALL[0], with_bad_crc(ALL[1]), *ALL[2:]])
-    _, (damaged,) = skipped(directory)
+    _, (damaged,) = read_skipping_damage(directory)
     report = DamageReport(is_logged=False)
     for _ in range(2):
         report.add(damaged)

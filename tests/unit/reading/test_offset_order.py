@@ -11,8 +11,9 @@ import pylog
 from pylog.errors import CorruptRecordError
 from pylog.reading.offset_order import Misplaced, find_misplaced
 from tests.support.batches import batch_v2, plain_records, with_bad_crc
-from tests.support.damage import positions, skipped, visible_offsets, with_base_offset
+from tests.support.damage import positions, visible_offsets, with_base_offset
 from tests.support.log_files import write_partition
+from tests.support.reading import read_skipping_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +82,7 @@ def test_in_a_contiguous_log_a_wrong_offset_costs_its_own_batch(
     directory = write_partition(tmp_path, segments, with_index=False, with_time_index=False)
     with pytest.raises(CorruptRecordError):
         pylog.scan(directory).to_table()
-    found, (damaged,) = skipped(directory, window_bytes=window_bytes)
+    found, (damaged,) = read_skipping_damage(directory, window_bytes=window_bytes)
     sound = [each for place, each in enumerate(CONTIGUOUS) if place != which]
     assert found == [*visible_offsets(sound), 30, 31]
     at = positions(batches)
@@ -98,7 +99,7 @@ def test_in_a_gapped_log_no_row_has_an_offset_that_goes_back(
     batches[which] = with_base_offset(batches[which], offset)
     segments = {0: batches, 60: [batch_v2(plain_records(60, 2))]}
     directory = write_partition(tmp_path, segments, with_index=False, with_time_index=False)
-    found, ranges = skipped(directory, window_bytes=window_bytes)
+    found, ranges = read_skipping_damage(directory, window_bytes=window_bytes)
     assert found == sorted(set(found))
     others = visible_offsets(each for place, each in enumerate(GAPPED) if place != which)
     lost = set(others) - set(found)
@@ -113,7 +114,7 @@ def test_the_last_segment_has_no_bound_above(tmp_path: Path, which: int) -> None
     batches = list(CONTIGUOUS)
     batches[which] = with_base_offset(batches[which], 5 * which - 4)
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
-    found, _ = skipped(directory)
+    found, _ = read_skipping_damage(directory)
     sound = [each for place, each in enumerate(CONTIGUOUS) if place != which]
     assert found == visible_offsets(sound)
 
@@ -123,5 +124,5 @@ def test_a_damaged_batch_contradicts_no_sound_one(tmp_path: Path, window_bytes: 
     damaged = with_bad_crc(with_base_offset(GAPPED[2], 3))
     batches = [*GAPPED[:2], damaged, *GAPPED[3:]]
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
-    found, _ = skipped(directory, window_bytes=window_bytes)
+    found, _ = read_skipping_damage(directory, window_bytes=window_bytes)
     assert found == visible_offsets([*GAPPED[:2], *GAPPED[3:]])

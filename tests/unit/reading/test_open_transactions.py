@@ -20,8 +20,8 @@ from tests.support.batches import (
     plain_records,
     with_bad_crc,
 )
-from tests.support.damage import skipped
 from tests.support.log_files import Transactions, segment_path, write_partition
+from tests.support.reading import read_skipping_damage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ def abort(offset: int, producer_id: int = 1) -> Built:
 
 def committed(directory: Path, batches: list[Built], **options: object) -> list[int]:
     path = write_partition(directory, {0: batches}, with_index=False, with_time_index=False)
-    return skipped(path, isolation="read_committed", **options)[0]
+    return read_skipping_damage(path, isolation="read_committed", **options)[0]
 
 
 @pytest.mark.parametrize("lost", [commit, abort])
@@ -87,7 +87,7 @@ def test_an_open_transaction_in_front_of_a_gap_is_hidden_where_indexes_tell_the_
     path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     entries = Transactions([batches[2], batches[3]]).index_bytes(0, 99)
     segment_path(path, 0, ".txnindex").write_bytes(entries)
-    assert skipped(path, isolation="read_committed")[0] == [1, 5]
+    assert read_skipping_damage(path, isolation="read_committed")[0] == [1, 5]
 
 
 def test_the_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_the_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> Non
     batches = [*sound[:2], with_bad_crc(sound[2]), *sound[3:]]
     path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     segment_path(path, 0, ".txnindex").write_bytes(Transactions(sound).index_bytes(0, 99))
-    assert skipped(path, isolation="read_committed")[0] == [1, 3, 4]
+    assert read_skipping_damage(path, isolation="read_committed")[0] == [1, 3, 4]
 
 
 def test_damage_behind_the_range_is_not_looked_at(tmp_path: Path) -> None:

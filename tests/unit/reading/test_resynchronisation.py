@@ -27,8 +27,6 @@ from tests.support.damage import (
     PAYLOAD_AT,
     SIZE_AT,
     positions,
-    skipped,
-    spans,
     visible_offsets,
     with_bytes,
     with_flip,
@@ -36,6 +34,7 @@ from tests.support.damage import (
 )
 from tests.support.images import holding as images_at_the_end
 from tests.support.log_files import segment_path, write_partition
+from tests.support.reading import read_skipping_damage, spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +65,7 @@ def read(directory: Path, batches: Sequence[Built], *, in_middle: bool = True) -
     if in_middle:
         segments[30] = [batch_v2(plain_records(30, 2))]
     path = write_partition(directory, segments, with_index=False, with_time_index=False)
-    found, _ = skipped(path)
+    found, _ = read_skipping_damage(path)
     return [offset for offset in found if offset < 30]
 
 
@@ -163,7 +162,7 @@ def test_damaged_batches_in_a_row_are_one_range(tmp_path: Path) -> None:
         batches[place] = with_flip(batches[place], PAYLOAD_AT + 5)
     at = positions(batches)
     directory = write_partition(tmp_path, {0: batches})
-    found, ranges = skipped(directory)
+    found, ranges = read_skipping_damage(directory)
     assert found == visible_offsets([BATCHES[0], *BATCHES[4:]])
     assert spans(ranges) == [(at[1], at[4], 5, 20)]
 
@@ -186,7 +185,7 @@ def test_old_formats_lose_the_damaged_entry_alone(tmp_path: Path, which: int, at
 def test_nothing_sound_behind_damage_is_the_end_of_the_file(tmp_path: Path) -> None:
     batches = [*BATCHES[:3], *(with_bad_crc(each) for each in BATCHES[3:])]
     at = positions(batches)
-    found, ranges = skipped(write_partition(tmp_path, {0: batches}))
+    found, ranges = read_skipping_damage(write_partition(tmp_path, {0: batches}))
     assert found == list(range(15))
     assert spans(ranges) == [(at[3], at[6], 15, None)]
 
@@ -200,7 +199,7 @@ def test_a_cut_batch_is_no_torn_tail_because_the_last_one_is_damaged_too(
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     with pytest.raises(CorruptRecordError):
         pylog.scan(directory).to_table()
-    found, _ = skipped(directory)
+    found, _ = read_skipping_damage(directory)
     assert found == visible_offsets([BATCHES[0], *BATCHES[2:5]])
 
 
@@ -219,7 +218,7 @@ def test_a_tail_of_zeros_behind_damage_costs_no_search_of_each_byte(tmp_path: Pa
         file.write(bytes(1 << 22))
     with LocalFile(str(segment_path(directory, 0))) as source:
         assert len(list(possible_headers(source, 1, source.size(), 0))) < 20
-    assert skipped(directory)[0] == []
+    assert read_skipping_damage(directory)[0] == []
 
 
 FAKE_HEADER = (20).to_bytes(8, "big") + (90).to_bytes(4, "big") + bytes(4) + b"\x02"
