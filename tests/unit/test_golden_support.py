@@ -329,7 +329,7 @@ def test_a_field_that_is_not_there_is_named() -> None:
         ([], "3 records expected, 0 read"),
     ],
 )
-def test_records_that_are_missing_repeated_or_reordered_are_told(
+def test_records_that_are_missing_repeated_or_reordered_are_reported(
     order: list[int], message: str
 ) -> None:
     assert message in differences(LINES, [RECORDS[i] for i in order])

@@ -90,7 +90,7 @@ def test_an_offset_outside_one_partition_names_it_and_its_range(
     assert pylog_run("cat", log_directory, "--end-offset", 2**63).status == 2
 
 
-def test_a_start_behind_the_end_is_an_error(
+def test_a_start_after_the_end_is_an_error(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     done = pylog_run("cat", log_directory, "--start-offset", 9, "--end-offset", 5)

@@ -104,7 +104,7 @@ def test_the_topic_of_remote_log_metadata_is_internal(golden_root: GoldenRoot) -
     assert len(directory.select(topics=["__remote_log_metadata"])) == 1
 
 
-def test_the_log_start_offset_checkpoint_tells_where_the_remote_part_begins(
+def test_the_log_start_offset_checkpoint_gives_where_the_remote_part_begins(
     directory: Path,
 ) -> None:
     write_epochs(directory, (0, 3), (1, 100))
@@ -126,7 +126,7 @@ def test_without_that_checkpoint_the_first_leader_epoch_tells_it(directory: Path
     assert (row["next_offset"], row["end_offset"]) == (3, 100)
 
 
-def test_side_files_that_cannot_be_read_tell_of_no_remote_offsets(directory: Path) -> None:
+def test_side_files_that_cannot_be_read_give_no_remote_offsets(directory: Path) -> None:
     (directory.parent / "log-start-offset-checkpoint").write_bytes(b"\xff")
     (directory / "leader-epoch-checkpoint").write_bytes(b"\xff")
     assert note_of(directory) is None

@@ -169,7 +169,7 @@ def test_a_path_that_cannot_be_read_is_refused(given: dict[str, str], told: str)
         ("includeStray", "1", "option includeStray is '1', expected true or false"),
     ],
 )
-def test_a_value_without_sense_is_refused_and_what_is_expected_is_told(
+def test_a_value_that_makes_no_sense_is_refused_with_what_is_expected(
     option: str, value: str, told: str
 ) -> None:
     assert told in refusal({"path": "/logs", option: value})

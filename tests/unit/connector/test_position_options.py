@@ -126,7 +126,7 @@ def test_timestamps_may_be_given_by_partition_or_by_topic() -> None:
         (("Offsets",), "Offsets"),
     ],
 )
-def test_the_kafka_source_s_order_of_precedence_holds(names: tuple[str, ...], winner: str) -> None:
+def test_the_kafka_sources_order_of_precedence_holds(names: tuple[str, ...], winner: str) -> None:
     values = {"Timestamp": "1", "OffsetsByTimestamp": '{"t":2}', "Offsets": '{"t":3}'}
     for parse, side in ((starting, "starting"), (ending, "ending")):
         given = {side + name: values[name] for name in names}

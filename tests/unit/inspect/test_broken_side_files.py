@@ -119,7 +119,7 @@ def without(rows: Rows, *columns: str) -> Rows:
     return [{name: row[name] for name in row if name not in columns} for row in rows]
 
 
-def test_sound_side_files_are_told_nowhere(logs: Path) -> None:
+def test_sound_side_files_are_not_reported(logs: Path) -> None:
     found = tables(logs)
     assert found["findings"] == []
     for columns in COLUMNS.values():
@@ -132,7 +132,7 @@ def test_sound_side_files_are_told_nowhere(logs: Path) -> None:
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_broken_side_file_is_told_in_rows_and_hides_nothing(
+def test_a_broken_side_file_is_reported_in_rows_and_hides_nothing(
     logs: Path, name: str, kind: str, mode: str
 ) -> None:
     sound = tables(logs)
@@ -172,7 +172,7 @@ def test_what_cannot_be_told_without_a_checkpoint_is_null(logs: Path) -> None:
     assert [row["begins_before_log_start"] for row in transactions] == [None, None]
 
 
-def test_several_broken_side_files_are_all_told_in_one_row(logs: Path) -> None:
+def test_several_broken_side_files_are_all_reported_in_one_row(logs: Path) -> None:
     for name in ("partition.metadata", "leader-epoch-checkpoint"):
         (logs / "orders-0" / name).write_bytes(b"nonsense\n")
     rows = pylog.read_table(logs, "partitions").to_pylist()

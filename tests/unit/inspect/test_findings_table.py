@@ -106,7 +106,7 @@ def test_a_middle_segment_that_is_torn_is_an_error(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("tail", "code"), [(bytes(700), "zero_tail"), (SECOND[0].data[:50], "torn_tail")]
 )
-def test_what_stands_behind_the_last_batch_is_a_note(
+def test_what_stands_after_the_last_batch_is_a_note(
     directory: Path, tail: bytes, code: str
 ) -> None:
     with segment_path(directory, 10).open("ab") as file:
@@ -231,7 +231,7 @@ def test_a_leader_epoch_that_goes_back_is_a_warning(tmp_path: Path) -> None:
     assert row["message"] == "batch has leader epoch 2, the one before has 3"
 
 
-def test_a_checkpoint_that_tells_another_epoch_is_a_warning(directory: Path) -> None:
+def test_a_checkpoint_with_another_epoch_is_a_warning(directory: Path) -> None:
     path = directory / "leader-epoch-checkpoint"
     path.write_text("0\n2\n1 0\n2 15\n", "utf-8")
     row = only(directory)

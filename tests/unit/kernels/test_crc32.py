@@ -37,7 +37,7 @@ def test_our_crc32c_is_crcmods(content: bytes) -> None:
 
 
 @pytest.mark.parametrize("bad", range(4))
-def test_the_first_bad_entry_is_told(bad: int) -> None:
+def test_the_first_bad_entry_is_reported(bad: int) -> None:
     entries = [message(record, magic=1).data for record in plain_records(0, 4)]
     entries[bad:] = [message_bytes(9, None, b"v", magic=0, crc=5) for _ in entries[bad:]]
     index, computed = check(b"".join(entries), [len(entry) for entry in entries])

@@ -257,7 +257,7 @@ def test_what_has_no_room_is_left_and_can_be_gone_on_with() -> None:
 
 
 @pytest.mark.parametrize("key", [b"k", b"k" * 70])
-def test_nothing_is_written_behind_the_room_there_is(key: bytes) -> None:
+def test_nothing_is_written_past_the_end_of_the_output(key: bytes) -> None:
     records = plain(3, key=key)
     (batch,) = run(columns_of(records)).batches
     exact = run(columns_of(records), room=len(batch) + kernel.SPARE_BYTES)

@@ -293,7 +293,7 @@ def test_a_checkpoint_that_cannot_be_read_is_refused_before_anything_is_changed(
 
 
 @pytest.mark.parametrize("kind", [*SPECIAL, as_file])
-def test_what_is_named_like_a_partition_and_is_no_directory_is_left_alone(
+def test_what_is_named_like_a_partition_and_is_not_a_directory_is_left_alone(
     logs: Path, foreign: Path, kind: Callable[[Path, Path], None]
 ) -> None:
     write_partition(logs, {0: BATCHES})
@@ -338,7 +338,7 @@ def test_a_segment_is_not_made_through_a_link_that_appears_while_a_log_is_open(
 
 
 @pytest.mark.parametrize("name", [*CHECKPOINTS, MARKER])
-def test_a_link_to_nothing_is_no_missing_checkpoint(logs: Path, name: str) -> None:
+def test_a_link_to_nothing_is_not_a_missing_checkpoint(logs: Path, name: str) -> None:
     """Its disk may not be mounted; offsets that were deleted would be served again without it."""
     write_partition(logs, {0: BATCHES})
     (logs / name).symlink_to(logs / "nothing")

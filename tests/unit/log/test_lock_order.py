@@ -123,7 +123,7 @@ def test_a_log_that_is_truncated_can_be_deleted_meanwhile(
         log.truncate_to(0)
 
 
-def test_a_log_is_not_made_anew_in_the_directory_of_one_that_is_being_deleted(
+def test_a_log_is_not_made_in_the_directory_of_one_that_is_being_deleted(
     manager: LogManager, io: PausingIO, tmp_path: Path
 ) -> None:
     is_renaming, is_asked = threading.Event(), threading.Event()

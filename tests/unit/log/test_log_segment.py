@@ -138,7 +138,7 @@ def time_entries(segment: LogSegment) -> list[TimestampOffset]:
 # ---- reading
 
 
-def test_nothing_is_read_of_an_empty_segment(made: Fixture) -> None:
+def test_nothing_is_read_from_an_empty_segment(made: Fixture) -> None:
     assert made.segment().read(40, 300) is None
 
 
@@ -148,7 +148,7 @@ def test_what_lies_below_the_first_offset_is_read_from_the_first_batch_on(made: 
     assert offsets_read(segment, 41, 300) == [50, 51, 52, 53]
 
 
-def test_nothing_is_read_behind_the_last_offset(made: Fixture) -> None:
+def test_nothing_is_read_after_the_last_offset(made: Fixture) -> None:
     segment = made.segment()
     append(segment, batch(50, b"hello", b"there"))
     assert segment.read(52, 200) is None
@@ -189,7 +189,7 @@ def test_a_read_ends_before_the_position_that_bounds_it(made: Fixture) -> None:
         segment.read(50, -1)
 
 
-def test_the_next_offset_is_behind_the_last_batch(made: Fixture) -> None:
+def test_the_next_offset_is_after_the_last_batch(made: Fixture) -> None:
     segment = made.segment()
     assert segment.read_next_offset() == 40
     append(segment, batch(50, b"hello", b"there", b"you"))
@@ -242,7 +242,7 @@ def test_timestamps_that_go_back_in_one_append_get_no_entry(made: Fixture) -> No
     assert segment.max_timestamp_so_far == TimestampOffset(4, 3)
 
 
-def test_rolled_it_has_the_largest_timestamp_as_its_last_entry(made: Fixture) -> None:
+def test_a_rolled_segment_has_the_largest_timestamp_as_its_last_entry(made: Fixture) -> None:
     segment = made.segment(0, index_interval_bytes=10_000)
     append(segment, batch(0, b"a", timestamp=7))
     append(segment, batch(1, b"b", timestamp=9))
@@ -284,7 +284,9 @@ def test_a_cut_takes_the_batch_that_holds_the_offset(made: Fixture) -> None:
 
 
 @pytest.mark.parametrize("count", range(1, 30))
-def test_cut_and_appended_to_again_it_reads_the_same(made: Fixture, count: int) -> None:
+def test_a_segment_that_is_cut_and_appended_to_again_reads_the_same(
+    made: Fixture, count: int
+) -> None:
     segment = made.segment()
     for offset in range(40, 40 + count):
         append(segment, batch(offset, b"hello"))
@@ -317,7 +319,7 @@ def test_an_empty_segment_is_never_rolled_by_time_but_by_an_offset_that_does_not
     assert not segment.time_index.is_full
 
 
-def test_cut_to_its_base_it_can_be_filled_with_other_offsets(made: Fixture) -> None:
+def test_a_segment_that_is_cut_to_its_base_can_be_filled_with_other_offsets(made: Fixture) -> None:
     segment = made.segment(0)
     append(segment, batch(0, b"hello", b"there"))
     made.clock.sleep(500)
@@ -329,7 +331,7 @@ def test_cut_to_its_base_it_can_be_filled_with_other_offsets(made: Fixture) -> N
     assert all_offsets(segment) == [10, 11]
 
 
-def test_a_cut_in_a_gap_takes_what_lies_behind_the_gap(made: Fixture) -> None:
+def test_a_cut_in_a_gap_removes_what_follows_the_gap(made: Fixture) -> None:
     segment = made.segment(0)
     append(segment, batch(0, b"a"))
     append(segment, batch(1, b"b"))
@@ -350,7 +352,7 @@ def test_after_a_cut_the_largest_timestamp_is_that_of_what_is_left(made: Fixture
         assert segment.max_timestamp_so_far == TimestampOffset((end - 1) * 10, end - 1)
 
 
-def test_it_rolls_when_an_index_is_full_by_size_or_by_time(made: Fixture) -> None:
+def test_a_segment_rolls_when_an_index_is_full_by_size_or_by_time(made: Fixture) -> None:
     segment = made.segment(0, index_interval_bytes=1)
     maximum = 82  # 1000 bytes are 83 entries of 12; the last one is kept for the roll
     for offset in range(maximum + 1):

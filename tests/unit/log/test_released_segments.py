@@ -53,7 +53,7 @@ def test_a_segment_that_became_active_again_keeps_its_indexes(tmp_path: Path) ->
         assert (directory / f"{base_offset:020}.timeindex").stat().st_size <= 2 * TIME_ENTRY_SIZE
 
 
-def test_who_still_holds_a_deleted_segment_makes_none_of_its_files_anew(tmp_path: Path) -> None:
+def test_who_still_holds_a_deleted_segment_makes_none_of_its_files_again(tmp_path: Path) -> None:
     """A flush in the background may have taken it from the log before it was deleted."""
     clock = ManualClock()
     scheduler = ManualScheduler(clock)

@@ -184,7 +184,7 @@ def test_the_largest_time_need_not_be_the_last(tmp_path: Path) -> None:
     assert max_found(owned) == (6, 5)
 
 
-def test_of_two_segments_with_the_same_largest_time_the_first_counts(owned: OwnedLog) -> None:
+def test_the_first_of_two_segments_with_the_same_largest_time_counts(owned: OwnedLog) -> None:
     append_at(owned, 0, 9, 9, 1)
     assert owned.base_offsets == [0, 2]
     assert max_found(owned) == (9, 1)

@@ -260,7 +260,7 @@ def test_a_read_never_goes_beyond_its_segment(tmp_path: Path) -> None:
     assert offsets == [1]
 
 
-def test_a_read_tells_where_its_bytes_begin(owned: OwnedLog) -> None:
+def test_a_read_reports_where_its_bytes_begin(owned: OwnedLog) -> None:
     size = len(one_batch(b"a", b"b", b"c"))
     owned.append(b"a", b"b", b"c")
     owned.append(b"a", b"b", b"c")

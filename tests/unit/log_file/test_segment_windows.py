@@ -110,7 +110,7 @@ def test_a_batch_cut_by_the_end_is_the_tail(path: Path, cut: int, window_bytes: 
 
 
 @pytest.mark.parametrize("window_bytes", [100, 10_000_000])
-def test_zeros_behind_the_batches_are_no_defect(path: Path, window_bytes: int) -> None:
+def test_zeros_after_the_batches_are_not_a_defect(path: Path, window_bytes: int) -> None:
     path.write_bytes(joined(SMALL) + bytes(30_000))
     positions, tail, _ = windowed(path, window_bytes=window_bytes)
     assert positions == starts(SMALL)
@@ -118,7 +118,7 @@ def test_zeros_behind_the_batches_are_no_defect(path: Path, window_bytes: int) -
 
 
 @pytest.mark.parametrize("window_bytes", [100, 10_000_000])
-def test_an_impossible_header_is_told_after_the_batches_before_it(
+def test_an_impossible_header_is_reported_after_the_batches_before_it(
     path: Path, window_bytes: int
 ) -> None:
     path.write_bytes(joined(SMALL) + bytes(1_000) + b"\x01" + bytes(1_000))
@@ -127,7 +127,7 @@ def test_an_impossible_header_is_told_after_the_batches_before_it(
     assert tail == (len(joined(SMALL)), "batch size is 0, expected at least 14 in format v0")
 
 
-def test_a_file_that_has_become_shorter_is_told(path: Path) -> None:
+def test_a_file_that_has_become_shorter_is_reported(path: Path) -> None:
     content = joined(BATCHES)
     path.write_bytes(content[:1_000])
     with pytest.raises(SegmentVanishedError) as caught:

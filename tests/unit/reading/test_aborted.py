@@ -166,7 +166,7 @@ def test_control_batches_of_unusual_form_are_read_by_the_reference(tmp_path: Pat
     assert committed(tmp_path / "a-0") == [2]
 
 
-def test_damage_that_has_to_be_looked_at_is_told(tmp_path: Path) -> None:
+def test_damage_that_has_to_be_looked_at_is_reported(tmp_path: Path) -> None:
     directory = write_partition(tmp_path, {0: [data(0)], 1: [abort(1)], 2: [data(2)]})
     path = segment_path(directory, 1)
     path.write_bytes(b"\xff" * 100)

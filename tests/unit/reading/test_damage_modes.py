@@ -138,7 +138,7 @@ def test_a_torn_segment_before_the_last_is_damage_up_to_the_next(tmp_path: Path)
     assert [row["offset"] for row in permissive(directory)][14:16] == [14, None]
 
 
-def test_garbage_behind_the_last_batch_is_damage(tmp_path: Path) -> None:
+def test_garbage_after_the_last_batch_is_damage(tmp_path: Path) -> None:
     directory = log(tmp_path, ALL)
     with segment_path(directory, 20).open("ab") as file:
         file.write(b"\xee" * 100)
@@ -148,7 +148,7 @@ def test_garbage_behind_the_last_batch_is_damage(tmp_path: Path) -> None:
     assert spans(ranges) == [(end, end + 100, 30, None)]
 
 
-def test_a_torn_tail_is_no_damage_and_no_row(tmp_path: Path) -> None:
+def test_a_torn_tail_is_neither_damage_nor_a_row(tmp_path: Path) -> None:
     directory = log(tmp_path, ALL)
     path = segment_path(directory, 20)
     path.write_bytes(path.read_bytes()[:-1])

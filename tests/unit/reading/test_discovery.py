@@ -113,13 +113,13 @@ def test_a_link_with_a_partitions_name_may_lead_to_a_directory_of_another(tmp_pa
     assert found(tmp_path / "orders-0") == [("orders", 0, "")]
 
 
-def test_a_path_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_not_there_is_reported(tmp_path: Path) -> None:
     assert refusal(tmp_path / "nowhere") == (
         f"no such directory (is it mounted on this host?) in {tmp_path}/nowhere"
     )
 
 
-def test_a_path_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_a_file_is_reported(tmp_path: Path) -> None:
     make(tmp_path, "orders-0")
     path = tmp_path / "orders-0" / "00000000000000000000.log"
     assert refusal(path) == (
@@ -127,14 +127,14 @@ def test_a_path_that_is_a_file_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_directory_without_logs_is_told(tmp_path: Path) -> None:
+def test_a_directory_without_logs_is_reported(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     text = refusal(tmp_path)
     assert text.startswith("no Kafka log here: neither segment files (<20 digits>.log) nor")
     assert text.endswith(f" in {tmp_path}")
 
 
-def test_segments_in_a_directory_that_tells_no_topic_are_told(tmp_path: Path) -> None:
+def test_segments_in_a_directory_that_names_no_topic_are_reported(tmp_path: Path) -> None:
     make(tmp_path, "orders-0")
     (tmp_path / "orders-0").rename(tmp_path / "copied")
     text = refusal(tmp_path / "copied")
@@ -155,7 +155,7 @@ def test_a_directory_that_may_not_be_read_is_an_error_for_who_reads_it(tmp_path:
         (tmp_path / "orders-0").chmod(0o755)
 
 
-def test_no_path_is_told() -> None:
+def test_no_path_is_reported() -> None:
     assert refusal() == "no path was given"
 
 
@@ -186,7 +186,7 @@ def test_two_replicas_of_a_partition_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_future_replica_beside_the_live_one_is_no_duplicate(tmp_path: Path) -> None:
+def test_a_future_replica_beside_the_live_one_is_not_a_duplicate(tmp_path: Path) -> None:
     make(tmp_path / "disk1", "orders-0")
     make(tmp_path / "disk2", "orders-0.6f44d6d0d6e640da886b8b62a6ed4a6c-future")
     assert pylog.scan([tmp_path / "disk1", tmp_path / "disk2"]).count() == 2

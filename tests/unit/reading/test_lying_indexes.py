@@ -287,7 +287,9 @@ def test_a_batch_that_is_just_being_written_is_looked_at_twice(
 
 
 @pytest.mark.parametrize("mode", MODES[1:])
-def test_the_end_of_a_log_is_told_after_overlapping_batches_too(tmp_path: Path, mode: str) -> None:
+def test_the_end_of_a_log_is_reported_after_overlapping_batches_too(
+    tmp_path: Path, mode: str
+) -> None:
     batches = [batch_v2(plain_records(at, count)) for at, count in ((0, 5), (3, 4), (7, 2))]
     path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     (view,) = pylog.scan(path, mode=mode).partitions

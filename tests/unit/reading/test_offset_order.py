@@ -64,7 +64,7 @@ def test_which_batches_are_misplaced(
     assert places(ranges, **bounds) == expected
 
 
-def test_what_is_expected_is_told() -> None:
+def test_what_is_expected_is_reported() -> None:
     found = misplaced([(10, 14), (5, 9)], lowest=3, limit=30)
     assert found is not None
     assert found.reason == "batch has offsets 5 to 9, expected from 15 on and below 30"

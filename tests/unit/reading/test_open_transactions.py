@@ -58,7 +58,7 @@ def test_records_of_a_transaction_whose_marker_is_lost_are_hidden(
     assert committed(tmp_path, batches) == [0, 5]
 
 
-def test_transactions_before_and_behind_the_gap_are_there(tmp_path: Path) -> None:
+def test_transactions_before_and_after_the_gap_are_there(tmp_path: Path) -> None:
     batches = [
         *(data(0), commit(1), data(2), with_bad_crc(commit(3)), data(4, 2), commit(5, 2)),
         *(data(6, 3), abort(7, 3), plain(8)),
@@ -66,7 +66,7 @@ def test_transactions_before_and_behind_the_gap_are_there(tmp_path: Path) -> Non
     assert committed(tmp_path, batches) == [0, 4, 8]
 
 
-def test_a_producer_goes_on_behind_its_next_marker(tmp_path: Path) -> None:
+def test_a_producer_continues_after_its_next_marker(tmp_path: Path) -> None:
     batches = [
         *(data(0), with_bad_crc(commit(1)), data(2), commit(3)),
         *(data(4), commit(5), plain(6)),
@@ -74,13 +74,13 @@ def test_a_producer_goes_on_behind_its_next_marker(tmp_path: Path) -> None:
     assert committed(tmp_path, batches) == [4, 6]
 
 
-def test_a_gap_does_not_hold_back_what_is_behind(tmp_path: Path) -> None:
+def test_a_gap_does_not_hold_back_what_follows_it(tmp_path: Path) -> None:
     batches = [data(0), with_bad_crc(commit(1)), plain(2), data(3, 2), plain(4)]
     # Producer 2's is open beyond doubt.
     assert committed(tmp_path, batches) == [2]
 
 
-def test_an_open_transaction_in_front_of_a_gap_is_hidden_where_indexes_tell_the_rest(
+def test_an_open_transaction_before_a_gap_is_hidden_where_indexes_know_the_rest(
     tmp_path: Path,
 ) -> None:
     batches = [data(0), plain(1), data(2, 2), abort(3, 2), with_bad_crc(plain(4)), plain(5)]
@@ -90,7 +90,7 @@ def test_an_open_transaction_in_front_of_a_gap_is_hidden_where_indexes_tell_the_
     assert read_skipping_damage(path, isolation="read_committed")[0] == [1, 5]
 
 
-def test_the_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> None:
+def test_the_index_knows_an_abort_whose_marker_is_lost(tmp_path: Path) -> None:
     sound = [data(0), plain(1), abort(2), plain(3), data(4, 2), commit(5, 2)]
     batches = [*sound[:2], with_bad_crc(sound[2]), *sound[3:]]
     path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
@@ -98,7 +98,7 @@ def test_the_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> Non
     assert read_skipping_damage(path, isolation="read_committed")[0] == [1, 3, 4]
 
 
-def test_damage_behind_the_range_is_not_looked_at(tmp_path: Path) -> None:
+def test_damage_after_the_range_is_not_looked_at(tmp_path: Path) -> None:
     batches = [data(0), commit(1), plain(2), with_bad_crc(plain(3)), plain(4)]
     directory = write_partition(tmp_path, {0: batches}, with_index=False)
     scan = pylog.scan(directory, isolation="read_committed", end=3)

@@ -100,7 +100,7 @@ def test_a_wrong_size_costs_its_own_batch(
 @pytest.mark.parametrize(
     "at", [0, SIZE_AT, SIZE_AT + 1, SIZE_AT + 3, MAGIC_AT, 17, 24, 59, PAYLOAD_AT]
 )
-def test_the_image_of_a_batch_in_a_damaged_one_is_no_batch(
+def test_the_image_of_a_batch_in_a_damaged_one_is_not_a_batch(
     tmp_path: Path, at: int, image: bytes, *, last: bool, header: bool, in_middle: bool
 ) -> None:
     batches = list(BATCHES)
@@ -111,7 +111,7 @@ def test_the_image_of_a_batch_in_a_damaged_one_is_no_batch(
 
 @pytest.mark.parametrize("image", IMAGES.values(), ids=IMAGES)
 @pytest.mark.parametrize("in_middle", [True, False])
-def test_the_image_of_a_batch_in_the_last_one_is_no_batch(
+def test_the_image_of_a_batch_in_the_last_one_is_not_a_batch(
     tmp_path: Path, image: bytes, *, in_middle: bool
 ) -> None:
     for at in (SIZE_AT, SIZE_AT + 2, MAGIC_AT, 40):
@@ -120,7 +120,7 @@ def test_the_image_of_a_batch_in_the_last_one_is_no_batch(
 
 
 @pytest.mark.parametrize("image", [IMAGES["one"], IMAGES["two in a row"]])
-def test_an_image_in_a_batch_of_which_the_header_is_gone_is_no_batch(
+def test_an_image_in_a_batch_whose_header_is_gone_is_not_a_batch(
     tmp_path: Path, image: bytes
 ) -> None:
     batches = list(BATCHES)
@@ -182,7 +182,7 @@ def test_old_formats_lose_the_damaged_entry_alone(tmp_path: Path, which: int, at
     assert read(tmp_path, batches) == visible_offsets(sound)
 
 
-def test_nothing_sound_behind_damage_is_the_end_of_the_file(tmp_path: Path) -> None:
+def test_nothing_sound_after_damage_is_the_end_of_the_file(tmp_path: Path) -> None:
     batches = [*BATCHES[:3], *(with_bad_crc(each) for each in BATCHES[3:])]
     at = positions(batches)
     found, ranges = read_skipping_damage(write_partition(tmp_path, {0: batches}))
@@ -191,7 +191,7 @@ def test_nothing_sound_behind_damage_is_the_end_of_the_file(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("size_bytes", [-1, 12, 1 << 20])
-def test_a_cut_batch_is_no_torn_tail_because_the_last_one_is_damaged_too(
+def test_a_cut_batch_is_not_a_torn_tail_because_the_last_one_is_damaged_too(
     tmp_path: Path, size_bytes: int
 ) -> None:
     batches = list(BATCHES)
@@ -211,7 +211,7 @@ def test_an_old_message_hides_its_image_also_without_size_and_checksum(tmp_path:
     assert read(tmp_path, batches) == [0, 2, 3]
 
 
-def test_a_tail_of_zeros_behind_damage_costs_no_search_of_each_byte(tmp_path: Path) -> None:
+def test_a_tail_of_zeros_after_damage_costs_no_search_of_each_byte(tmp_path: Path) -> None:
     batches = [with_size(BATCHES[0], -1)]
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     with segment_path(directory, 0).open("ab") as file:
@@ -284,7 +284,9 @@ def test_a_size_that_has_shrunk_to_lead_to_an_image_does_not_make_it_a_batch(
     assert read(tmp_path, batches, in_middle=in_middle) == visible_offsets(sound)
 
 
-def test_behind_bytes_that_are_no_header_the_first_sound_batch_is_the_next(tmp_path: Path) -> None:
+def test_after_bytes_that_are_not_a_header_the_next_batch_is_the_first_sound_one(
+    tmp_path: Path,
+) -> None:
     # What offset the wrong bytes claim decides nothing where they cannot be a header.
     junk = b"\xee" * 100
     batches = [batch_v2(plain_records(offset, 1)) for offset in range(4)]

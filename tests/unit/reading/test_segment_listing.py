@@ -186,7 +186,7 @@ def test_a_segment_that_is_rolled_while_the_directory_is_listed_is_seen(
     assert [each.base_offset for each in found] == [0, 5, 10, 15, 20]
 
 
-def test_a_swap_file_that_is_renamed_before_it_is_read_is_looked_for_anew(
+def test_a_swap_file_that_is_renamed_before_it_is_read_is_looked_for_again(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(directory, 0, cleaned(1, 4, 9), ".swap")
@@ -205,7 +205,9 @@ def test_a_swap_file_that_is_renamed_before_it_is_read_is_looked_for_anew(
     assert [(each.base_offset, each.state) for each in found] == [(0, ""), (10, ""), (15, "")]
 
 
-def test_a_directory_that_never_holds_still_is_told(directory: Path, between: Listings) -> None:
+def test_a_directory_that_never_stops_changing_is_reported(
+    directory: Path, between: Listings
+) -> None:
     def touch() -> None:
         (directory / f"{between.looks}.tmp").write_bytes(b"")
         between.meanwhile.append(touch)

@@ -101,7 +101,7 @@ def test_an_old_entry_names_a_record_within_a_batch(tmp_path: Path) -> None:
     assert find_max_timestamp(view(directory)) == (40, 2)
 
 
-def test_damage_that_has_to_be_looked_at_is_told(tmp_path: Path) -> None:
+def test_damage_that_has_to_be_looked_at_is_reported(tmp_path: Path) -> None:
     batches = [batch_v2([at(0, 10)]), with_bad_crc(batch_v2([at(1, 20)])), batch_v2([at(2, 30)])]
     directory = write_partition(tmp_path, {0: batches}, with_time_index=False)
     assert find_offset_for_timestamp(view(directory), 10) == (10, 0)

@@ -208,7 +208,7 @@ def test_the_size_is_exact_without_codec_and_a_guess_with_one(magic: int) -> Non
 
 @pytest.mark.parametrize("codec", ALL_CODECS)
 @pytest.mark.parametrize("magic", MAGICS)
-def test_no_record_is_no_message(magic: int, codec: str) -> None:
+def test_no_records_make_no_message(magic: int, codec: str) -> None:
     builder = LegacyBatchBuilder(magic, compression=codec_of(codec))
     assert builder.build() == b""
     assert builder.estimated_size_bytes == 0

@@ -163,7 +163,7 @@ def test_any_uncompressed_batch_has_the_described_bytes_and_the_predicted_size(
     assert predicted == len(data) == builder.estimated_size_bytes
 
 
-def test_no_record_is_no_batch() -> None:
+def test_no_records_make_no_batch() -> None:
     # As in testWriteEmptyRecordSet.
     for codec in CODECS:
         builder = RecordBatchBuilder(compression=codec_of(codec))
@@ -209,7 +209,7 @@ def test_what_is_appended_is_copied() -> None:
 # --- offsets and sequences ------------------------------------------------------------------------
 
 
-def test_sequences_wrap_behind_the_highest() -> None:
+def test_sequences_wrap_after_the_highest() -> None:
     # As in buildDefaultRecordBatchWithSequenceWrapAround.
     data = built(
         RECORDS[:3], producer_id=1, producer_epoch=0, base_sequence=2**31 - 2, is_transactional=True

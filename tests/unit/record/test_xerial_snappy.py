@@ -89,7 +89,7 @@ def test_a_block_cut_short_is_refused() -> None:
     assert f"is cut short after {len(stream) - 1 - 20}" in refusal(stream[:-1])
 
 
-def test_a_block_that_is_no_snappy_is_refused() -> None:
+def test_a_block_that_is_not_snappy_is_refused() -> None:
     stream = XERIAL_HEADER + struct.pack(">i", 3) + b"\x09\xff\xff"
     assert "block cannot be decompressed" in refusal(stream)
     assert "block cannot be decompressed" in refusal(b"no snappy at all, and no stream")

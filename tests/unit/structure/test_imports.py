@@ -14,7 +14,7 @@ from tests.unit.structure.made_up import tree_of
 FOR_TYPE_CHECKERS = "if TYPE_CHECKING:\n    from pylog.a import A\n"
 
 
-def test_imports_in_one_direction_are_no_circle() -> None:
+def test_imports_in_one_direction_are_not_a_circle() -> None:
     sources = {"pylog.a": "import pylog.b\nimport pylog.c", "pylog.b": "import pylog.c"}
     assert not list(circles(tree_of({**sources, "pylog.c": "import numpy"})))
 
@@ -40,7 +40,7 @@ def test_a_package_and_a_module_in_it_can_be_a_circle() -> None:
     assert len(list(circles(tree_of(sources)))) == 1
 
 
-def test_of_all_circles_through_the_same_nodes_a_shortest_one_is_shown() -> None:
+def test_a_shortest_circle_stands_for_all_through_the_same_nodes() -> None:
     graph = {"a": ["b"], "b": ["c"], "c": ["d", "b"], "d": ["a"], "e": ["a", "f"], "f": []}
     assert find_circles(graph) == [["b", "c"]]
 
@@ -58,7 +58,7 @@ def test_an_import_of_ours_inside_a_function_is_a_problem() -> None:
     assert "pylog.lazy_modules" in problem.remedy
 
 
-def test_an_import_of_other_people_inside_a_function_is_none_of_ours() -> None:
+def test_an_import_of_other_peoples_code_inside_a_function_is_allowed() -> None:
     assert not list(imports_inside_functions(tree_of({"pylog.a": "def f():\n    import pandas\n"})))
 
 
