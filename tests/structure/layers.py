@@ -33,13 +33,14 @@ class Place(NamedTuple):
 def read_layers(pyproject: Path) -> list[Layer]:
     """Return the layers of all layers contracts in one list, the highest first.
 
-    A layer that another contract is about is replaced by the layers of that one.
+    A layer that another contract is about is replaced by the layers of that one. Contracts about
+    the inside of a package, which have ``containers``, are left out.
     """
     settings = tomllib.loads(pyproject.read_text(encoding="utf-8"))
     contracts = [
         [tuple(re.split(r"\s*[|:]\s*", layer)) for layer in contract["layers"]]
         for contract in settings["tool"]["importlinter"]["contracts"]
-        if contract["type"] == "layers"
+        if contract["type"] == "layers" and "containers" not in contract
     ]
     layers, *parts = contracts
     for part in parts:

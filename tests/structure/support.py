@@ -29,7 +29,14 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "decoding": frozenset({"pylog.columnar", "pylog.errors", "pylog.model", "pylog.record"}),
     # Writes what a broker takes over: the product's builder and log are what is tried there.
     "partition_writer": frozenset(
-        {"pylog.append_origin", "pylog.clock", "pylog.log", "pylog.model", "pylog.record"}
+        {
+            "pylog.append_origin",
+            "pylog.clock",
+            "pylog.log",
+            "pylog.model",
+            "pylog.record",
+            "pylog.testing",
+        }
     ),
     "written_partitions": frozenset({"pylog.model"}),
     # Stands between the product and the disk.

@@ -25,6 +25,11 @@ source_modules = ["pylog"]
 [[tool.importlinter.contracts]]
 type = "layers"
 layers = ["pylog.cli", "pylog.reading | pylog.log", "pylog.files"]
+
+[[tool.importlinter.contracts]]
+type = "layers"
+containers = ["pylog.reading"]
+layers = ["a", "b"]
 """
 LAYERS = [("connector",), ("pylog.cli",), ("pylog.reading", "pylog.log"), ("pylog.files",)]
 SOURCES = {
