@@ -113,9 +113,9 @@ def test_damage_costs_the_damaged_batches_and_nothing_else(
         found = [tuple(row.values())[:3] for row in scan.to_table().to_pylist()]
         assert scan.count() == len(found)
         permissive = pylog.scan(directory, mode="PERMISSIVE", columns=COLUMNS).to_table()
-    told = permissive["_corrupt_record"].to_pylist()
-    assert len(told) - told.count(None) == len(scan.damage.ranges)
-    assert told.count(None) == len(found)
+    corrupt_records = permissive["_corrupt_record"].to_pylist()
+    assert len(corrupt_records) - corrupt_records.count(None) == len(scan.damage.ranges)
+    assert corrupt_records.count(None) == len(found)
     truth = rows([*batches, *behind])
     assert found == [row for row in truth if row in found]
     assert set(rows([*sound, *behind])) <= set(found)

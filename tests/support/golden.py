@@ -339,7 +339,10 @@ def _field_differences(line: Mapping[str, Any], record: Mapping[str, Any]) -> It
     for key in dict.fromkeys([*line, *record]):
         stated, found = line.get(key, "no such field"), record.get(key, "no such field")
         if stated != found:
-            yield f"offset {line['offset']}: {key} is {_shown(found)}, expected {_shown(stated)}"
+            yield (
+                f"offset {line['offset']}: {key} is {_abbreviated(found)}, "
+                f"expected {_abbreviated(stated)}"
+            )
 
 
 def _size_and_digest(value: str | None) -> dict[str, Any]:
@@ -349,7 +352,7 @@ def _size_and_digest(value: str | None) -> dict[str, Any]:
     return {"valueSha256": hashlib.sha256(contents).hexdigest(), "valueSize": len(contents)}
 
 
-def _shown(value: object) -> str:
+def _abbreviated(value: object) -> str:
     text = repr(value)
     if len(text) <= SHOWN_CHARACTERS:
         return text

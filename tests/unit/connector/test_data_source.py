@@ -141,7 +141,7 @@ def test_a_path_with_nothing_but_deleted_topics_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "told"),
+    ("options", "error", "message"),
     [
         ({"subscribe": "order"}, UnknownTopicOrPartitionError, "did you mean 'orders'?"),
         ({"assign": '{"orders":[7]}'}, UnknownTopicOrPartitionError, "no partition 7 of topic"),
@@ -149,16 +149,16 @@ def test_a_path_with_nothing_but_deleted_topics_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_topics_that_are_not_there_are_refused_at_load(
-    tmp_path: Path, options: dict[str, str], error: type[Exception], told: str
+    tmp_path: Path, options: dict[str, str], error: type[Exception], message: str
 ) -> None:
     write_orders(tmp_path, "orders-0")
     with pytest.raises(error) as caught:
         source(tmp_path, **options).schema()
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "told"),
+    ("options", "error", "message"),
     [
         ({"startingOffsets": '{"orders":{"0":99}}'}, OffsetOutOfRangeError, "0 to 6 (exclusive)"),
         ({"startingOffsets": '{"order":{"0":1}}'}, ValueError, "order-0, which is not read"),
@@ -171,12 +171,12 @@ def test_topics_that_are_not_there_are_refused_at_load(
     ],
 )
 def test_positions_that_the_log_does_not_have_are_refused_in_planning(
-    tmp_path: Path, options: dict[str, str], error: type[Exception], told: str
+    tmp_path: Path, options: dict[str, str], error: type[Exception], message: str
 ) -> None:
     write_orders(tmp_path, "orders-0")
     with pytest.raises(error) as caught:
         plan(tmp_path, **options)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_path_that_does_not_exist_is_reported_with_the_host(tmp_path: Path) -> None:
@@ -230,10 +230,10 @@ def test_a_segment_that_vanished_after_planning_is_reported_with_the_way_out(
     segment_path(tmp_path / "orders-0", 0).unlink()
     with pytest.raises(SegmentVanishedError) as caught:
         list(reader.read(partition))
-    told = str(caught.value)
-    assert told.startswith(f"{HOST}file is gone")
-    assert "00000000000000000000.log; if retention deleted it" in told
-    assert "load() again" in told
+    message = str(caught.value)
+    assert message.startswith(f"{HOST}file is gone")
+    assert "00000000000000000000.log; if retention deleted it" in message
+    assert "load() again" in message
 
 
 def test_damage_is_reported_with_file_position_and_the_way_out(tmp_path: Path) -> None:
@@ -247,10 +247,10 @@ def test_damage_is_reported_with_file_position_and_the_way_out(tmp_path: Path) -
     [partition] = reader.partitions()
     with pytest.raises(CorruptRecordError) as caught:
         list(reader.read(partition))
-    told = str(caught.value)
-    assert "batch CRC stored 0x" in told
-    assert f"in {path} at byte " in told
-    assert told.endswith(
+    message = str(caught.value)
+    assert "batch CRC stored 0x" in message
+    assert f"in {path} at byte " in message
+    assert message.endswith(
         "; read another replica, or leave the damage out by startingOffsets, endingOffsets"
     )
 

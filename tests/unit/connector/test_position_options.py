@@ -65,7 +65,7 @@ def test_a_batch_read_cannot_end_at_earliest(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         ("newest", "expected JSON like"),
         ("", "expected JSON like"),
@@ -86,11 +86,11 @@ def test_a_batch_read_cannot_end_at_earliest(value: str) -> None:
         ('{"t":{"0":1},"t":{"1":2}}', "'t' is named twice"),
     ],
 )
-def test_senseless_offsets_are_refused(value: str, told: str) -> None:
+def test_senseless_offsets_are_refused(value: str, message: str) -> None:
     for parse, name in ((starting, "startingOffsets"), (ending, "endingOffsets")):
         with pytest.raises(ValueError, match=name) as caught:
             parse(**{name: value})
-        assert told in str(caught.value)
+        assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

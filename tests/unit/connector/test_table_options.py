@@ -93,7 +93,7 @@ def test_the_schema_may_be_a_part_of_the_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "told"),
+    ("field", "message"),
     [
         (StructField("codek", StringType()), "no such column; did you mean 'codec'"),
         (StructField("codec", LongType()), "the type bigint, it is string"),
@@ -101,9 +101,9 @@ def test_the_schema_may_be_a_part_of_the_tables() -> None:
     ],
 )
 def test_a_schema_that_is_not_a_part_of_the_tables_is_refused(
-    field: StructField, told: str
+    field: StructField, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         check_table_schema("batches", StructType([field]))
 
 

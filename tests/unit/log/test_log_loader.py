@@ -1,6 +1,6 @@
 """What start-up makes of a partition directory, after a clean stop and after a crash.
 
-The cases are those of Kafka's LogLoaderTest; which is which is told in ``docs/kafka-tests.md``.
+The cases are those of Kafka's LogLoaderTest; ``docs/kafka-tests.md`` says which is which.
 """
 
 from __future__ import annotations
@@ -163,12 +163,12 @@ def test_recovery_of_sound_files_changes_no_segment_and_no_index(
 
 
 def test_a_crash_in_the_middle_of_appends_leaves_the_same_indexes(owned: OwnedLog) -> None:
-    stated = index_entries(owned.log)
+    original = index_entries(owned.log)
     load(owned, is_clean=False)
-    assert index_entries(owned.log)[:-1] == stated[:-1]
+    assert index_entries(owned.log)[:-1] == original[:-1]
     # Recovery forces the last time entry of every segment, the active one's, too.
     offsets, times = index_entries(owned.log)[-1]
-    assert (offsets, times[:-1]) == stated[-1] or (offsets, times) == stated[-1]
+    assert (offsets, times[:-1]) == original[-1] or (offsets, times) == original[-1]
 
 
 def test_an_empty_active_segment_is_recovered(owned: OwnedLog) -> None:
@@ -337,13 +337,13 @@ def test_a_time_index_that_is_missing_stays_empty_below_the_recovery_point(
 
 def test_indexes_full_of_garbage_are_made_again_by_a_recovery(owned: OwnedLog) -> None:
     owned.log.close()
-    stated = {path: path.read_bytes() for path in owned.directory.glob("*index")}
-    for path in stated:
+    original = {path: path.read_bytes() for path in owned.directory.glob("*index")}
+    for path in original:
         path.write_bytes(b"garbage that is no index entry"[: 24 if "time" in path.name else 30])
     load(owned, is_clean=False)
     assert values(owned) == [b"%02d" % number for number in range(12)]
     owned.log.close()
-    assert {path: path.read_bytes() for path in stated} == stated
+    assert {path: path.read_bytes() for path in original} == original
 
 
 def test_a_transaction_index_with_an_impossible_entry_is_made_again(empty: OwnedLog) -> None:
@@ -422,11 +422,11 @@ def test_swap_files_below_the_unfinished_rewrite_count(owned: OwnedLog) -> None:
 
 def test_an_index_whose_log_has_been_swapped_already_takes_its_place(owned: OwnedLog) -> None:
     owned.log.close()
-    stated = file_of(owned, 3, ".index").read_bytes()
+    original = file_of(owned, 3, ".index").read_bytes()
     file_of(owned, 3, ".index").rename(file_of(owned, 3, ".index.swap"))
     file_of(owned, 3, ".index").write_bytes(bytes(8))
     load(owned, is_clean=True, recovery_point=12)
-    assert file_of(owned, 3, ".index").read_bytes() == stated
+    assert file_of(owned, 3, ".index").read_bytes() == original
 
 
 def small_time_index(tmp_path: Path, *timestamps: int) -> OwnedLog:

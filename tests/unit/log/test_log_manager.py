@@ -1,7 +1,7 @@
 """Log directories from start-up to shutdown: locks, checkpoints, schedules, topics, failures.
 
-The cases are those of Kafka's LogManagerTest and CleanShutdownFileHandlerTest; which is which is
-told in ``docs/kafka-tests.md``.
+The cases are those of Kafka's LogManagerTest and CleanShutdownFileHandlerTest;
+``docs/kafka-tests.md`` says which is which.
 """
 
 from __future__ import annotations

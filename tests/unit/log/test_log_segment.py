@@ -1,6 +1,6 @@
 """One segment: reading, index entries, cutting, recovery, its files.
 
-The cases are those of Kafka's LogSegmentTest; which is which is told in ``docs/kafka-tests.md``.
+The cases are those of Kafka's LogSegmentTest; ``docs/kafka-tests.md`` says which is which.
 """
 
 from __future__ import annotations
@@ -489,7 +489,7 @@ def transactional(offset: int, producer_id: int, sequence: int) -> bytes:
     )
 
 
-def ended(offset: int, producer_id: int, control_type: int) -> bytes:
+def end_marker(offset: int, producer_id: int, control_type: int) -> bytes:
     return marker(offset, control_type, producer_id=producer_id, timestamp=START_MS).data
 
 
@@ -499,8 +499,8 @@ def test_recovery_rebuilds_the_transaction_index(made: Fixture) -> None:
         transactional(100, 1, 0),
         transactional(102, 2, 0),
         batch(104, b"c", b"d"),
-        ended(106, 2, ABORT),
-        ended(107, 1, COMMIT),
+        end_marker(106, 2, ABORT),
+        end_marker(107, 1, COMMIT),
     ):
         append(segment, data)
     producers = made.producers()
@@ -521,8 +521,8 @@ def test_recovery_knows_a_transaction_that_an_earlier_segment_has_begun(made: Fi
     for data in (
         transactional(100, 1, 0),
         transactional(102, 2, 2),
-        ended(106, 2, ABORT),
-        ended(107, 1, COMMIT),
+        end_marker(106, 2, ABORT),
+        end_marker(107, 1, COMMIT),
     ):
         append(segment, data)
     made.recover(segment, producers)

@@ -92,13 +92,13 @@ def test_the_row_of_nulls_stands_where_the_damage_is(
     directory = log(tmp_path, batches)
     rows = permissive(directory, window_bytes=window_bytes)
     assert [row["offset"] for row in rows] == [*range(5 * which), None, *range(5 * which + 5, 30)]
-    told = rows[5 * which]
-    assert (told["key"], told["topic"], told["partition"]) == (None, "orders", 0)
+    damage_row = rows[5 * which]
+    assert (damage_row["key"], damage_row["topic"], damage_row["partition"]) == (None, "orders", 0)
     start = len(ALL[which - 1].data) if which % 2 else 0
     missing = f"of offsets {5 * which} to {5 * which + 5} (exclusive)"
     if which == 5:
         missing = "from offset 25 on"
-    assert told["_corrupt_record"].startswith(
+    assert damage_row["_corrupt_record"].startswith(
         f"{segment_path(directory, which // 2 * 10)}: bytes {start} to "
         f"{start + len(ALL[which].data)} (exclusive) are damaged, records "
         f"{missing} may be missing: batch CRC stored 0x"

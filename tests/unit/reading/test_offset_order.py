@@ -30,7 +30,7 @@ def misplaced(
     return find_misplaced(firsts, lasts, lowest, limit)
 
 
-def places(ranges: Sequence[tuple[int, int]], **bounds: int) -> tuple[int, int] | None:
+def misplaced_range(ranges: Sequence[tuple[int, int]], **bounds: int) -> tuple[int, int] | None:
     found = misplaced(ranges, **bounds)
     return None if found is None else (found.first, found.last)
 
@@ -61,7 +61,7 @@ def places(ranges: Sequence[tuple[int, int]], **bounds: int) -> tuple[int, int] 
 def test_which_batches_are_misplaced(
     ranges: list[tuple[int, int]], bounds: dict[str, int], expected: tuple[int, int] | None
 ) -> None:
-    assert places(ranges, **bounds) == expected
+    assert misplaced_range(ranges, **bounds) == expected
 
 
 def test_what_is_expected_is_reported() -> None:
@@ -103,9 +103,11 @@ def test_in_a_gapped_log_no_row_has_an_offset_that_goes_back(
     assert found == sorted(set(found))
     others = visible_offsets(each for place, each in enumerate(GAPPED) if place != which)
     lost = set(others) - set(found)
-    told = {offset for each in ranges for offset in range(each.next_offset, each.end_offset or 99)}
+    reported_offsets = {
+        offset for each in ranges for offset in range(each.next_offset, each.end_offset or 99)
+    }
     # A neighbour goes with it where nobody knows which of the two is wrong; and that is told.
-    assert lost <= told
+    assert lost <= reported_offsets
     assert len(lost) <= 3
 
 
