@@ -34,7 +34,7 @@ def read_layers(pyproject: Path) -> list[Layer]:
     """Return the layers of all layers contracts in one list, the highest first.
 
     A layer that another contract is about is replaced by the layers of that one. Contracts about
-    the inside of a package, which have ``containers``, are left out.
+    the inside of a package, which have ``containers``, and those about no layer are left out.
     """
     settings = tomllib.loads(pyproject.read_text(encoding="utf-8"))
     contracts = [
@@ -45,8 +45,9 @@ def read_layers(pyproject: Path) -> list[Layer]:
     layers, *parts = contracts
     for part in parts:
         whole = {name.rpartition(".")[0] for layer in part for name in layer}
-        at = next(at for at, layer in enumerate(layers) if set(layer) == whole)
-        layers = [*layers[:at], *part, *layers[at + 1 :]]
+        at = next((at for at, layer in enumerate(layers) if set(layer) == whole), None)
+        if at is not None:
+            layers = [*layers[:at], *part, *layers[at + 1 :]]
     return layers
 
 
