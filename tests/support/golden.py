@@ -95,7 +95,7 @@ class GoldenPartition:
     def expected_path(self, isolation: Isolation) -> Path | None:
         """Return the file of records Kafka served; None where it never served this folder.
 
-        Whether the folder holds just these is told by ``holds``.
+        ``holds`` says whether the folder holds just these.
         """
         return _find(self, f"expected.{self.name}.{isolation}.jsonl")
 

@@ -1,4 +1,4 @@
-"""What of a plan's comparisons still holds when the plan is made anew."""
+"""What of a plan's comparisons still holds when the plan is made again."""
 
 from __future__ import annotations
 

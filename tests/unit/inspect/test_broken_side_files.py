@@ -1,4 +1,4 @@
-"""Every metadata table next to every side file, broken in every way: told in rows, never hidden."""
+"""Every metadata table next to every side file, broken in every way: reported, never hidden."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_huge_index_files_take_little_memory(logs: Path, suffix: str) -> None:
     with path.open("r+b") as file:
         file.truncate(12 << 26)
         file.seek(-8, 2)
-        file.write(b"\x01" * 8)  # so that what precedes it is no preallocated tail
+        file.write(b"\x01" * 8)  # so that what precedes it is not a preallocated tail
     tracemalloc.start()
     try:
         for table in ("segments", "index_entries", "findings", "transactions"):

@@ -1,4 +1,4 @@
-"""Side files that are missing, empty or damaged are told, and are no errors."""
+"""Side files that are missing, empty or damaged are reported, and are not errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a transaction is told to have begun before the log; states are held in golden."""
+"""When a transaction is said to have begun before the log; golden tests hold the states."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def check(data: bytes, sizes: list[int]) -> tuple[int, int]:
 
 @given(st.binary(min_size=0, max_size=300))
 def test_the_kernels_crc_is_zlibs(content: bytes) -> None:
-    # Any bytes behind the four of the CRC are what it covers.
+    # The CRC covers whatever follows its own four bytes.
     entry = bytes(12) + zlib.crc32(content).to_bytes(4, "big") + content
     assert check(entry, [len(entry)]) == (-1, 0)
     wrong = bytes(12) + (zlib.crc32(content) ^ 1).to_bytes(4, "big") + content

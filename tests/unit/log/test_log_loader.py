@@ -339,7 +339,7 @@ def test_indexes_full_of_garbage_are_made_again_by_a_recovery(owned: OwnedLog) -
     owned.log.close()
     original = {path: path.read_bytes() for path in owned.directory.glob("*index")}
     for path in original:
-        path.write_bytes(b"garbage that is no index entry"[: 24 if "time" in path.name else 30])
+        path.write_bytes(b"garbage, and not index entries"[: 24 if "time" in path.name else 30])
     load(owned, is_clean=False)
     assert values(owned) == [b"%02d" % number for number in range(12)]
     owned.log.close()
@@ -571,7 +571,7 @@ SPLIT = [0, INT32_MAX + 1, 2 * INT32_MAX + 9]
 
 @pytest.fixture
 def overflowed(tmp_path: Path) -> OwnedLog:
-    """Leave a segment as brokers before 2.0 could compact it, and one behind it."""
+    """Leave a segment as brokers before 2.0 could compact it, and one after it."""
     owned = OwnedLog(tmp_path, LogConfig(segment_index_bytes=1200))
     owned.log.close()
     data = [one_batch(b"%d" % offset, base_offset=offset) for offset in OVERFLOWING]
@@ -884,7 +884,7 @@ def test_producers_are_read_from_the_log_where_recovery_cuts_at_a_segments_end(
         file.write(bytes(5))
     load(owned, is_clean=False)
     assert (owned.base_offsets, owned.log.log_end_offset) == ([0], 3)
-    # The snapshot would have told the last one alone.
+    # The snapshot would have known only the last one.
     known = owned.log.producer_state.active_producers[1].batch_metadata
     assert [batch.last_offset for batch in known] == [0, 1, 2]
 

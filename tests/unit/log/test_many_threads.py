@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """What one append was told."""
+    """The offsets that one append returned."""
 
     first_offset: int
     last_offset: int
@@ -100,7 +100,7 @@ def follow(run: Run) -> int:
 
 
 def check_batches(data: bytes, offset: int) -> int:
-    """Check all whole batches, which must go on at ``offset``; return the offset behind them."""
+    """Check all whole batches, which must continue at ``offset``; return the offset after them."""
     position = 0
     while position + CHECKED_FROM + HEADER.size <= len(data):
         base_offset, length, crc, last_delta = HEADER.unpack_from(data, position)

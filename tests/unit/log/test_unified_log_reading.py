@@ -337,7 +337,7 @@ def test_what_was_consumed_is_never_changed_by_a_change_of_leaders(
                     header = batch.header
                     consumed.append((header.offset, header.partition_leader_epoch))
                     offset = header.next_offset
-        except BaseException as error:  # noqa: BLE001 - told by the thread that asserts
+        except BaseException as error:  # noqa: BLE001 - raised by the thread that asserts
             failures.append(error)
 
     consumer = threading.Thread(target=consume)

@@ -163,10 +163,10 @@ GARBAGE = {
     "gzip that is cut": ("gzip", gzip.compress(PLAIN)[:-9]),
     "lz4 garbage": ("lz4", b"\x04\x22\x4d\x18" + b"\x5a" * 30),
     "snappy garbage": ("snappy", b"\xff" * 20),
-    "records that are no records": ("none", b"\xff" * 40),
+    "records that are not records": ("none", b"\xff" * 40),
     "a record too few": ("none", PLAIN[: len(PLAIN) // 5 * 4]),
     "a record too many": ("none", PLAIN + record_v2(0, 5, b"k", b"v")),
-    "zstd with records that are no records": ("zstd", zstandard.compress(b"\xff" * 40)),
+    "zstd with records that are not records": ("zstd", zstandard.compress(b"\xff" * 40)),
 }
 
 
@@ -210,7 +210,7 @@ def test_damage_outside_the_range_is_none_of_its_business(
     if start >= end:
         return
     batches = list(ALL)
-    batches[1] = with_size(batches[1], -1)  # the way to what is behind leads by it
+    batches[1] = with_size(batches[1], -1)  # the only way to what follows
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     expected = [offset for offset in range(start, end) if offset // 5 != 1]
     found, ranges = read_skipping_damage(directory, start=start, end=end)

@@ -60,7 +60,7 @@ def test_paths_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_log_directory_may_be_named_like_a_partition(tmp_path: Path) -> None:
     make(tmp_path / "kafka-0", "orders-0", "orders-1")
     assert discovered(tmp_path / "kafka-0") == [("orders", 0, ""), ("orders", 1, "")]
-    # Seen from above it is no partition: there are no files of Kafka's in it.
+    # Seen from above it is not a partition: there are no files of Kafka's in it.
     assert "no Kafka log here" in refusal(tmp_path)
 
 

@@ -106,7 +106,7 @@ def test_in_a_gapped_log_no_row_has_an_offset_that_goes_back(
     reported_offsets = {
         offset for each in ranges for offset in range(each.next_offset, each.end_offset or 99)
     }
-    # A neighbour goes with it where nobody knows which of the two is wrong; and that is told.
+    # A neighbour goes with it where nobody knows which of the two is wrong; and that is reported.
     assert lost <= reported_offsets
     assert len(lost) <= 3
 

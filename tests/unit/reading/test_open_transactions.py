@@ -1,4 +1,4 @@
-"""READ_COMMITTED behind damage: what may have been decided in a gap is hidden, and nothing else."""
+"""READ_COMMITTED after damage: what may have been decided in a gap is hidden, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where reading goes on behind damage, also where records hold what looks like batches."""
+"""Where reading continues after damage, also where records hold what looks like batches."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def holding(image: bytes, *, header: bool = False, last: bool = False) -> Built:
 
 
 def read(directory: Path, batches: Sequence[Built], *, in_middle: bool = True) -> list[int]:
-    """Return the offsets read of a partition with these batches, and maybe a segment behind."""
+    """Return the offsets read of a partition with these batches, and maybe a segment after it."""
     segments = {0: list(batches)}
     if in_middle:
         segments[30] = [batch_v2(plain_records(30, 2))]
@@ -204,7 +204,7 @@ def test_a_cut_batch_is_not_a_torn_tail_because_the_last_one_is_damaged_too(
 
 
 def test_an_old_message_hides_its_image_also_without_size_and_checksum(tmp_path: Path) -> None:
-    # Nothing stands behind the value: the image is followed by the log's next message.
+    # Nothing follows the value: the image is followed by the log's next message.
     image = message(Stored(1, 5, b"k", b"image"), magic=1).data
     batches = [message(Stored(offset, 1, b"k", image), magic=1) for offset in range(4)]
     batches[1] = with_bytes(batches[1], SIZE_AT, bytes(6))

@@ -67,9 +67,9 @@ def test_varlong_has_kafkas_vectors(value: int, encoded: str) -> None:
 
 
 @given(st.integers(-(2**31), 2**31 - 1), st.binary(max_size=3))
-def test_any_int32_comes_back_and_what_follows_is_not_read(value: int, behind: bytes) -> None:
+def test_any_int32_comes_back_and_what_follows_is_not_read(value: int, following: bytes) -> None:
     data = varint(value)
-    assert decode_varint(data + behind, 0, len(data + behind)) == (value, len(data))
+    assert decode_varint(data + following, 0, len(data + following)) == (value, len(data))
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.binary(max_size=3))

@@ -42,7 +42,7 @@ def test_a_payload_below_16_bytes_is_one_raw_block() -> None:
     block = snappy_raw(b"tiny")
     assert len(block) < 16
     assert decompress(block) == b"tiny"
-    # Even one that begins like a stream, which is no block then.
+    # Even one that begins like a stream, and so is not a block.
     assert "block of 15 bytes" in refusal(XERIAL_HEADER[:15])
 
 
