@@ -9,7 +9,7 @@ export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 DEMO := build/demo/internal-logdir
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-spark-versions fuzz soak bench bench-against mutants lint format lock clean
+.PHONY: help demo test test-fast test-spark-versions fuzz soak bench bench-against mutants lint docs format lock clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -43,12 +43,16 @@ bench-against: $(VENV)/.dev ## This tree against a revision: make bench-against 
 mutants: $(VENV)/.dev ## 300 random small changes of the code: which ones does no test notice? (hours)
 	@$(BIN)/python -m tests.mutants --count $(or $(COUNT),300) --seed $(or $(SEED),1)
 
-lint: $(VENV)/.dev ## Style, types, import layers, spelling
+lint: $(VENV)/.dev ## Style, types, import layers, the shape of the packages, spelling
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.structure
 	@$(BIN)/codespell
+
+docs: $(VENV)/.dev ## Draw who imports whom: docs/import-graph.md
+	@$(BIN)/python -m tests.structure --write
 
 format: $(VENV)/.dev ## Format the code
 	@$(BIN)/ruff format .

@@ -17,13 +17,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.legacy_sets import legacy_directories
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import Run, ensure_equal
+from tests.benchmarks.peer_process import PeerProcess
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -31,7 +31,6 @@ PACKAGE_FOLDERS = ("storage_core", "connector", "jobs")
 ROUNDS = 7
 QUICK_ROUNDS = 3
 _PEER = Path(__file__).with_name("against_peer.py")
-_EXIT_SECONDS = 30
 
 
 class Task(NamedTuple):
@@ -67,55 +66,21 @@ TASKS = (
 )
 
 
-class PeerDiedError(RuntimeError):
-    """A revision's process has ended; what it said is on stderr."""
-
-
-class Revision:
-    """A process with one revision's packages; a context manager ends it."""
+class Revision(PeerProcess):
+    """A process with one revision's packages."""
 
     def __init__(self, name: str, checkout: Path) -> None:
-        self.name = name
         folders = [str(checkout / each) for each in PACKAGE_FOLDERS]
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(folders),
             "NUMBA_CACHE_DIR": str(BUILD / "against" / f"kernels-{name}"),
         }
-        self._process = subprocess.Popen(
-            [sys.executable, str(_PEER)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            text=True,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._process.kill()
-        self._process.communicate(timeout=_EXIT_SECONDS)
+        super().__init__(name, [sys.executable, str(_PEER)], environment=environment)
 
     def run(self, task: Task, directory: Path) -> tuple[Run, int]:
         """Do the task once; return its times and what it came to."""
-        if self._process.stdin is None or self._process.stdout is None:
-            raise PeerDiedError(self.name)
-        try:
-            self._process.stdin.write(f"{task.name} {directory}\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise PeerDiedError(self.name) from None
-        answer = self._process.stdout.readline()
-        if not answer:
-            msg = f"{self.name} ended during {task.name} of {task.data_set}"
-            raise PeerDiedError(msg)
-        seconds, cpu_seconds, result = json.loads(answer)
+        seconds, cpu_seconds, result = json.loads(self.ask(f"{task.name} {directory}"))
         return Run(seconds, cpu_seconds), result
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from pylog.columnar.encode import RecordEncoder
 from tests.benchmarks.data_sets import Bench, DataSet
-from tests.benchmarks.java_peer import WARM_UP_REPETITIONS, WARM_UP_SECONDS, JavaTools, Jvm
+from tests.benchmarks.java_peer import MEMORY_RECORDS, JavaTools, Jvm, warm_up
 from tests.benchmarks.measuring import Figure, Reader, Run, ensure_equal, rounds_of, timed
 from tests.benchmarks.ours import reader_of
 
@@ -88,15 +88,12 @@ class _JavaEncoder:
 
     def check(self) -> None:
         """Warm the JVM up, comparing with our bytes each time."""
-        done, seconds = 0, 0.0
-        while done < WARM_UP_REPETITIONS or seconds < WARM_UP_SECONDS:
-            seconds += self.repeat().seconds
-            done += 1
+        warm_up(self.repeat)
         self.log_bytes = self._ours.written.size_bytes
 
     def repeat(self) -> Run:
         """Write once by the JVM's own clock."""
-        numbers = self._jvm.ask("again")
+        numbers = self._jvm.numbers("again")
         ensure_equal(self.name, Written(*numbers[:4]), self._ours.written)
         return Run(numbers[4] / 1e9, numbers[5] / 1e9)
 
@@ -120,7 +117,7 @@ def _encoders(
         if tools is not None:
             log = bench.logs(data_set.name)[0].resolve()
             arguments = [str(log), str(records), str(BATCH_BYTES)]
-            jvm = stack.enter_context(Jvm(tools, "MemoryRecordsPeer", arguments))
+            jvm = stack.enter_context(Jvm(tools, MEMORY_RECORDS, arguments))
             encoders[JAVA] = _JavaEncoder(jvm, ours)
         yield encoders
 

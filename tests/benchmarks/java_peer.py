@@ -10,24 +10,23 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from tests.benchmarks.data_sets import Bench, DataSet
 from tests.benchmarks.measuring import NotHereError, Run, Tally, ensure_equal
+from tests.benchmarks.peer_process import PeerProcess
 
 KAFKA_CLIENTS = "org.apache.kafka:kafka-clients:4.3.1"
 WARM_UP_REPETITIONS = 5  # before the first that counts, and for
 WARM_UP_SECONDS = 4.0  # this long: C2 has the loop by then
 HEAP = "1g"
+FILE_RECORDS = "FileRecordsPeer"  # main classes, by what they measure
+MEMORY_RECORDS = "MemoryRecordsPeer"
 
 _SOURCES = Path(__file__).parent / "java"
-_MAIN_CLASS = "FileRecordsPeer"
 _IVY_SECONDS = 300
-_EXIT_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,76 +109,45 @@ def java_tools(build: Path) -> JavaTools:
     return JavaTools(class_path, f"Java {number}, {KAFKA_CLIENTS}")
 
 
-class Jvm:
-    """One JVM that answers each line with a line of numbers; a context manager ends it."""
+class Jvm(PeerProcess):
+    """One JVM that answers each line with a line of numbers."""
 
     def __init__(self, tools: JavaTools, main_class: str, arguments: Sequence[str] = ()) -> None:
-        self._main_class = main_class
         command = ["java", f"-Xms{HEAP}", f"-Xmx{HEAP}", "-cp", tools.class_path, main_class]
-        self._process = subprocess.Popen(
-            [*command, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # SLF4J says that it has no logger
-            text=True,
-        )
+        # SLF4J says on stderr that it has no logger.
+        super().__init__(main_class, [*command, *arguments], is_quiet=True)
 
-    def __enter__(self) -> Self:
-        return self
+    def numbers(self, line: str) -> list[int]:
+        """Return the numbers that the JVM answers ``line`` with."""
+        return list(map(int, self.ask(line).split()))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._process.kill()
-        self._process.communicate(timeout=_EXIT_SECONDS)
 
-    def ask(self, line: str) -> list[int]:
-        """Return the numbers that the JVM answers `line` with."""
-        if self._process.stdin is None or self._process.stdout is None:
-            raise NotHereError("the JVM has no pipes")
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline().split()
-        if not answer:
-            raise NotHereError(f"{self._main_class} died; run it by hand with {line}")
-        return list(map(int, answer))
+def warm_up(repeat: Callable[[], Run]) -> None:
+    """Repeat until the JVM has compiled what is measured."""
+    done, seconds = 0, 0.0
+    while done < WARM_UP_REPETITIONS or seconds < WARM_UP_SECONDS:
+        seconds += repeat().seconds
+        done += 1
 
 
 class JavaReader:
-    """One JVM reading one data set, repetition by repetition; a context manager ends it."""
+    """``FileRecords`` over one data set, repetition by repetition, in one warm JVM."""
 
     name = "Kafka's Java FileRecords"
 
-    def __init__(self, tools: JavaTools, bench: Bench, data_set: DataSet) -> None:
+    def __init__(self, jvm: Jvm, bench: Bench, data_set: DataSet) -> None:
+        self._jvm = jvm
         self._data_set = data_set
         self._log = bench.logs(data_set.name)[0]
         self.records = data_set.records
         self.log_bytes = data_set.log_bytes
-        self._jvm = Jvm(tools, _MAIN_CLASS)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._jvm.__exit__(kind, error, traceback)
 
     def check(self) -> None:
         """Warm the JVM up, comparing the sums each time."""
-        done, seconds = 0, 0.0
-        while done < WARM_UP_REPETITIONS or seconds < WARM_UP_SECONDS:
-            seconds += self.repeat().seconds
-            done += 1
+        warm_up(self.repeat)
 
     def repeat(self) -> Run:
         """Read the segment once by the JVM's own clock; the sums must be those written."""
-        numbers = self._jvm.ask(str(self._log.resolve()))
+        numbers = self._jvm.numbers(str(self._log.resolve()))
         ensure_equal(self.name, Tally(*numbers[:5]), self._data_set.tally)
         return Run(numbers[5] / 1e9, numbers[6] / 1e9)

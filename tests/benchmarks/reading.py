@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.benchmarks.codec_alone import CodecReader
 from tests.benchmarks.data_sets import Bench, DataSet
-from tests.benchmarks.java_peer import JavaReader, JavaTools
+from tests.benchmarks.java_peer import FILE_RECORDS, JavaReader, JavaTools, Jvm
 from tests.benchmarks.measuring import Figure, NotHereError, Reader, Run, rounds_of
 from tests.benchmarks.ours import OurReader
 from tests.benchmarks.python_peers import aiokafka_reader, kafka_python_reader
@@ -63,7 +63,8 @@ def _readers(
         readers[OURS_UNCOMPRESSED] = _Uncompressed(bench, data_set.value_bytes)
     with contextlib.ExitStack() as stack:
         if tools is not None:
-            readers[JAVA] = stack.enter_context(JavaReader(tools, bench, data_set))
+            jvm = stack.enter_context(Jvm(tools, FILE_RECORDS))
+            readers[JAVA] = JavaReader(jvm, bench, data_set)
         yield readers
 
 

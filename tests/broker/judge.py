@@ -125,12 +125,12 @@ def complaints_about_count(observed: Observed, count: int) -> list[str]:
 def _complaint(row: Row, allowed: dict[int, Sent]) -> str | None:
     sent = allowed.get(row[0])
     if sent is None:
-        return f"no record may be read at offset {row[0]}: {_shown(row)}"
+        return f"no record may be read at offset {row[0]}: {_as_text(row)}"
     expected = (sent.offset, sent.timestamp, sent.key, sent.value)
-    return None if row == expected else f"read {_shown(row)}, sent {_shown(expected)}"
+    return None if row == expected else f"read {_as_text(row)}, sent {_as_text(expected)}"
 
 
-def _shown(row: Row) -> str:
+def _as_text(row: Row) -> str:
     offset, timestamp, key, value = row
     return f"({offset}, {timestamp}, {key!r}, {None if value is None else value[:40]!r})"
 

@@ -106,14 +106,16 @@ def test_a_read_beside_a_writing_broker_is_right_or_tells_of_loss(
 
     with capsys.disabled():
         sent = {each.name: len(each.sent) for each in ledgers}
-        sys.stdout.write(f"\nseed {seed}; sent {sent}\n{reads.account()}\n{_told(watch.seen)}\n")
+        sys.stdout.write(
+            f"\nseed {seed}; sent {sent}\n{reads.account()}\n{_summary_of(watch.seen)}\n"
+        )
     _check_housekeeping(watch.seen)
     _check_at_rest(broker, ledgers)
     assert sum(reads.clean.values()) >= FEWEST_CLEAN_READS
     assert not reads.failures, reads.failures_in_detail()
 
 
-def _told(seen: dict[str, Seen]) -> str:
+def _summary_of(seen: dict[str, Seen]) -> str:
     return "\n".join(
         f"{name}: {len(each.base_offsets)} segments seen, {len(each.gone)} gone again, "
         f"{len(each.swapped)} seen being swapped in"

@@ -203,7 +203,7 @@ def test_a_traceback_is_shown_on_request_only(tmp_path: Path) -> None:
     assert b"Traceback" in pylog_command("--debug", "ls", tmp_path).stderr
 
 
-def test_a_full_disk_is_told(large_log: Path) -> None:
+def test_a_full_disk_is_reported(large_log: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     with Path("/dev/full").open("wb") as full:
@@ -312,7 +312,7 @@ def error_terminal(arguments: list[str], environment: Mapping[str, str]) -> str:
         os.close(ours)
 
 
-def test_a_terminal_is_told_of_the_first_compilation_once(
+def test_the_first_compilation_is_announced_once_on_a_terminal(
     tmp_path: Path, golden_root: GoldenRoot
 ) -> None:
     cat = ["cat", str(golden_root.case("4.3.0/plain"))]

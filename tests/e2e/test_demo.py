@@ -135,7 +135,7 @@ def test_it_ends_with_three_lines_to_try(demo: subprocess.CompletedProcess[str])
     ]
 
 
-def test_a_wrong_path_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_wrong_path_is_reported_in_one_line(tmp_path: Path) -> None:
     done = run_demo(tmp_path / "nope")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (

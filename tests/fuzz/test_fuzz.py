@@ -55,7 +55,7 @@ def test_half_a_minute_finds_nothing(name: str) -> None:
 
 
 @needs_atheris
-def test_a_failing_input_is_told_and_can_be_run_again() -> None:
+def test_a_failing_input_is_reported_and_can_be_run_again() -> None:
     news: list[str] = []
     result = fuzz("failing", SECONDS, with_golden=False, say=news.append)
     assert result.status != 0

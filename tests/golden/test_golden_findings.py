@@ -68,7 +68,7 @@ def test_findings_are_what_was_done_to_a_partition(
     assert {row["message"] == "" for row in rows} <= {False}
 
 
-def test_the_batch_with_the_flipped_byte_is_told(golden_root: GoldenRoot) -> None:
+def test_the_batch_with_the_flipped_byte_is_reported(golden_root: GoldenRoot) -> None:
     partition = golden_root.partition("4.3.0/crash-corrupt-byte:before/corrupt-0")
     (row,) = table_of(partition, "findings")
     path = partition.directory / "00000000000000000123.log"

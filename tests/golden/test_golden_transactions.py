@@ -53,7 +53,7 @@ def transactions_as_dumped(partition: GoldenPartition) -> list[Row]:
 BEGUN_BEFORE = {"4.3.0/tiered:archive-txn-0": 165}
 
 
-def test_a_transaction_that_retention_has_cut_is_told_with_its_first_offset(
+def test_a_transaction_that_retention_has_cut_is_reported_with_its_first_offset(
     golden_root: GoldenRoot,
 ) -> None:
     for partition_id, first_offset in BEGUN_BEFORE.items():

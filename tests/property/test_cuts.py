@@ -82,7 +82,7 @@ def test_a_segment_in_the_middle_is_an_error_if_it_misses_records(
         cut = data.draw(st.integers(0, path.stat().st_size))
         path.write_bytes(joined(batches)[:cut])
         whole = whole_before(batches, cut)
-        # A cut between two batches, and a cut batch that compaction emptied, cannot be told.
+        # A cut between two batches, and a cut batch that compaction emptied, cannot be noticed.
         if cut == len(joined(whole)):
             records = [record for built in [*whole, last] for record in built.visible]
             assert scanned(directory) == records

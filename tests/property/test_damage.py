@@ -52,7 +52,7 @@ def logs(
         count = draw(st.integers(1, 4))
         size = draw(st.sampled_from((0, 10, 63, 200)))
         records = plain_records(offset, count, value_size=size)
-        # What looks like a batch and could be the next one. In an old format nothing stands behind
+        # What looks like a batch and could be the next one. In an old format nothing stands after
         # a value: in a gap of offsets, with the size around it gone, it is the next one.
         if not (is_legacy and is_gappy) and draw(st.integers(0, 4)) == 0:
             image = batch_v2(plain_records(offset + draw(st.integers(0, 9)), 2)).data
@@ -101,10 +101,12 @@ def test_damage_costs_the_damaged_batches_and_nothing_else(
         for built, start in zip(batches, starts, strict=False)
         if content[start : start + len(built.data)] == built.data
     ]
-    behind = [batch_v2(plain_records(batches[-1].last_offset + 1, 2))] if in_middle else []
+    following = [batch_v2(plain_records(batches[-1].last_offset + 1, 2))] if in_middle else []
     with tempfile.TemporaryDirectory() as place:
         end = batches[-1].last_offset + 1
-        segments = {0: [Built(bytes(content), (), 2, 0, 0)]} | ({end: behind} if behind else {})
+        segments = {0: [Built(bytes(content), (), 2, 0, 0)]} | (
+            {end: following} if following else {}
+        )
         directory = write_partition(Path(place), segments, with_index=False, with_time_index=False)
         window_bytes = data.draw(st.sampled_from((17, 300, 1 << 22)))
         scan = pylog.scan(
@@ -113,9 +115,9 @@ def test_damage_costs_the_damaged_batches_and_nothing_else(
         found = [tuple(row.values())[:3] for row in scan.to_table().to_pylist()]
         assert scan.count() == len(found)
         permissive = pylog.scan(directory, mode="PERMISSIVE", columns=COLUMNS).to_table()
-    told = permissive["_corrupt_record"].to_pylist()
-    assert len(told) - told.count(None) == len(scan.damage.ranges)
-    assert told.count(None) == len(found)
-    truth = rows([*batches, *behind])
+    corrupt_records = permissive["_corrupt_record"].to_pylist()
+    assert len(corrupt_records) - corrupt_records.count(None) == len(scan.damage.ranges)
+    assert corrupt_records.count(None) == len(found)
+    truth = rows([*batches, *following])
     assert found == [row for row in truth if row in found]
-    assert set(rows([*sound, *behind])) <= set(found)
+    assert set(rows([*sound, *following])) <= set(found)

@@ -105,9 +105,9 @@ def test_v2_payloads_of_any_bytes(
         attributes=CODEC_IDS[codec],
     )
     check_agreement(data)
-    # Bytes of another batch right behind must not be taken for this one's.
-    behind = batch_v2_of(record_v2(0, 0, next_to, None))
-    check_agreement(data + behind)
+    # Bytes of another batch right after it must not be taken for this one's.
+    following = batch_v2_of(record_v2(0, 0, next_to, None))
+    check_agreement(data + following)
 
 
 @given(st.sampled_from(tuple(CODEC_IDS)), BYTES, st.integers(0, 3))
@@ -156,12 +156,12 @@ VALUES = sorted({*TELLING_VALUES, *range(0, 256, 50 if NUMBA_IS_OFF else 5)})
 @pytest.mark.parametrize("form", RECORDS)
 def test_any_byte_of_a_record_may_be_wrong(form: str, *, followed: bool) -> None:
     # What follows decides whether the kernel's fast form may read a word ahead.
-    record, behind = RECORDS[form], record_v2(7, 3, b"another", bytes(30)) if followed else b""
+    record, following = RECORDS[form], record_v2(7, 3, b"another", bytes(30)) if followed else b""
     count = 2 if followed else 1
     for at in range(min(20, len(record))):
         for value in VALUES:
             changed = record[:at] + bytes([value]) + record[at + 1 :]
             data = batch_v2_of(
-                changed + behind, last_offset_delta=2**31 - 1, record_count=count, crc=0
+                changed + following, last_offset_delta=2**31 - 1, record_count=count, crc=0
             )
             assert outcome(kernel_records, data) == outcome(reference_records, data), (at, value)

@@ -59,7 +59,7 @@ def damaged(draw: st.DrawFn, content: bytes, entry_size: int) -> bytes | None:
             return draw(st.binary(max_size=10 * entry_size))
         case "mutated":
             return draw(strategies.mutated(content))
-    # Entries at the end that point behind the log's: of what a crash took away.
+    # Entries at the end that point past the log's end: of what a crash took away.
     return content + bytes([0x7F]) * entry_size * draw(st.integers(1, 3))
 
 

@@ -75,9 +75,9 @@ def check_cuts(
     size = chance.choice((1, 100, 700, 5_000))
     scan = pylog.scan(path, mode=mode, max_partition_bytes=size)
     for task in scan.plan():
-        for piece in task.slices:
-            starts = [at for _, at in walked(segment_path(path, piece.segment_base_offset))]
-            assert piece.start_position in starts, lies
+        for each in task.slices:
+            starts = [at for _, at in walked(segment_path(path, each.segment_base_offset))]
+            assert each.start_position in starts, lies
     assert scanned(path, mode=mode, max_partition_bytes=size) == records, lies
     most = chance.randint(1, 6)
     assert scanned(path, mode=mode, max_records_per_partition=most) == records, lies

@@ -47,7 +47,7 @@ def is_bounded() -> Iterator[None]:
     assert time.monotonic() - began < MOST_SECONDS
 
 
-def test_a_missing_bucket_is_told(bucket: Bucket) -> None:
+def test_a_missing_bucket_is_reported(bucket: Bucket) -> None:
     uri = bucket.uri("logs").replace("s3://kafka/", "s3://no-such-bucket/")
     with pytest.raises(LogDirectoryError) as caught:
         pylog.open_directory(uri)
@@ -57,7 +57,7 @@ def test_a_missing_bucket_is_told(bucket: Bucket) -> None:
     )
 
 
-def test_a_missing_directory_is_told(bucket: Bucket) -> None:
+def test_a_missing_directory_is_reported(bucket: Bucket) -> None:
     with pytest.raises(LogDirectoryError) as caught:
         pylog.open_directory(bucket.uri("no/such/logs"))
     assert str(caught.value) == (
@@ -65,13 +65,13 @@ def test_a_missing_directory_is_told(bucket: Bucket) -> None:
     )
 
 
-def test_a_bucket_without_a_log_is_told(bucket: Bucket) -> None:
+def test_a_bucket_without_a_log_is_reported(bucket: Bucket) -> None:
     bucket.write("other/orders-0/readme.txt", b"nothing of Kafka's")
     with pytest.raises(LogDirectoryError, match=r"no Kafka log here: .* in s3://kafka/other$"):
         pylog.open_directory(bucket.uri("other"))
 
 
-def test_a_file_as_a_path_is_told(bucket: Bucket, prefix: str) -> None:
+def test_a_file_as_a_path_is_reported(bucket: Bucket, prefix: str) -> None:
     with pytest.raises(LogDirectoryError, match="no such directory"):
         pylog.open_directory(bucket.uri(f"{prefix}/{NAME}"))
 
@@ -90,14 +90,14 @@ def test_a_file_as_a_path_is_told(bucket: Bucket, prefix: str) -> None:
         ("gs:///logs", "ArrowInvalid: the URI is not one that pyarrow.fs understands"),
     ],
 )
-def test_a_uri_that_arrow_does_not_understand_is_told(uri: str, reason: str) -> None:
+def test_a_uri_that_arrow_does_not_understand_is_reported(uri: str, reason: str) -> None:
     with pytest.raises(LogDirectoryError) as caught:
         pylog.open_directory(uri)
     assert str(caught.value).startswith(f"cannot list directory: {reason}")
     assert str(caught.value).endswith("/logs")
 
 
-def test_a_file_that_vanished_after_planning_is_told(bucket: Bucket, prefix: str) -> None:
+def test_a_file_that_vanished_after_planning_is_reported(bucket: Bucket, prefix: str) -> None:
     scan = pylog.scan(bucket.uri(prefix))
     scan.plan()
     bucket.remove(f"{prefix}/{SECOND}")
@@ -109,7 +109,7 @@ def test_a_file_that_vanished_after_planning_is_told(bucket: Bucket, prefix: str
     assert str(caught.value).endswith(f" in s3://kafka/{prefix}/{SECOND}")
 
 
-def test_a_file_that_vanishes_while_it_is_read_is_told(
+def test_a_file_that_vanishes_while_it_is_read_is_reported(
     bucket: Bucket, prefix: str, proxy: Proxy
 ) -> None:
     scan = pylog.scan(bucket.uri(prefix, endpoint=proxy.endpoint))
@@ -121,7 +121,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_told(
         list(batches)
 
 
-def test_a_file_that_was_cut_after_planning_is_told(bucket: Bucket, prefix: str) -> None:
+def test_a_file_that_was_cut_after_planning_is_reported(bucket: Bucket, prefix: str) -> None:
     content = b"".join(
         batch_v2(plain_records(10 * place, 10, value_size=1_000)).data for place in range(40)
     )
@@ -133,7 +133,7 @@ def test_a_file_that_was_cut_after_planning_is_told(bucket: Bucket, prefix: str)
 
 
 @pytest.mark.usefixtures("is_bounded")
-def test_credentials_that_the_server_refuses_are_told() -> None:
+def test_credentials_that_the_server_refuses_are_reported() -> None:
     with S3Server(checks_credentials=True) as server:
         uri = f"s3://kafka/logs?endpoint_override={server.endpoint}&scheme=http&region=us-east-1"
         with pytest.raises(LogDirectoryError) as caught:
@@ -145,7 +145,7 @@ def test_credentials_that_the_server_refuses_are_told() -> None:
 
 
 @pytest.mark.usefixtures("is_bounded")
-def test_a_file_that_may_not_be_read_is_told(bucket: Bucket, prefix: str, proxy: Proxy) -> None:
+def test_a_file_that_may_not_be_read_is_reported(bucket: Bucket, prefix: str, proxy: Proxy) -> None:
     proxy.refuse = lambda method, path, _: 403 if path.endswith(".log") else None
     with pytest.raises(LogDirectoryError) as caught:
         pylog.scan(bucket.uri(prefix, endpoint=proxy.endpoint)).to_table()
@@ -157,7 +157,7 @@ def test_a_file_that_may_not_be_read_is_told(bucket: Bucket, prefix: str, proxy:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("is_bounded")
-def test_a_server_that_is_not_there_is_told(
+def test_a_server_that_is_not_there_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with S3Server() as server:

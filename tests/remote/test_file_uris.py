@@ -34,7 +34,7 @@ def test_a_file_uri_and_the_path_are_one_directory(log_directory: Path) -> None:
     assert pylog.scan([log_directory, log_directory.as_uri()]).count() == 10
 
 
-def test_a_file_uri_that_leads_nowhere_is_told_as_a_path(tmp_path: Path) -> None:
+def test_a_file_uri_that_leads_nowhere_is_reported_as_a_path(tmp_path: Path) -> None:
     with pytest.raises(LogDirectoryError, match="no such directory") as caught:
         pylog.open_directory((tmp_path / "nowhere").as_uri())
     assert str(caught.value).endswith(f" in {tmp_path / 'nowhere'}")

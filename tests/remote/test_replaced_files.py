@@ -149,7 +149,7 @@ def test_the_rows_of_a_single_window_are_checked_before_they_are_given(
         next(scan.to_batches())
 
 
-def test_a_file_replaced_between_planning_and_reading_is_looked_at_anew(store: Store) -> None:
+def test_a_file_replaced_between_planning_and_reading_is_looked_at_again(store: Store) -> None:
     # Where the batch of offset 200 began there begins another one now, of offset 240.
     scan = pylog.scan(store.directory, start=200, columns=["offset"])
     scan.plan()

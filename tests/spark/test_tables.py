@@ -129,13 +129,13 @@ def test_a_directory_without_logs(spark: SparkSession, tmp_path: Path) -> None:
         ({"table": "segments", "columns": "sise_in_bytes"}, UNKNOWN_COLUMN),
     ],
 )
-def test_what_makes_no_sense_is_told_at_load(
+def test_what_makes_no_sense_is_reported_at_load(
     spark: SparkSession, payments: Path, options: dict[str, str], told: str
 ) -> None:
     assert last_line(lambda: load(spark, payments, **options)).startswith(told)
 
 
-def test_damage_is_told_with_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
+def test_damage_is_reported_with_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
     directory = write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
     path = segment_path(directory, 0)
     path.write_bytes(path.read_bytes() + b"\xff" * 100)

@@ -57,7 +57,9 @@ def test_trap_1_filters_of_one_scan_do_not_reach_another(spark: SparkSession, lo
     assert frame.where("offset > 7").union(frame.where("offset > 3")).count() == 4 + 12
 
 
-def test_trap_2_a_view_is_a_snapshot_until_it_is_made_anew(spark: SparkSession, logs: Path) -> None:
+def test_trap_2_a_view_is_a_snapshot_until_it_is_made_again(
+    spark: SparkSession, logs: Path
+) -> None:
     make = f"CREATE OR REPLACE TEMPORARY VIEW growing USING pylog OPTIONS (path '{logs}')"
     spark.sql(make)
     assert spark.table("growing").count() == 20
@@ -83,7 +85,7 @@ def test_trap_3_a_catalog_table_loses_its_options_and_says_so(
         spark.sql("DROP TABLE trap3")
 
 
-def test_trap_5_nothing_to_read_is_no_row(spark: SparkSession, logs: Path) -> None:
+def test_trap_5_nothing_to_read_is_not_a_row(spark: SparkSession, logs: Path) -> None:
     nothing = load(spark, logs, startingOffsets='{"orders":10}')
     assert (nothing.collect(), nothing.count(), nothing.rdd.getNumPartitions()) == ([], 0, 1)
     assert table(spark, str(logs)).where("topic = 'none'").select("offset").collect() == []

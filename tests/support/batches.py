@@ -122,7 +122,7 @@ def batch_v2_of(
     base_sequence: int = -1,
     crc: int | None = None,
 ) -> bytes:
-    """Return a v2 batch around any bytes: what lies behind its 61 header bytes is ``payload``."""
+    """Return a v2 batch around any bytes: ``payload`` follows its 61 header bytes."""
     covered = struct.pack(
         ">hiqqqhii",
         attributes,

@@ -1,17 +1,13 @@
-"""Damaged partitions, and what the modes that skip damage make of them."""
+"""Damaged batches: single fields changed, and where batches lie in a file of several."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pylog
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
-    from pylog.reading.damage import DamagedRange
     from tests.support.batches import Built
 
 SIZE_AT, MAGIC_AT, CRC_AT, PAYLOAD_AT = 8, 16, 17, 61
@@ -46,20 +42,3 @@ def positions(batches: Sequence[Built]) -> list[int]:
 
 def visible_offsets(batches: Iterable[Built]) -> list[int]:
     return [record.offset for built in batches for record in built.visible]
-
-
-def skipped(directory: Path, **options: object) -> tuple[list[int], list[DamagedRange]]:
-    """Return the offsets that mode DROPMALFORMED reads, and the ranges that it reports."""
-    scan = pylog.scan(directory, mode="DROPMALFORMED", **options)  # type: ignore[arg-type]
-    found = scan.to_table()["offset"].to_pylist()
-    ranges = list(scan.damage.ranges)
-    assert scan.count() == len(found)
-    assert scan.damage.ranges == ranges
-    return found, ranges
-
-
-def spans(ranges: Iterable[DamagedRange]) -> list[tuple[int, int, int, int | None]]:
-    """Return where damaged ranges lie: bytes from and to, offsets from and to."""
-    return [
-        (each.position, each.end_position, each.next_offset, each.end_offset) for each in ranges
-    ]

@@ -95,7 +95,7 @@ class GoldenPartition:
     def expected_path(self, isolation: Isolation) -> Path | None:
         """Return the file of records Kafka served; None where it never served this folder.
 
-        Whether the folder holds just these is told by ``holds``.
+        ``holds`` says whether the folder holds just these.
         """
         return _find(self, f"expected.{self.name}.{isolation}.jsonl")
 
@@ -339,7 +339,10 @@ def _field_differences(line: Mapping[str, Any], record: Mapping[str, Any]) -> It
     for key in dict.fromkeys([*line, *record]):
         stated, found = line.get(key, "no such field"), record.get(key, "no such field")
         if stated != found:
-            yield f"offset {line['offset']}: {key} is {_shown(found)}, expected {_shown(stated)}"
+            yield (
+                f"offset {line['offset']}: {key} is {_abbreviated(found)}, "
+                f"expected {_abbreviated(stated)}"
+            )
 
 
 def _size_and_digest(value: str | None) -> dict[str, Any]:
@@ -349,7 +352,7 @@ def _size_and_digest(value: str | None) -> dict[str, Any]:
     return {"valueSha256": hashlib.sha256(contents).hexdigest(), "valueSize": len(contents)}
 
 
-def _shown(value: object) -> str:
+def _abbreviated(value: object) -> str:
     text = repr(value)
     if len(text) <= SHOWN_CHARACTERS:
         return text

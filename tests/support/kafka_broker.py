@@ -40,7 +40,7 @@ _STOP_SECONDS = 60.0
 _FORMAT_SECONDS = 90.0
 _STARTED = "Kafka Server started"
 _POLL_SECONDS = 0.05
-_LOG_LINES_TOLD = 30
+_LOG_LINES_SHOWN = 30
 
 _LOG4J2 = """\
 status = error
@@ -204,7 +204,7 @@ class KafkaBroker(BrokerClients):
             It had ended before, did not end in time, or ended with an error.
         """
         if self._process is None or self._process.poll() is not None:
-            raise BrokerFailedError(self._told("the broker does not run"))
+            raise BrokerFailedError(self._with_end_of_log("the broker does not run"))
         self.close_clients()
         self._process.send_signal(signal.SIGTERM)
         try:
@@ -212,9 +212,11 @@ class KafkaBroker(BrokerClients):
         except subprocess.TimeoutExpired as error:
             self.kill()
             msg = f"the broker was told to stop {_STOP_SECONDS:.0f} s ago"
-            raise BrokerFailedError(self._told(msg)) from error
+            raise BrokerFailedError(self._with_end_of_log(msg)) from error
         if status not in (0, 128 + signal.SIGTERM, -signal.SIGTERM):  # a JVM ends with 143
-            raise BrokerFailedError(self._told(f"the broker stopped with status {status}"))
+            raise BrokerFailedError(
+                self._with_end_of_log(f"the broker stopped with status {status}")
+            )
 
     def kill(self) -> None:
         """End the broker at once (SIGKILL), and whatever it started; nothing if none runs."""
@@ -272,14 +274,14 @@ class KafkaBroker(BrokerClients):
         while _STARTED not in self.server_log:
             if process.poll() is not None:
                 msg = f"the broker ended with status {process.returncode} instead of starting"
-                raise BrokerFailedError(self._told(msg))
+                raise BrokerFailedError(self._with_end_of_log(msg))
             if time.monotonic() > deadline:
                 msg = f"the broker has not started within {_START_SECONDS:.0f} s"
-                raise BrokerFailedError(self._told(msg))
+                raise BrokerFailedError(self._with_end_of_log(msg))
             time.sleep(_POLL_SECONDS)
 
-    def _told(self, what: str) -> str:
-        lines = self.server_log.splitlines()[-_LOG_LINES_TOLD:]
+    def _with_end_of_log(self, what: str) -> str:
+        lines = self.server_log.splitlines()[-_LOG_LINES_SHOWN:]
         return "\n".join([f"{what}; its log ends:", *lines])
 
 

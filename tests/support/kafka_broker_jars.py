@@ -24,7 +24,7 @@ _FETCH_SECONDS = 300
 _MARK = "fetched"
 
 # Spark brings these in versions that fit each other, and they must come first: Ivy leaves out
-# scala-library since Spark has it, and behind the slf4j that Kafka asks for its log stays silent.
+# scala-library since Spark has it, and after the slf4j that Kafka asks for its log stays silent.
 _FROM_SPARK = ("scala-library", "slf4j-api", "log4j-slf4j2-impl", "log4j-core", "log4j-api")
 
 

@@ -65,7 +65,7 @@ def console_consume(
 ) -> list[bytes]:
     """Return what Kafka's Java consumer prints of topics from their beginnings, a record each.
 
-    As `console_line` says; the topic is not told. In no order between partitions.
+    As `console_line` says, without the topic. Partitions are in no particular order.
 
     Parameters
     ----------

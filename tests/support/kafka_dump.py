@@ -97,7 +97,7 @@ def optional_number(text: str) -> int | None:
         r"(?:Some\((-?\d+)\)|OptionalLong\[(-?\d+)\]|None|OptionalLong\.empty)", text
     )
     if match is None:
-        raise ValueError(f"{text!r} is no optional number")
+        raise ValueError(f"{text!r} is not an optional number")
     found = match[1] or match[2]
     return None if found is None else int(found)
 

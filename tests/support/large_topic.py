@@ -51,7 +51,7 @@ class LargeTopic:
 
     @property
     def end_offset(self) -> int:
-        """The offset behind the last record."""
+        """The offset after the last record."""
         return self.segments * self.segment_batches * self.batch_records
 
     @property

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support.batches import Stored
     from tests.support.partition_account import PartitionAccount, Producer
 
-_FIRST_LEADER_EPOCH = 0  # no broker is behind it
+_FIRST_LEADER_EPOCH = 0  # no broker gave one
 _COORDINATOR_EPOCH = 3
 
 

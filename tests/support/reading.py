@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.reading.damage import DamagedRange
     from pylog.record.record import Record
 
 
@@ -71,3 +72,23 @@ def scanned(path: Path, **options: Any) -> list[Stored]:  # noqa: ANN401 - of py
     found = rows(scan.to_batches())
     assert scan.count() == len(found)
     return found
+
+
+def read_skipping_damage(
+    directory: Path,
+    **options: Any,  # noqa: ANN401 - of pylog.scan
+) -> tuple[list[int], list[DamagedRange]]:
+    """Return the offsets that mode DROPMALFORMED reads, and the ranges that it reports."""
+    scan = pylog.scan(directory, mode="DROPMALFORMED", **options)
+    offsets = scan.to_table()["offset"].to_pylist()
+    ranges = list(scan.damage.ranges)
+    assert scan.count() == len(offsets)
+    assert scan.damage.ranges == ranges
+    return offsets, ranges
+
+
+def spans(ranges: Iterable[DamagedRange]) -> list[tuple[int, int, int, int | None]]:
+    """Return where damaged ranges lie: bytes from and to, offsets from and to."""
+    return [
+        (each.position, each.end_position, each.next_offset, each.end_offset) for each in ranges
+    ]

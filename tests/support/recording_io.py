@@ -27,7 +27,7 @@ __all__ = ["Fault", "FaultyIO", "Kind", "Operation", "RecordingIO", "replay"]
 class RecordingIO(DurableIO):
     """A `DurableIO` that appends to `operations` whatever it did below ``root``.
 
-    Opening a file that exists is no operation. A write to a file that has no name any more is
+    Opening a file that exists is not an operation. A write to a file that has no name any more is
     left out. One file may be known by one path only: no links, no ``..``.
     """
 

@@ -80,7 +80,7 @@ def v2_data(
 ) -> Callable[[int], Built]:
     """Draw a builder of a v2 data batch, given the offset it may begin at."""
     contents = draw(st.lists(bodies(timestamps), min_size=1, max_size=6))
-    before, behind = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+    before, after = draw(st.integers(0, 3)), draw(st.integers(0, 3))
     codec = draw(st.sampled_from(CODECS))
     append_time = draw(st.none() | timestamps)
     horizon = draw(st.none() | st.integers(0, 10_000))
@@ -93,7 +93,7 @@ def v2_data(
         return batch_v2(
             records,
             base_offset=offset,
-            last_offset=records[-1].offset + behind,
+            last_offset=records[-1].offset + after,
             codec=codec,
             append_time=append_time,
             delete_horizon=horizon,

@@ -85,7 +85,7 @@ def write_over_time(writer: PartitionWriter) -> None:
     for compression in (CompressionType.NONE, CompressionType.LZ4, CompressionType.GZIP):
         for count in (3, 40, 1):
             writer.clock.sleep(250)
-            # A producer's clock that is behind: what it says does not count.
+            # The producer's clock is slow: what it says does not count.
             writer.append(writer.records(count, first_timestamp=77), compression=compression)
 
 
@@ -158,7 +158,7 @@ def write_transactions(writer: PartitionWriter) -> None:
 
 
 def write_open_transaction(writer: PartitionWriter) -> None:
-    """Leave a transaction open, and decide later ones behind its first record."""
+    """Leave a transaction open, and decide later ones after its first record."""
     write_transactions(writer)
     left, aborting, committing = _producers(6)[3:]
     writer.append(writer.records(5), producer=left, is_transactional=True)

@@ -9,11 +9,11 @@ from pylog.clock import ManualClock, SystemClock
 
 def test_system_clock_is_between_two_looks_at_the_system() -> None:
     before = time.time_ns() // 1_000_000
-    shown = SystemClock().milliseconds()
-    assert before <= shown <= time.time_ns() // 1_000_000
+    now = SystemClock().milliseconds()
+    assert before <= now <= time.time_ns() // 1_000_000
 
 
-def test_manual_clock_begins_at_the_epoch_unless_told_otherwise() -> None:
+def test_manual_clock_begins_at_the_epoch_by_default() -> None:
     assert ManualClock().milliseconds() == 0
     assert ManualClock(1_700_000_000_000).milliseconds() == 1_700_000_000_000
 

@@ -100,7 +100,9 @@ def test_fields_have_the_values_that_the_defaults_stand_for() -> None:
 @pytest.mark.parametrize(
     "text", ["not_a_number", "", "1_000", "0x10", "\N{ARABIC-INDIC DIGIT FOUR}", "1 2"]
 )
-def test_what_is_no_number_is_refused_with_the_name_of_the_property(name: str, text: str) -> None:
+def test_what_is_not_a_number_is_refused_with_the_name_of_the_property(
+    name: str, text: str
+) -> None:
     with pytest.raises(ValueError, match=rf"^property {name} is {text!r}, expected a .*number"):
         LogConfig.from_properties({name: text})
 

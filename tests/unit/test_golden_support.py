@@ -39,7 +39,7 @@ def certificate(case_id: str) -> dict[str, Any]:
     return tomllib.loads(certificate_path(case_id).read_text("utf-8"))
 
 
-def stated(partition_id: str) -> dict[str, Any]:
+def certificate_table(partition_id: str) -> dict[str, Any]:
     """Return the certificate's table of a partition."""
     case_id, _, place = partition_id.partition(":")
     tables: list[dict[str, Any]] = certificate(case_id)["partition"]
@@ -134,7 +134,7 @@ def test_what_a_folder_holds_is_what_kafkas_dump_of_it_says(
 ) -> None:
     partition = golden_root.partition(partition_id)
     dumped = dumped_offsets(partition)
-    assert len(dumped) == stated(partition_id)["dump_records"]
+    assert len(dumped) == certificate_table(partition_id)["dump_records"]
     path = partition.expected_path("uncommitted")
     served = [line["offset"] for line in read_expected(path)] if path else []
     match partition.holds:
@@ -177,7 +177,7 @@ def test_expected_files_have_the_stated_number_of_lines_and_come_with_offsets(
     uncommitted = partition.expected_path("uncommitted")
     assert (partition.offsets is None) == (partition.holds is Holds.UNKNOWN)
     assert (committed is None) == (uncommitted is None) == (partition.holds is Holds.UNKNOWN)
-    table = stated(partition_id)
+    table = certificate_table(partition_id)
     if committed is None or uncommitted is None:
         assert "expected_committed" not in table
     elif "expected_committed" in table:
@@ -329,7 +329,7 @@ def test_a_field_that_is_not_there_is_named() -> None:
         ([], "3 records expected, 0 read"),
     ],
 )
-def test_records_that_are_missing_repeated_or_reordered_are_told(
+def test_records_that_are_missing_repeated_or_reordered_are_reported(
     order: list[int], message: str
 ) -> None:
     assert message in differences(LINES, [RECORDS[i] for i in order])

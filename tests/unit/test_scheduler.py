@@ -103,12 +103,12 @@ def test_tasks_run_in_the_order_of_their_times_then_of_scheduling(
 ) -> None:
     ran: list[str] = []
 
-    def noting(name: str) -> Callable[[], None]:
+    def record_run(name: str) -> Callable[[], None]:
         return lambda: ran.append(name)
 
     for name, delay_ms in (("c", 30), ("a", 10), ("d", 30), ("b", 20)):
-        manual.schedule_once(name, noting(name), delay_ms)
-    manual.schedule("p", noting("p"), delay_ms=15, period_ms=10)
+        manual.schedule_once(name, record_run(name), delay_ms)
+    manual.schedule("p", record_run("p"), delay_ms=15, period_ms=10)
     runs_at(clock, manual, 35)
     assert ran == ["a", "p", "b", "p", "c", "d", "p"]
 

@@ -42,7 +42,7 @@ def test_damage_is_a_finding(error: Exception) -> None:
         ValueError("wrong"),
     ],
 )
-def test_what_cannot_be_done_is_no_finding(error: Exception) -> None:
+def test_what_cannot_be_done_is_not_a_finding(error: Exception) -> None:
     assert status_of(error) == UNUSABLE
 
 

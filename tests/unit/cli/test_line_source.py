@@ -72,7 +72,7 @@ def test_a_file_has_a_length_and_a_pipe_has_none(
             assert list(lines) == []
 
 
-def test_closed_standard_input_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_standard_input_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ValueError, match="standard input is closed"):
         LineSource(STANDARD_INPUT, Interruption())

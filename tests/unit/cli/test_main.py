@@ -39,7 +39,7 @@ def test_every_command_has_help(name: str, pylog_run: Callable[..., Outcome]) ->
     assert "Exit status" in done.output.decode()
 
 
-def test_help_of_cat_tells_units_and_inclusivity(pylog_run: Callable[..., Outcome]) -> None:
+def test_help_of_cat_names_units_and_inclusivity(pylog_run: Callable[..., Outcome]) -> None:
     text = " ".join(pylog_run("cat", "--help").output.decode().split())
     for phrase in (
         "First offset to print (inclusive)",
@@ -147,7 +147,7 @@ def test_a_bug_is_called_a_bug(
     )
 
 
-def test_closed_output_is_told(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:  # noqa: ANN401
+def test_closed_output_is_reported(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:  # noqa: ANN401
     monkeypatch.setattr(sys, "stdout", None)
     assert run(["--version"]) == 2
     assert capfd.readouterr().err == "pylog: error: standard output is closed\n"

@@ -101,7 +101,7 @@ def kernel_batches_with_limit(data: bytes, schema: pa.Schema, limit: int) -> lis
     return list(decoder.decode(window, 0, 2**62))
 
 
-def test_decompression_stops_at_the_limit_and_the_batch_is_told() -> None:
+def test_decompression_stops_at_the_limit_and_the_batch_is_reported() -> None:
     first = batch_v2(plain_records(0, 1)).data
     bomb = batch_v2(plain_records(1, 1, value_size=100_000), codec="gzip").data
     with pytest.raises(InvalidRecordError) as caught:

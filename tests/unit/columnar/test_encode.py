@@ -188,7 +188,7 @@ def test_a_level_of_the_codec_is_used() -> None:
     assert sizes[1] < sizes[0]
 
 
-def test_a_level_that_the_codec_has_not_is_refused_at_once() -> None:
+def test_a_level_that_the_codec_does_not_have_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match="level"):
         RecordEncoder(compression=CompressionType.GZIP, level=10)
 
@@ -523,7 +523,7 @@ def test_batches_larger_than_a_chunk_are_written(batch_size_bytes: int, counts: 
     assert kernel_records(b"".join(data for data, _ in found), 1 << 28) == records
 
 
-def test_an_encoder_that_was_left_half_way_goes_on_behind_what_it_gave() -> None:
+def test_an_encoder_that_was_left_half_way_continues_after_what_it_gave() -> None:
     records = plain_records(0, 6)
     encoder = RecordEncoder(max_records=2, partition_leader_epoch=0)
     next(encoder.encode(arrow(records)))

@@ -77,7 +77,7 @@ def varied(first_offset: int, count: int) -> list[Stored]:
     ]
 
 
-def plain(records: list[Stored]) -> list[Stored]:
+def without_headers(records: list[Stored]) -> list[Stored]:
     return [record._replace(headers=()) for record in records]
 
 
@@ -86,9 +86,13 @@ def batches_of_every_kind() -> list[Built]:
     for magic in (0, 1):
         for codec in LEGACY_CODECS:
             if codec != "none":
-                made.append(wrapper(plain(varied(40 * len(made), 30)), magic=magic, codec=codec))
-    made.append(message(plain(varied(40 * len(made), 1))[0], magic=1))
-    made.append(wrapper(plain(varied(40 * len(made), 9)), magic=1, codec="gzip", append_time=77))
+                made.append(
+                    wrapper(without_headers(varied(40 * len(made), 30)), magic=magic, codec=codec)
+                )
+    made.append(message(without_headers(varied(40 * len(made), 1))[0], magic=1))
+    made.append(
+        wrapper(without_headers(varied(40 * len(made), 9)), magic=1, codec="gzip", append_time=77)
+    )
     made.append(batch_v2(varied(40 * len(made), 20), codec="zstd", append_time=78))
     return made
 

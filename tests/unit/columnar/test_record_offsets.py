@@ -20,8 +20,8 @@ from tests.support.batches import (
     wrapper_of,
 )
 from tests.support.codecs import CODEC_IDS, compress
-from tests.support.damage import skipped, spans
 from tests.support.log_files import write_partition
+from tests.support.reading import read_skipping_damage, spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,7 +104,7 @@ def test_the_other_modes_leave_it_out_and_report_it(
     directory, _, wrong = case
     options = dict(WAYS[way])
     columns = options.pop("columns", None)
-    found, ranges = skipped(directory, **options)
+    found, ranges = read_skipping_damage(directory, **options)
     start, end = options.get("start", 0), options.get("end", 9)
     is_cut = isinstance(options.get("where"), pylog.RecordFilter) and "keys" in way
     sound = [] if is_cut else [*range(3), *range(6, 9)]

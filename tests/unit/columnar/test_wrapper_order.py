@@ -29,12 +29,12 @@ def moved(data: bytes, offset: int) -> bytes:
     return offset.to_bytes(8, "big") + data[8:]
 
 
-def test_behind_a_batch_of_format_v2(tmp_path: Path) -> None:
+def test_after_a_batch_of_format_v2(tmp_path: Path) -> None:
     before = batch_v2(plain_records(0, 10))
-    behind = wrapper([Stored(n, n, None, b"v") for n in range(10, 20)], magic=1, codec="gzip")
+    following = wrapper([Stored(n, n, None, b"v") for n in range(10, 20)], magic=1, codec="gzip")
     directory = write_partition(tmp_path, {0: [before]}, with_index=False)
     log = directory / f"{0:020d}.log"
-    log.write_bytes(before.data + moved(behind.data, 10))
+    log.write_bytes(before.data + moved(following.data, 10))
     with pytest.raises(MisplacedBatchError, match="begin with offset 1, expected at least 10"):
         pylog.scan(directory).to_table()
 

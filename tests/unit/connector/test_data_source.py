@@ -70,7 +70,7 @@ def test_each_partition_directory_is_one_input_partition(tmp_path: Path) -> None
     assert [(task.start_offset, task.end_offset) for task in tasks] == [(0, 6)] * 3
 
 
-def test_a_partition_without_anything_to_read_is_no_input_partition(tmp_path: Path) -> None:
+def test_a_partition_with_nothing_to_read_is_not_an_input_partition(tmp_path: Path) -> None:
     write_orders(tmp_path, "orders-0", "orders-1")
     tasks = plan(tmp_path, startingOffsets='{"orders":{"0":6}}')
     assert [task.topic_partition for task in tasks] == [TopicPartition("orders", 1)]
@@ -96,7 +96,7 @@ def test_what_travels_to_a_task_pickles(tmp_path: Path) -> None:
     assert [row["offset"] for batch in batches for row in batch.to_pylist()] == [*range(6)]
 
 
-def test_spark_s_stand_in_for_no_partitions_reads_nothing(tmp_path: Path) -> None:
+def test_sparks_stand_in_for_no_partitions_reads_nothing(tmp_path: Path) -> None:
     write_orders(tmp_path, "orders-0")
     read_source = source(tmp_path)
     reader = read_source.reader(read_source.schema())
@@ -141,7 +141,7 @@ def test_a_path_with_nothing_but_deleted_topics_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "told"),
+    ("options", "error", "message"),
     [
         ({"subscribe": "order"}, UnknownTopicOrPartitionError, "did you mean 'orders'?"),
         ({"assign": '{"orders":[7]}'}, UnknownTopicOrPartitionError, "no partition 7 of topic"),
@@ -149,16 +149,16 @@ def test_a_path_with_nothing_but_deleted_topics_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_topics_that_are_not_there_are_refused_at_load(
-    tmp_path: Path, options: dict[str, str], error: type[Exception], told: str
+    tmp_path: Path, options: dict[str, str], error: type[Exception], message: str
 ) -> None:
     write_orders(tmp_path, "orders-0")
     with pytest.raises(error) as caught:
         source(tmp_path, **options).schema()
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "told"),
+    ("options", "error", "message"),
     [
         ({"startingOffsets": '{"orders":{"0":99}}'}, OffsetOutOfRangeError, "0 to 6 (exclusive)"),
         ({"startingOffsets": '{"order":{"0":1}}'}, ValueError, "order-0, which is not read"),
@@ -171,15 +171,15 @@ def test_topics_that_are_not_there_are_refused_at_load(
     ],
 )
 def test_positions_that_the_log_does_not_have_are_refused_in_planning(
-    tmp_path: Path, options: dict[str, str], error: type[Exception], told: str
+    tmp_path: Path, options: dict[str, str], error: type[Exception], message: str
 ) -> None:
     write_orders(tmp_path, "orders-0")
     with pytest.raises(error) as caught:
         plan(tmp_path, **options)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_a_path_that_does_not_exist_is_told_with_the_host(tmp_path: Path) -> None:
+def test_a_path_that_does_not_exist_is_reported_with_the_host(tmp_path: Path) -> None:
     with pytest.raises(LogDirectoryError) as caught:
         source(tmp_path / "nope").schema()
     assert str(caught.value).startswith(f"{HOST}no such directory")
@@ -220,7 +220,9 @@ def test_a_file_without_permission_says_for_whom(
         list(reader.read(partition))
 
 
-def test_a_segment_that_vanished_after_planning_is_told_with_the_way_out(tmp_path: Path) -> None:
+def test_a_segment_that_vanished_after_planning_is_reported_with_the_way_out(
+    tmp_path: Path,
+) -> None:
     write_orders(tmp_path, "orders-0")
     read_source = source(tmp_path)
     reader = read_source.reader(read_source.schema())
@@ -228,13 +230,13 @@ def test_a_segment_that_vanished_after_planning_is_told_with_the_way_out(tmp_pat
     segment_path(tmp_path / "orders-0", 0).unlink()
     with pytest.raises(SegmentVanishedError) as caught:
         list(reader.read(partition))
-    told = str(caught.value)
-    assert told.startswith(f"{HOST}file is gone")
-    assert "00000000000000000000.log; if retention deleted it" in told
-    assert "load() again" in told
+    message = str(caught.value)
+    assert message.startswith(f"{HOST}file is gone")
+    assert "00000000000000000000.log; if retention deleted it" in message
+    assert "load() again" in message
 
 
-def test_damage_is_told_with_file_position_and_the_way_out(tmp_path: Path) -> None:
+def test_damage_is_reported_with_file_position_and_the_way_out(tmp_path: Path) -> None:
     write_orders(tmp_path, "orders-0")
     path = segment_path(tmp_path / "orders-0", 4)
     content = bytearray(path.read_bytes())
@@ -245,10 +247,10 @@ def test_damage_is_told_with_file_position_and_the_way_out(tmp_path: Path) -> No
     [partition] = reader.partitions()
     with pytest.raises(CorruptRecordError) as caught:
         list(reader.read(partition))
-    told = str(caught.value)
-    assert "batch CRC stored 0x" in told
-    assert f"in {path} at byte " in told
-    assert told.endswith(
+    message = str(caught.value)
+    assert "batch CRC stored 0x" in message
+    assert f"in {path} at byte " in message
+    assert message.endswith(
         "; read another replica, or leave the damage out by startingOffsets, endingOffsets"
     )
 

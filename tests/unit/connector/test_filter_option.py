@@ -22,7 +22,7 @@ def test_what_is_written_is_read_again(fields: FilterFields) -> None:
     assert parse_record_filter(format_record_filter(fields)) == fields
 
 
-def test_no_option_is_no_filter() -> None:
+def test_without_an_option_there_is_no_filter() -> None:
     assert parse_record_filter(None) is None
 
 

@@ -116,7 +116,7 @@ def test_a_path_becomes_absolute_or_is_remote(
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({}, 'no path: say load("/path/to/kafka-logs")'),
         ({}, "use CREATE TEMPORARY VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs')"),
@@ -131,12 +131,12 @@ def test_a_path_becomes_absolute_or_is_remote(
         ({"path": "file://server/logs"}, "names another host"),
     ],
 )
-def test_a_path_that_cannot_be_read_is_refused(given: dict[str, str], told: str) -> None:
-    assert told in refusal(given)
+def test_a_path_that_cannot_be_read_is_refused(given: dict[str, str], message: str) -> None:
+    assert message in refusal(given)
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "message"),
     [
         ("subscribe", " , ", "option subscribe is ' , ', expected names separated by commas"),
         ("assign", '{"orders":0}', 'expected JSON like {"topicA":[0,1],"topicB":[2]}'),
@@ -169,14 +169,14 @@ def test_a_path_that_cannot_be_read_is_refused(given: dict[str, str], told: str)
         ("includeStray", "1", "option includeStray is '1', expected true or false"),
     ],
 )
-def test_a_value_without_sense_is_refused_and_what_is_expected_is_told(
-    option: str, value: str, told: str
+def test_a_value_that_makes_no_sense_is_refused_with_what_is_expected(
+    option: str, value: str, message: str
 ) -> None:
-    assert told in refusal({"path": "/logs", option: value})
+    assert message in refusal({"path": "/logs", option: value})
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         (
             "subscrbe",
@@ -190,14 +190,14 @@ def test_a_value_without_sense_is_refused_and_what_is_expected_is_told(
         ("qqqqqqqqqqqqq", "unknown option 'qqqqqqqqqqqqq'. The options are: path, paths, subs"),
     ],
 )
-def test_an_unknown_option_is_refused_with_the_nearest_known_one(name: str, told: str) -> None:
-    assert told in refusal({"path": "/logs", name: "1"})
+def test_an_unknown_option_is_refused_with_the_nearest_known_one(name: str, message: str) -> None:
+    assert message in refusal({"path": "/logs", name: "1"})
 
 
 @pytest.mark.parametrize("name", ["owner", "provider", "option.path"])
 def test_what_spark_adds_in_create_table_is_refused_with_the_temporary_view(name: str) -> None:
-    told = refusal({"path": "/logs", name: "x"})
-    assert told.startswith("A catalog table (CREATE TABLE … USING pylog) loses its options")
+    message = refusal({"path": "/logs", name: "x"})
+    assert message.startswith("A catalog table (CREATE TABLE … USING pylog) loses its options")
 
 
 def test_options_of_the_kafka_source_without_a_meaning_here_are_accepted_and_listed() -> None:

@@ -1,4 +1,4 @@
-"""What of a plan's comparisons still holds when the plan is made anew."""
+"""What of a plan's comparisons still holds when the plan is made again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_no_other_bound_of_a_time_that_may_grow_is_kept(sign: str) -> None:
 
 
 @pytest.mark.parametrize("value", [NOON_MS, "now", None, [NOON]])
-def test_a_bound_that_is_no_time_is_not_kept(value: object) -> None:
+def test_a_bound_that_is_not_a_time_is_not_kept(value: object) -> None:
     assert _of_later(Comparison("timestamp", ">", value)) is None
 
 

@@ -65,7 +65,7 @@ def test_a_batch_read_cannot_end_at_earliest(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         ("newest", "expected JSON like"),
         ("", "expected JSON like"),
@@ -86,11 +86,11 @@ def test_a_batch_read_cannot_end_at_earliest(value: str) -> None:
         ('{"t":{"0":1},"t":{"1":2}}', "'t' is named twice"),
     ],
 )
-def test_senseless_offsets_are_refused(value: str, told: str) -> None:
+def test_senseless_offsets_are_refused(value: str, message: str) -> None:
     for parse, name in ((starting, "startingOffsets"), (ending, "endingOffsets")):
         with pytest.raises(ValueError, match=name) as caught:
             parse(**{name: value})
-        assert told in str(caught.value)
+        assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_timestamps_may_be_given_by_partition_or_by_topic() -> None:
         (("Offsets",), "Offsets"),
     ],
 )
-def test_the_kafka_source_s_order_of_precedence_holds(names: tuple[str, ...], winner: str) -> None:
+def test_the_kafka_sources_order_of_precedence_holds(names: tuple[str, ...], winner: str) -> None:
     values = {"Timestamp": "1", "OffsetsByTimestamp": '{"t":2}', "Offsets": '{"t":3}'}
     for parse, side in ((starting, "starting"), (ending, "ending")):
         given = {side + name: values[name] for name in names}

@@ -58,7 +58,7 @@ def test_columns_are_taken_in_the_order_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ("ofset", "option columns names 'ofset', no such column; did you mean 'offset'? The col"),
         ("KEY", "did you mean 'key'?"),
@@ -67,10 +67,10 @@ def test_columns_are_taken_in_the_order_given() -> None:
         ("key,offset,key", "option columns names 'key' twice"),
     ],
 )
-def test_columns_that_do_not_exist_or_come_twice_are_refused(columns: str, told: str) -> None:
+def test_columns_that_do_not_exist_or_come_twice_are_refused(columns: str, message: str) -> None:
     with pytest.raises(ValueError, match="columns names") as caught:
         schema_of(columns=columns)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("given", [{}, {"includeHeaders": "true", "includeBatchMetadata": "true"}])
@@ -102,8 +102,8 @@ def test_columns_that_are_never_null_may_be_declared_so() -> None:
 @pytest.mark.parametrize("name", ["key", "value", "headers"])
 def test_columns_that_may_be_null_may_not_be_declared_otherwise(name: str) -> None:
     column = schema_of(includeHeaders="true")[name]
-    told = refusal(StructType([StructField(name, column.dataType, nullable=False)]))
-    assert told == f"the schema declares {name!r} NOT NULL, but records may have none"
+    message = refusal(StructType([StructField(name, column.dataType, nullable=False)]))
+    assert message == f"the schema declares {name!r} NOT NULL, but records may have none"
 
 
 def test_not_null_inside_a_column_is_refused_before_spark_fails_over_it() -> None:
@@ -112,14 +112,15 @@ def test_not_null_inside_a_column_is_refused_before_spark_fails_over_it() -> Non
         ArrayType(StructType(fields)),
         ArrayType(StructType([StructField("key", StringType()), fields[1]]), containsNull=False),
     ):
-        told = refusal(StructType([StructField("headers", headers)]))
+        message = refusal(StructType([StructField("headers", headers)]))
         assert (
-            told == "the schema declares something inside column 'headers' NOT NULL; leave it out"
+            message
+            == "the schema declares something inside column 'headers' NOT NULL; leave it out"
         )
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "message"),
     [
         (StructType(), "the schema has no column"),
         (StructType().add("Offset", LongType()), "the schema names 'Offset', no such column; did"),
@@ -131,8 +132,8 @@ def test_not_null_inside_a_column_is_refused_before_spark_fails_over_it() -> Non
         (StructType().add("offset", IntegerType()), "'offset' the type int, it is bigint"),
     ],
 )
-def test_other_schemas_are_refused(schema: StructType, told: str) -> None:
-    assert told in refusal(schema)
+def test_other_schemas_are_refused(schema: StructType, message: str) -> None:
+    assert message in refusal(schema)
 
 
 def test_option_columns_and_a_schema_that_disagree_are_refused() -> None:

@@ -70,7 +70,7 @@ def test_options_of_records_are_refused(option: str) -> None:
     assert f"takes no option {option}; " in str(caught.value)
 
 
-def test_a_reader_s_partitions_travel_pickled(tmp_path: Path) -> None:
+def test_a_readers_partitions_travel_pickled(tmp_path: Path) -> None:
     for name in ("orders-10", "orders-2"):
         write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]}, name=name)
     shipped = pickle.loads(pickle.dumps(source(tmp_path, table="segments")))  # noqa: S301 - our own
@@ -83,7 +83,7 @@ def test_a_reader_s_partitions_travel_pickled(tmp_path: Path) -> None:
     assert list(again.read(InputPartition(None))) == []
 
 
-def test_the_schema_may_be_a_part_of_the_table_s() -> None:
+def test_the_schema_may_be_a_part_of_the_tables() -> None:
     columns = ("codec", "base_offset")
     schema = table_schema("batches", columns)
     assert schema == StructType(
@@ -93,15 +93,17 @@ def test_the_schema_may_be_a_part_of_the_table_s() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "told"),
+    ("field", "message"),
     [
         (StructField("codek", StringType()), "no such column; did you mean 'codec'"),
         (StructField("codec", LongType()), "the type bigint, it is string"),
         (StructField("codec", StringType(), nullable=False), "declares 'codec' NOT NULL"),
     ],
 )
-def test_a_schema_that_is_no_part_of_the_table_s_is_refused(field: StructField, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_a_schema_that_is_not_a_part_of_the_tables_is_refused(
+    field: StructField, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
         check_table_schema("batches", StructType([field]))
 
 

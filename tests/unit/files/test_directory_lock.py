@@ -155,7 +155,7 @@ def test_unlocking_in_one_thread_leaves_the_locks_of_others(tmp_path: Path) -> N
         assert try_from_another_process(tmp_path / "b") == "free"
 
 
-def test_of_many_threads_one_gets_the_lock(tmp_path: Path) -> None:
+def test_one_of_many_threads_gets_the_lock(tmp_path: Path) -> None:
     barrier = threading.Barrier(8)
     outcomes = []
 
@@ -261,7 +261,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.parametrize(("name", "number"), [("missing", errno.ENOENT), ("file", errno.ENOTDIR)])
-def test_what_is_no_directory_cannot_be_locked(tmp_path: Path, name: str, number: int) -> None:
+def test_what_is_not_a_directory_cannot_be_locked(tmp_path: Path, name: str, number: int) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(KafkaStorageError, match="cannot lock the log directory") as caught:
         DirectoryLock(tmp_path / name).try_lock()

@@ -136,7 +136,7 @@ def test_what_is_of_another_kind_is_not_the_disk_failing(
     assert (tmp_path / "file").read_bytes() == OLD
 
 
-def test_removing_and_creating_tell_whether_they_did_something(tmp_path: Path) -> None:
+def test_removing_and_creating_return_whether_they_did_something(tmp_path: Path) -> None:
     io = DurableIO()
     assert io.make_directory(tmp_path / "d")
     assert not io.make_directory(tmp_path / "d", exist_ok=True)
@@ -177,7 +177,7 @@ def test_disk_that_fails_after_a_part_is_named_with_position_and_errno(
     assert isinstance(caught.value.__cause__, OSError)
 
 
-def test_disk_that_takes_nothing_is_an_error_and_no_endless_loop(tmp_path: Path) -> None:
+def test_disk_that_takes_nothing_is_an_error_and_not_an_endless_loop(tmp_path: Path) -> None:
     io = FaultyIO(Fault(kinds=WRITES, short_bytes=0))
     with (
         io.open(tmp_path / "a", create=True) as file,

@@ -101,7 +101,7 @@ def test_time_lookup_is_bisection_of_the_plain_list(
 ) -> None:
     index = time_index(entries, bytes(12 * zero_slots))
     timestamps = [timestamp for timestamp, _ in entries]
-    # A file of one zero entry cannot be told from a record at timestamp 0 of the first offset.
+    # A file of one zero entry looks like a record at timestamp 0 of the first offset.
     lone_zero = not entries and zero_slots == 1
     assert index.entry_count == len(entries) + lone_zero
     top = (timestamps or [0])[-1] + 3

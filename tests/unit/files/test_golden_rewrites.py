@@ -1,4 +1,4 @@
-"""Side files that brokers wrote, read and written anew: every byte must be the same."""
+"""Side files that brokers wrote, read and written again: every byte must be the same."""
 
 from __future__ import annotations
 

@@ -164,7 +164,9 @@ def test_contradiction_is_warned_of_unless_the_epoch_wrote_nothing(
         ("", []),
     ],
 )
-def test_of_contradicting_lines_the_later_counts(path: Path, text: str, expected: Entries) -> None:
+def test_the_later_of_two_contradicting_lines_counts(
+    path: Path, text: str, expected: Entries
+) -> None:
     path.write_text(text)
     io = CountingIO()
     assert list(open_cache(path, io).entries) == expected

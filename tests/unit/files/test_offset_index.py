@@ -62,7 +62,7 @@ def test_lookup_is_the_entry_at_or_below_the_target(
         (2086, 963, None),
     ],
 )
-def test_upper_bound_is_the_first_entry_at_or_behind_the_range(
+def test_upper_bound_is_the_first_entry_at_or_after_the_range(
     index: OffsetIndex, position: int, size_bytes: int, expected: tuple[int, int] | None
 ) -> None:
     if expected is not None:

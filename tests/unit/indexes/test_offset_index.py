@@ -148,7 +148,7 @@ def test_lookup_is_bisection_of_the_plain_list(
         (0, 200, None),
     ],
 )
-def test_upper_bound_is_the_first_entry_at_or_behind_the_range(
+def test_upper_bound_is_the_first_entry_at_or_after_the_range(
     index: OffsetIndex, position: int, size_bytes: int, expected: tuple[int, int] | None
 ) -> None:
     assert index.fetch_upper_bound_offset(OffsetPosition(BASE, position), size_bytes) is None

@@ -217,7 +217,7 @@ def test_several_entries_are_appended_by_the_same_rules(index: TimeIndex, path: 
         ([(40 + n, 80 + n) for n in range(27)], ValueError),
     ],
 )
-def test_of_several_entries_all_or_none_are_appended(
+def test_all_or_none_of_several_entries_are_appended(
     index: TimeIndex, pairs: list[tuple[int, int]], error: type[Exception]
 ) -> None:
     append_tens(index, 3)

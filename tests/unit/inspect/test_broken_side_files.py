@@ -1,4 +1,4 @@
-"""Every metadata table next to every side file, broken in every way: told in rows, never hidden."""
+"""Every metadata table next to every side file, broken in every way: reported, never hidden."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ def tables(logs: Path, mode: str = "FAILFAST") -> dict[str, Rows]:
     return {name: pylog.read_table(logs, name, mode=mode).to_pylist() for name in TABLE_NAMES}
 
 
-def of_partition(rows: Rows, partition: int) -> Rows:
+def rows_of_partition(rows: Rows, partition: int) -> Rows:
     return [row for row in rows if row["partition"] == partition]
 
 
-def told(rows: Rows, column: str) -> list[str]:
+def reasons_in(rows: Rows, column: str) -> list[str]:
     """Return the reasons that a column gives: texts, lists of texts, or index states."""
     reasons: list[str] = []
     for row in rows:
@@ -119,12 +119,12 @@ def without(rows: Rows, *columns: str) -> Rows:
     return [{name: row[name] for name in row if name not in columns} for row in rows]
 
 
-def test_sound_side_files_are_told_nowhere(logs: Path) -> None:
+def test_sound_side_files_are_not_reported(logs: Path) -> None:
     found = tables(logs)
     assert found["findings"] == []
     for columns in COLUMNS.values():
         for table, column in columns:
-            assert told(found[table], column) == []
+            assert reasons_in(found[table], column) == []
     assert [row["log_start_offset"] for row in found["partitions"]] == [12, 12]
     assert [row["begins_before_log_start"] for row in found["transactions"]] == [False, False]
 
@@ -132,7 +132,7 @@ def test_sound_side_files_are_told_nowhere(logs: Path) -> None:
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_broken_side_file_is_told_in_rows_and_hides_nothing(
+def test_a_broken_side_file_is_reported_in_rows_and_hides_nothing(
     logs: Path, name: str, kind: str, mode: str
 ) -> None:
     sound = tables(logs)
@@ -143,8 +143,8 @@ def test_a_broken_side_file_is_told_in_rows_and_hides_nothing(
     for table, column in COLUMNS[name]:
         if mode == "DROPMALFORMED" and name == LOG_START_CHECKPOINT:
             continue  # a warning, and the first segment's base offset
-        assert bool(told(of_partition(found[table], 0), column)) is not is_sound, table
-    codes = {row["code"] for row in of_partition(found["findings"], 0)}
+        assert bool(reasons_in(rows_of_partition(found[table], 0), column)) is not is_sound, table
+    codes = {row["code"] for row in rows_of_partition(found["findings"], 0)}
     assert (CODES.get(name, "damaged_checkpoint") in codes) is not is_sound
     # What no side file can change.
     assert found["batches"] == sound["batches"]
@@ -156,7 +156,7 @@ def test_a_broken_side_file_is_told_in_rows_and_hides_nothing(
     shared = name == LOG_START_CHECKPOINT or name in OFFSET_CHECKPOINTS
     for table in TABLE_NAMES:
         if not shared:
-            assert of_partition(found[table], 1) == of_partition(sound[table], 1), table
+            assert rows_of_partition(found[table], 1) == rows_of_partition(sound[table], 1), table
 
 
 def test_what_cannot_be_told_without_a_checkpoint_is_null(logs: Path) -> None:
@@ -172,7 +172,7 @@ def test_what_cannot_be_told_without_a_checkpoint_is_null(logs: Path) -> None:
     assert [row["begins_before_log_start"] for row in transactions] == [None, None]
 
 
-def test_several_broken_side_files_are_all_told_in_one_row(logs: Path) -> None:
+def test_several_broken_side_files_are_all_reported_in_one_row(logs: Path) -> None:
     for name in ("partition.metadata", "leader-epoch-checkpoint"):
         (logs / "orders-0" / name).write_bytes(b"nonsense\n")
     rows = pylog.read_table(logs, "partitions").to_pylist()
@@ -198,12 +198,12 @@ def test_entries_of_a_damaged_index_come_with_a_row_that_says_so(logs: Path) -> 
     path = segment_path(logs / "orders-0", 10, ".timeindex")
     path.write_bytes(TIME_ENTRY.pack(2000, 9) + TIME_ENTRY.pack(1000, 10))
     rows = pylog.read_table(logs, "index_entries", assign={"orders": [0]}).to_pylist()
-    shown = [
+    described = [
         (row["entry"], row["offset"], row["defect"]) for row in rows if row["file"] == path.name
     ]
-    assert shown[:2] == [(0, 19, None), (1, 20, None)]
-    assert shown[2][:2] == (None, None)
-    assert shown[2][2].startswith("last index timestamp 1000 is below the first one, 2000")
+    assert described[:2] == [(0, 19, None), (1, 20, None)]
+    assert described[2][:2] == (None, None)
+    assert described[2][2].startswith("last index timestamp 1000 is below the first one, 2000")
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
@@ -212,7 +212,7 @@ def test_huge_index_files_take_little_memory(logs: Path, suffix: str) -> None:
     with path.open("r+b") as file:
         file.truncate(12 << 26)
         file.seek(-8, 2)
-        file.write(b"\x01" * 8)  # so that what precedes it is no preallocated tail
+        file.write(b"\x01" * 8)  # so that what precedes it is not a preallocated tail
     tracemalloc.start()
     try:
         for table in ("segments", "index_entries", "findings", "transactions"):

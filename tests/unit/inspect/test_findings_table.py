@@ -50,7 +50,7 @@ def findings(directory: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def only(directory: Path) -> dict[str, Any]:
+def only_finding(directory: Path) -> dict[str, Any]:
     (row,) = findings(directory)
     return row
 
@@ -66,7 +66,7 @@ def test_a_sound_log_has_none(directory: Path) -> None:
 def test_a_damaged_batch_is_an_error_with_bytes_and_offsets(directory: Path) -> None:
     path = segment_path(directory, 0)
     path.write_bytes(joined([FIRST[0], with_bad_crc(FIRST[1])]))
-    row = only(directory)
+    row = only_finding(directory)
     assert row.pop("message").startswith("batch CRC stored 0x")
     assert row == {
         "topic": "orders",
@@ -83,7 +83,7 @@ def test_a_damaged_batch_is_an_error_with_bytes_and_offsets(directory: Path) -> 
 
 def test_damage_at_the_log_end_is_an_error_with_no_end_offset(directory: Path) -> None:
     segment_path(directory, 10).write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
-    row = only(directory)
+    row = only_finding(directory)
     assert (row["next_offset"], row["end_offset"]) == (15, None)
 
 
@@ -99,19 +99,19 @@ def test_records_that_cannot_be_decoded_are_an_error(directory: Path) -> None:
 def test_a_middle_segment_that_is_torn_is_an_error(directory: Path) -> None:
     path = segment_path(directory, 0)
     path.write_bytes(joined(FIRST)[:-5])
-    row = only(directory)
+    row = only_finding(directory)
     assert (row["position"], row["next_offset"], row["end_offset"]) == (SIZE, 5, 10)
 
 
 @pytest.mark.parametrize(
     ("tail", "code"), [(bytes(700), "zero_tail"), (SECOND[0].data[:50], "torn_tail")]
 )
-def test_what_stands_behind_the_last_batch_is_a_note(
+def test_what_stands_after_the_last_batch_is_a_note(
     directory: Path, tail: bytes, code: str
 ) -> None:
     with segment_path(directory, 10).open("ab") as file:
         file.write(tail)
-    row = only(directory)
+    row = only_finding(directory)
     assert (row["severity"], row["code"], row["next_offset"]) == ("note", code, 20)
     end = len(joined(SECOND))
     assert (row["position"], row["end_position"]) == (end, end + len(tail))
@@ -121,7 +121,7 @@ def test_what_stands_behind_the_last_batch_is_a_note(
 def test_a_missing_index_is_a_warning(directory: Path, suffix: str) -> None:
     path = segment_path(directory, 0, suffix)
     path.unlink()
-    row = only(directory)
+    row = only_finding(directory)
     kind = "index" if suffix == ".index" else "time_index"
     assert (row["severity"], row["code"]) == ("warning", f"missing_{kind}")
     assert row["path"] == str(path)
@@ -218,7 +218,7 @@ def test_a_transaction_index_is_held_against_the_markers(
     aborting(tmp_path)
     if content is not None:
         segment_path(tmp_path / "orders-0", 0, ".txnindex").write_bytes(content)
-    row = only(tmp_path)
+    row = only_finding(tmp_path)
     assert (row["severity"], row["code"]) == ("warning", code)
     assert text in row["message"]
 
@@ -226,17 +226,17 @@ def test_a_transaction_index_is_held_against_the_markers(
 def test_a_leader_epoch_that_goes_back_is_a_warning(tmp_path: Path) -> None:
     batches = [batch_v2(plain_records(o, 5), leader_epoch=e) for o, e in ((0, 3), (5, 2), (10, 1))]
     directory = write_partition(tmp_path, {0: batches[:1], 5: batches[1:]})
-    row = only(directory)
+    row = only_finding(directory)
     assert (row["severity"], row["code"]) == ("warning", "leader_epoch_back")
     assert (row["path"], row["position"]) == (str(segment_path(directory, 5)), 0)
     assert (row["next_offset"], row["end_offset"]) == (5, 10)
     assert row["message"] == "batch has leader epoch 2, the one before has 3"
 
 
-def test_a_checkpoint_that_tells_another_epoch_is_a_warning(directory: Path) -> None:
+def test_a_checkpoint_with_another_epoch_is_a_warning(directory: Path) -> None:
     path = directory / "leader-epoch-checkpoint"
     path.write_text("0\n2\n1 0\n2 15\n", "utf-8")
-    row = only(directory)
+    row = only_finding(directory)
     assert (row["code"], row["path"], row["next_offset"]) == (
         "leader_epoch_disagrees",
         str(path),
@@ -272,7 +272,7 @@ def test_offsets_above_the_log_end_are_warnings(directory: Path, name: str, code
     path.write_text("0\n1\norders 0 20\n", "utf-8")
     assert findings(directory) == []
     path.write_text("0\n1\norders 0 21\n", "utf-8")
-    row = only(directory)
+    row = only_finding(directory)
     assert (row["severity"], row["code"], row["path"]) == ("warning", code, str(path))
     assert "of orders-0 is 21, its batches end at 20" in row["message"]
 
@@ -296,5 +296,5 @@ def test_findings_do_not_depend_on_windows(tmp_path: Path) -> None:
     assert findings(tmp_path) == []
     batches[1_500] = with_size(batches[1_500], -1)
     segment_path(tmp_path / "orders-0", 0).write_bytes(joined(batches))
-    row = only(tmp_path)
+    row = only_finding(tmp_path)
     assert (row["severity"], row["next_offset"], row["end_offset"]) == ("error", 1_500, 1_501)

@@ -73,7 +73,7 @@ def test_a_table_without_rows_has_all_columns(logs: Path) -> None:
     assert table.schema == metadata_table("transactions").schema
 
 
-def test_an_unknown_table_is_told_with_the_nearest_name(logs: Path) -> None:
+def test_an_unknown_table_is_reported_with_the_nearest_name(logs: Path) -> None:
     with pytest.raises(ValueError, match=r"no table 'segmnt'; did you mean 'segments'\? The tab"):
         pylog.read_table(logs, "segmnt")
 
@@ -148,7 +148,7 @@ def test_batches_that_are_missing_before_the_next_segment_are_an_error(
         pylog.read_table(logs, name)
 
 
-def test_a_log_longer_than_a_window_is_told_whole(tmp_path: Path) -> None:
+def test_a_log_longer_than_a_window_is_described_whole(tmp_path: Path) -> None:
     batches = [
         batch_v2([Stored(offset, 1000 + offset, None, b"v" * 900)]) for offset in range(9_000)
     ]

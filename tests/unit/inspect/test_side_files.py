@@ -1,4 +1,4 @@
-"""Side files that are missing, empty or damaged are told, and are no errors."""
+"""Side files that are missing, empty or damaged are reported, and are not errors."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_state_of_a_transaction_index(
     assert (found[2] is not None) is (state == "damaged")
 
 
-def test_a_missing_index_is_told_as_such(tmp_path: Path) -> None:
+def test_a_missing_index_is_reported_as_such(tmp_path: Path) -> None:
     directory = write_partition(tmp_path, {10: BATCHES}, with_index=False, with_time_index=False)
     for kind in ("offset_index", "time_index", "transaction_index"):
         assert state_of(directory, kind) == ("missing", None, None)
@@ -132,7 +132,7 @@ def test_a_damaged_snapshot_is_one_row_with_the_defect(tmp_path: Path) -> None:
     assert (row["producer_id"], row["last_offset"], row["timestamp"]) == (None, None, None)
 
 
-def test_wrong_checksums_are_told_and_are_no_error(tmp_path: Path) -> None:
+def test_wrong_checksums_are_reported_and_raise_nothing(tmp_path: Path) -> None:
     broken = [with_bad_crc(built) for built in BATCHES[1:]]
     write_partition(tmp_path, {10: [BATCHES[0], *broken]})
     checked = pylog.read_table(tmp_path, "batches", check_crc=True)
@@ -141,7 +141,7 @@ def test_wrong_checksums_are_told_and_are_no_error(tmp_path: Path) -> None:
     assert unchecked["is_valid_crc"].to_pylist() == [None, None, None]
 
 
-def test_a_tail_behind_the_last_batch_is_no_batch(tmp_path: Path) -> None:
+def test_a_tail_after_the_last_batch_is_not_a_batch(tmp_path: Path) -> None:
     path = segment_path(write_partition(tmp_path, {10: BATCHES}), 10)
     path.write_bytes(path.read_bytes() + bytes(500))
     (row,) = pylog.read_table(tmp_path, "segments").to_pylist()

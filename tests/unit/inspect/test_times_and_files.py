@@ -36,18 +36,18 @@ def test_times_of_a_segment_are_those_of_all_its_windows(tmp_path: Path) -> None
     assert segment_times(tmp_path, *falling) == (98_001, 100_000)
 
 
-def test_an_earlier_first_record_is_told_by_its_header(tmp_path: Path) -> None:
+def test_an_earlier_first_record_is_known_from_its_header(tmp_path: Path) -> None:
     batch = batch_v2([Stored(0, 1000, None, None), Stored(1, 5000, None, None)])
     assert segment_times(tmp_path, batch) == (1000, 5000)
 
 
-def test_times_of_records_that_the_broker_stamped_are_the_broker_s(tmp_path: Path) -> None:
+def test_times_of_records_that_the_broker_stamped_are_the_brokers(tmp_path: Path) -> None:
     batch = batch_v2([Stored(0, 1000, None, None)], append_time=7000)
     assert segment_times(tmp_path, batch) == (7000, 7000)
     assert stamps(pylog.read_table(tmp_path, "partitions"), "first_timestamp") == [(7000,)]
 
 
-def test_a_delete_horizon_is_no_record_s_time(tmp_path: Path) -> None:
+def test_a_delete_horizon_is_not_the_time_of_a_record(tmp_path: Path) -> None:
     batch = batch_v2([Stored(0, 1000, b"k", None)], delete_horizon=90)
     assert segment_times(tmp_path, batch) == (1000, 1000)
     assert stamps(pylog.read_table(tmp_path, "partitions"), "first_timestamp") == [(1000,)]
@@ -81,7 +81,7 @@ def test_the_last_batch_may_lie_before_empty_segments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["segments", "batches", "transactions"])
-def test_a_file_that_compaction_has_replaced_is_told(tmp_path: Path, name: str) -> None:
+def test_a_file_that_compaction_has_replaced_is_reported(tmp_path: Path, name: str) -> None:
     batches = [batch_v2(plain_records(offset, 2)) for offset in (0, 2)]
     directory = write_partition(tmp_path, {0: batches, 4: [batch_v2(plain_records(4, 1))]})
     opened = pylog.open_directory(tmp_path)

@@ -1,4 +1,4 @@
-"""When a transaction is told to have begun before the log; states are held in golden."""
+"""When a transaction is said to have begun before the log; golden tests hold the states."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_they_come_in_the_order_of_their_markers_and_open_ones_last(tmp_path: Pa
     ],
 )
 @pytest.mark.parametrize("state", ["committed", "aborted", "open"])
-def test_the_first_segment_s_snapshot_tells_what_was_open_before(
+def test_the_first_segments_snapshot_knows_what_was_open_before(
     tmp_path: Path,
     snapshot: dict[int, int] | None,
     sequence: int,
@@ -124,7 +124,7 @@ def test_the_first_segment_s_snapshot_tells_what_was_open_before(
     assert (row["first_offset"], row["begins_before_log_start"]) == expected
 
 
-def test_a_damaged_snapshot_tells_nothing(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_not_used(tmp_path: Path) -> None:
     directory = write_partition(tmp_path, {100: [data(100)]})
     write_snapshot(directory, 100, {1: 95})
     path = segment_path(directory, 100, ".snapshot")
@@ -133,7 +133,7 @@ def test_a_damaged_snapshot_tells_nothing(tmp_path: Path) -> None:
     assert (row["first_offset"], row["begins_before_log_start"]) == (100, None)
 
 
-def test_the_transaction_index_tells_where_an_aborted_one_began(tmp_path: Path) -> None:
+def test_the_transaction_index_knows_where_an_aborted_one_began(tmp_path: Path) -> None:
     batches = [data(100), marker(102, ABORT), data(103), marker(105, ABORT)]
     directory = write_partition(tmp_path, {100: batches})
     entries = [(0, 1, 95, 102, 103), (0, 1, 103, 105, 106)]
@@ -197,7 +197,7 @@ def test_a_batch_that_compaction_emptied_counts_as_a_batch(tmp_path: Path) -> No
     assert (row["batches"], row["records"], row["last_offset"]) == (1, 0, 3)
 
 
-def test_control_batches_of_other_kinds_are_no_transactions(tmp_path: Path) -> None:
+def test_control_batches_of_other_kinds_are_not_transactions(tmp_path: Path) -> None:
     leader_change = batch_v2(plain_records(0, 1), control_type=2)
     write_partition(tmp_path, {0: [leader_change, batch_v2(plain_records(1, 1), producer_id=5)]})
     assert rows(tmp_path) == []

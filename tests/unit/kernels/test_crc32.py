@@ -21,7 +21,7 @@ def check(data: bytes, sizes: list[int]) -> tuple[int, int]:
 
 @given(st.binary(min_size=0, max_size=300))
 def test_the_kernels_crc_is_zlibs(content: bytes) -> None:
-    # Any bytes behind the four of the CRC are what it covers.
+    # The CRC covers whatever follows its own four bytes.
     entry = bytes(12) + zlib.crc32(content).to_bytes(4, "big") + content
     assert check(entry, [len(entry)]) == (-1, 0)
     wrong = bytes(12) + (zlib.crc32(content) ^ 1).to_bytes(4, "big") + content
@@ -37,7 +37,7 @@ def test_our_crc32c_is_crcmods(content: bytes) -> None:
 
 
 @pytest.mark.parametrize("bad", range(4))
-def test_the_first_bad_entry_is_told(bad: int) -> None:
+def test_the_first_bad_entry_is_reported(bad: int) -> None:
     entries = [message(record, magic=1).data for record in plain_records(0, 4)]
     entries[bad:] = [message_bytes(9, None, b"v", magic=0, crc=5) for _ in entries[bad:]]
     index, computed = check(b"".join(entries), [len(entry) for entry in entries])

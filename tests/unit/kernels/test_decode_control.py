@@ -25,7 +25,7 @@ def control(kind: int, version: int = 0, key_tail: bytes = b"", offset: int = 0)
     return batch_v2([Stored(offset, 2**40, key, b"value")], control_type=kind)
 
 
-def test_every_type_is_told() -> None:
+def test_every_type_is_reported() -> None:
     kinds = [kind for kind in ControlRecordType if kind >= 0]
     assert kernel_types(*(control(kind).data for kind in kinds)) == kinds
     assert kernel_types(marker(5, 0).data, marker(10**12, 1).data) == [0, 1]

@@ -111,7 +111,7 @@ def expected(records: Sequence[Stored]) -> bytes:
     return without_crc(batch_v2(records, leader_epoch=0).data)
 
 
-def plain(count: int, *, key: bytes | None = b"key", size: int = 10) -> list[Stored]:
+def records_of_size(count: int, *, key: bytes | None = b"key", size: int = 10) -> list[Stored]:
     return [Stored(i, 1_000 + i, key, bytes([i % 251]) * size) for i in range(count)]
 
 
@@ -183,7 +183,7 @@ def test_any_records_are_written_as_the_format_says(
 
 
 def test_a_batch_is_closed_before_the_record_that_would_make_it_too_large() -> None:
-    records = plain(10)
+    records = records_of_size(10)
     size = len(record_v2(0, 0, b"key", b"v" * 10))
     exact = run(columns_of(records), BATCH_SIZE_BYTES=61 + 4 * size)
     assert [described[kernel.BATCH_RECORD_COUNT] for described in exact.described] == [4, 4, 2]
@@ -193,7 +193,7 @@ def test_a_batch_is_closed_before_the_record_that_would_make_it_too_large() -> N
 
 
 def test_a_record_above_the_batch_size_makes_a_batch_of_its_own() -> None:
-    records = [*plain(2), Stored(2, 3, b"k", b"v" * 500), Stored(3, 4, b"k", b"v")]
+    records = [*records_of_size(2), Stored(2, 3, b"k", b"v" * 500), Stored(3, 4, b"k", b"v")]
     outcome = run(columns_of(records), BATCH_SIZE_BYTES=120)
     assert outcome.batches == [
         expected(records[:2]),
@@ -236,13 +236,13 @@ def test_the_header_fields_are_the_settings() -> None:
 
 
 def test_sequences_count_on_modulo_2_to_the_31() -> None:
-    outcome = run(columns_of(plain(3)), MAX_RECORDS=1, BASE_SEQUENCE=INT32_MAX - 1)
+    outcome = run(columns_of(records_of_size(3)), MAX_RECORDS=1, BASE_SEQUENCE=INT32_MAX - 1)
     sequences = [int.from_bytes(batch[53:57], "big") for batch in outcome.batches]
     assert sequences == [INT32_MAX - 1, INT32_MAX, 0]
 
 
 def test_what_has_no_room_is_left_and_can_be_gone_on_with() -> None:
-    records = plain(10)
+    records = records_of_size(10)
     whole = run(columns_of(records), MAX_RECORDS=2)
     first = run(
         columns_of(records),
@@ -257,8 +257,8 @@ def test_what_has_no_room_is_left_and_can_be_gone_on_with() -> None:
 
 
 @pytest.mark.parametrize("key", [b"k", b"k" * 70])
-def test_nothing_is_written_behind_the_room_there_is(key: bytes) -> None:
-    records = plain(3, key=key)
+def test_nothing_is_written_past_the_end_of_the_output(key: bytes) -> None:
+    records = records_of_size(3, key=key)
     (batch,) = run(columns_of(records)).batches
     exact = run(columns_of(records), room=len(batch) + kernel.SPARE_BYTES)
     assert exact.batches == [batch]
@@ -267,7 +267,7 @@ def test_nothing_is_written_behind_the_room_there_is(key: bytes) -> None:
 
 
 def test_a_full_table_of_batches_ends_the_call() -> None:
-    outcome = run(columns_of(plain(5)), MAX_RECORDS=1, most=3)
+    outcome = run(columns_of(records_of_size(5)), MAX_RECORDS=1, most=3)
     assert (len(outcome.batches), outcome.next_row, outcome.status) == (3, 3, kernel.STATUS_OK)
 
 
@@ -309,7 +309,7 @@ def test_a_record_beyond_the_largest_batch_is_refused(extra: int) -> None:
     # Never read: what is refused, or has no room, is not copied. Fresh memory takes none.
     data = np.zeros(INT32_MAX, dtype=np.uint8)
     data.setflags(write=False)
-    columns = columns_of(plain(2, key=None))
+    columns = columns_of(records_of_size(2, key=None))
     columns[4:7] = [numbers([0, 10, INT32_MAX + extra]), data, as_buffer(b"")]
     outcome = run(columns)
     assert len(outcome.batches) == 1
@@ -331,6 +331,6 @@ def test_the_constants_are_those_of_the_format() -> None:
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled")
 def test_one_signature_is_compiled() -> None:
-    run(columns_of(plain(2)))
+    run(columns_of(records_of_size(2)))
     run(columns_of([Stored(0, 1, None, None, (("a", None),))]))
     assert len(kernel.encode_records.signatures) == 1

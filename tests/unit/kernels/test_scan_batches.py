@@ -38,7 +38,7 @@ def test_a_scan_may_begin_and_end_between_batches() -> None:
     assert scan(DATA, STARTS[1], STARTS[3]) == (STARTS[1:3], STARTS[3], kernel.STATUS_OK)
 
 
-def test_nothing_is_read_behind_the_end_of_the_scan() -> None:
+def test_nothing_is_read_past_the_end_of_the_scan() -> None:
     assert scan(DATA, 0, STARTS[1] + 16) == ([0], STARTS[1], kernel.STATUS_PARTIAL)
     assert scan(DATA, 0, STARTS[2] - 1) == ([0], STARTS[1], kernel.STATUS_PARTIAL)
 

@@ -151,7 +151,7 @@ def test_leftovers_that_are_links_are_removed_and_not_followed(
 # ---- what is refused
 
 
-def refused(logs: Path, *, because: str) -> None:
+def check_start_is_refused(logs: Path, *, because: str) -> None:
     """Check that a start fails, with the reason, and leaves everything as it was."""
     before = content(logs)
     with pytest.raises(UnexpectedFileError) as caught:
@@ -171,8 +171,8 @@ def test_a_partition_directory_that_is_a_link_is_refused_before_anything_is_chan
         write_partition(elsewhere.parent, {0: BATCHES})
     before = content(tmp_path / "elsewhere")
     (logs / "orders-0").symlink_to(elsewhere)
-    refused(logs, because=f"symbolic link to '{elsewhere}'")
-    refused(logs, because=f"found in {logs}/orders-0")
+    check_start_is_refused(logs, because=f"symbolic link to '{elsewhere}'")
+    check_start_is_refused(logs, because=f"found in {logs}/orders-0")
     assert (logs / MARKER).exists()
     assert content(tmp_path / "elsewhere") == before
     (logs / "orders-0").unlink()
@@ -263,7 +263,7 @@ def test_a_file_of_a_log_that_is_not_a_regular_file_is_refused_before_anything_i
     (logs / MARKER).write_bytes(b"")
     (partition / name).unlink(missing_ok=True)
     kind(partition / name, foreign)
-    refused(logs, because="expected a regular file, found a")
+    check_start_is_refused(logs, because="expected a regular file, found a")
     assert content(foreign) == before
 
 
@@ -273,7 +273,7 @@ def test_a_lock_file_that_is_not_a_regular_file_is_refused(
 ) -> None:
     before = content(foreign)
     kind(logs / ".lock", foreign)
-    refused(logs, because="expected a regular file, found a")
+    check_start_is_refused(logs, because="expected a regular file, found a")
     assert content(foreign) == before
 
 
@@ -293,7 +293,7 @@ def test_a_checkpoint_that_cannot_be_read_is_refused_before_anything_is_changed(
 
 
 @pytest.mark.parametrize("kind", [*SPECIAL, as_file])
-def test_what_is_named_like_a_partition_and_is_no_directory_is_left_alone(
+def test_what_is_named_like_a_partition_and_is_not_a_directory_is_left_alone(
     logs: Path, foreign: Path, kind: Callable[[Path, Path], None]
 ) -> None:
     write_partition(logs, {0: BATCHES})
@@ -338,7 +338,7 @@ def test_a_segment_is_not_made_through_a_link_that_appears_while_a_log_is_open(
 
 
 @pytest.mark.parametrize("name", [*CHECKPOINTS, MARKER])
-def test_a_link_to_nothing_is_no_missing_checkpoint(logs: Path, name: str) -> None:
+def test_a_link_to_nothing_is_not_a_missing_checkpoint(logs: Path, name: str) -> None:
     """Its disk may not be mounted; offsets that were deleted would be served again without it."""
     write_partition(logs, {0: BATCHES})
     (logs / name).symlink_to(logs / "nothing")

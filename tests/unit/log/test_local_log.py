@@ -1,6 +1,6 @@
 """Segments of one partition without validation and producers: roll, read, cut, delete.
 
-The cases are those of Kafka's LocalLogTest; which is which is told in ``docs/kafka-tests.md``.
+The cases are those of Kafka's LocalLogTest; ``docs/kafka-tests.md`` says which is which.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def local(tmp_path: Path) -> Iterator[Local]:
         ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-stray", "foo-bar", 0),
     ],
 )
-def test_a_directorys_name_tells_topic_and_partition(name: str, topic: str, partition: int) -> None:
+def test_a_directory_name_gives_topic_and_partition(name: str, topic: str, partition: int) -> None:
     parts = find_partition_directory_name(name)
     assert parts is not None
     assert parts.topic_partition == TopicPartition(topic, partition)
@@ -145,7 +145,7 @@ def test_a_directorys_name_tells_topic_and_partition(name: str, topic: str, part
         "-delete",
     ],
 )
-def test_another_name_is_no_partitions_directory(name: str) -> None:
+def test_another_name_is_not_a_partitions_directory(name: str) -> None:
     assert find_partition_directory_name(name) is None
 
 
@@ -334,7 +334,7 @@ def test_a_flush_forces_what_is_new_and_the_directory_of_new_segments(tmp_path: 
 # ---- cutting
 
 
-def test_a_cut_removes_segments_and_what_lies_behind_the_offset(local: Local) -> None:
+def test_a_cut_removes_segments_and_what_follows_the_offset(local: Local) -> None:
     local.fill(3)
     local.append(b"x")
     local.log.mark_flushed(7)
@@ -356,7 +356,7 @@ def test_a_cut_at_a_segments_base_leaves_it_empty(local: Local) -> None:
     assert local.log.segments.active_segment.size_bytes == 0
 
 
-def test_begun_anew_the_log_has_one_empty_segment(local: Local) -> None:
+def test_a_log_that_starts_again_has_one_empty_segment(local: Local) -> None:
     local.fill(3)
     old = local.log.truncate_fully_and_start_at(5)
     assert [segment.base_offset for segment in old] == [0, 2, 4, 6]
@@ -387,7 +387,7 @@ def test_the_new_segment_is_there_before_the_last_old_one_goes(tmp_path: Path) -
     local.log.close_handlers()
 
 
-def test_begun_anew_where_its_only_segment_begins_it_has_a_new_one(local: Local) -> None:
+def test_a_log_that_starts_again_where_its_only_segment_begins_has_a_new_one(local: Local) -> None:
     local.append(b"a")
     old = local.log.segments.active_segment
     local.log.truncate_fully_and_start_at(0)

@@ -88,7 +88,7 @@ def join(*threads: threading.Thread) -> None:
         pytest.fail("threads wait for each other")
 
 
-def passed(event: threading.Event) -> None:
+def wait_until_set(event: threading.Event) -> None:
     assert event.wait(PATIENCE_SECONDS), "the other thread did not come so far"
 
 
@@ -100,7 +100,7 @@ def test_a_log_that_is_truncated_can_be_deleted_meanwhile(
 
     def wait_for_the_deletion() -> None:
         is_truncating.set()
-        passed(is_closing)
+        wait_until_set(is_closing)
 
     close_handlers = log.close_handlers
 
@@ -112,7 +112,7 @@ def test_a_log_that_is_truncated_can_be_deleted_meanwhile(
     io.before_truncation = wait_for_the_deletion
     failures: list[BaseException] = []
     truncation = in_thread(lambda: log.truncate_to(1), failures)
-    passed(is_truncating)  # so it holds the log's lock, and has not written checkpoints yet
+    wait_until_set(is_truncating)  # so it holds the log's lock, and has not written checkpoints yet
     deletion = in_thread(lambda: manager.delete_log(ORDERS), failures)
     join(truncation, deletion)
     assert failures == []
@@ -123,7 +123,7 @@ def test_a_log_that_is_truncated_can_be_deleted_meanwhile(
         log.truncate_to(0)
 
 
-def test_a_log_is_not_made_anew_in_the_directory_of_one_that_is_being_deleted(
+def test_a_log_is_not_made_in_the_directory_of_one_that_is_being_deleted(
     manager: LogManager, io: PausingIO, tmp_path: Path
 ) -> None:
     is_renaming, is_asked = threading.Event(), threading.Event()
@@ -132,7 +132,7 @@ def test_a_log_is_not_made_anew_in_the_directory_of_one_that_is_being_deleted(
     def wait_for_the_question(target: str) -> None:
         if target.endswith("-delete"):
             is_renaming.set()
-            passed(is_asked)
+            wait_until_set(is_asked)
 
     def ask() -> None:
         is_asked.set()
@@ -141,7 +141,7 @@ def test_a_log_is_not_made_anew_in_the_directory_of_one_that_is_being_deleted(
     io.before_rename = wait_for_the_question
     failures: list[BaseException] = []
     deletion = in_thread(lambda: manager.delete_log(ORDERS), failures)
-    passed(is_renaming)
+    wait_until_set(is_renaming)
     join(deletion, in_thread(ask, failures))
     assert (failures, ends) == ([], [0])
     assert (tmp_path / "orders-0" / f"{0:020d}.log").exists()
@@ -165,7 +165,7 @@ def test_a_checkpoint_that_is_written_later_does_not_bring_older_offsets(
     io.before_rename = let_the_truncation_overtake
     failures: list[BaseException] = []
     checkpoint = in_thread(manager.checkpoint_log_recovery_offsets, failures)
-    passed(is_writing)  # with the recovery point as it was before the truncation
+    wait_until_set(is_writing)  # with the recovery point as it was before the truncation
     join(checkpoint, in_thread(truncate, failures))
     assert failures == []
     lines = (tmp_path / RECOVERY_POINTS).read_text().splitlines()

@@ -1,6 +1,6 @@
 """What start-up makes of a partition directory, after a clean stop and after a crash.
 
-The cases are those of Kafka's LogLoaderTest; which is which is told in ``docs/kafka-tests.md``.
+The cases are those of Kafka's LogLoaderTest; ``docs/kafka-tests.md`` says which is which.
 """
 
 from __future__ import annotations
@@ -163,12 +163,12 @@ def test_recovery_of_sound_files_changes_no_segment_and_no_index(
 
 
 def test_a_crash_in_the_middle_of_appends_leaves_the_same_indexes(owned: OwnedLog) -> None:
-    stated = index_entries(owned.log)
+    original = index_entries(owned.log)
     load(owned, is_clean=False)
-    assert index_entries(owned.log)[:-1] == stated[:-1]
+    assert index_entries(owned.log)[:-1] == original[:-1]
     # Recovery forces the last time entry of every segment, the active one's, too.
     offsets, times = index_entries(owned.log)[-1]
-    assert (offsets, times[:-1]) == stated[-1] or (offsets, times) == stated[-1]
+    assert (offsets, times[:-1]) == original[-1] or (offsets, times) == original[-1]
 
 
 def test_an_empty_active_segment_is_recovered(owned: OwnedLog) -> None:
@@ -191,7 +191,7 @@ def test_a_directory_without_segments_begins_at_the_checkpointed_start(tmp_path:
         assert (log.log_start_offset, log.log_end_offset, owned.base_offsets) == (500, 500, [500])
 
 
-def test_a_log_that_ends_below_its_start_begins_anew_there(owned: OwnedLog) -> None:
+def test_a_log_that_ends_below_its_start_starts_again_there(owned: OwnedLog) -> None:
     owned.log.close()
     for base_offset in (6, 9):
         for path in owned.directory.glob(f"{base_offset:020d}.*"):
@@ -213,7 +213,7 @@ def test_a_log_ends_where_its_files_do_though_the_checkpoint_says_more(owned: Ow
     assert (owned.log.log_end_offset, owned.log.recovery_point) == (9, 9)
 
 
-def test_reopened_it_can_be_truncated(owned: OwnedLog) -> None:
+def test_a_reopened_log_can_be_truncated(owned: OwnedLog) -> None:
     owned.log.close()
     load(owned, is_clean=True, recovery_point=12)
     owned.log.truncate_to(3)
@@ -227,7 +227,9 @@ def test_reopened_it_can_be_truncated(owned: OwnedLog) -> None:
 
 @pytest.mark.parametrize("place", [0, 8, 20, 60, 69])
 @pytest.mark.parametrize("batch", [0, 1, 5, 8, 11])
-def test_the_first_bad_batch_and_all_behind_it_go(owned: OwnedLog, batch: int, place: int) -> None:
+def test_the_first_bad_batch_and_all_after_it_are_removed(
+    owned: OwnedLog, batch: int, place: int
+) -> None:
     owned.log.close()
     path = file_of(owned, batch - batch % 3, ".log")
     data = bytearray(path.read_bytes())
@@ -260,7 +262,7 @@ def test_bytes_at_random_leave_a_prefix_that_can_be_appended_to(tmp_path: Path) 
         assert values(owned) == [b"%02d" % each for each in range(kept + 1)]
 
 
-def test_segments_behind_a_cut_are_deleted_with_their_snapshots(owned: OwnedLog) -> None:
+def test_segments_after_a_cut_are_deleted_with_their_snapshots(owned: OwnedLog) -> None:
     owned.log.close()
     assert owned.snapshot_offsets == [3, 6, 9, 12]
     path = file_of(owned, 3, ".log")
@@ -275,7 +277,7 @@ def test_segments_behind_a_cut_are_deleted_with_their_snapshots(owned: OwnedLog)
     assert names(owned, "*.deleted") == []
 
 
-def test_the_leader_epochs_behind_a_cut_go(empty: OwnedLog) -> None:
+def test_the_leader_epochs_after_a_cut_are_removed(empty: OwnedLog) -> None:
     for epoch in (0, 1, 2):
         empty.append(b"a", leader_epoch=epoch)
     path = file_of(empty, 0, ".log")
@@ -335,13 +337,13 @@ def test_a_time_index_that_is_missing_stays_empty_below_the_recovery_point(
 
 def test_indexes_full_of_garbage_are_made_again_by_a_recovery(owned: OwnedLog) -> None:
     owned.log.close()
-    stated = {path: path.read_bytes() for path in owned.directory.glob("*index")}
-    for path in stated:
-        path.write_bytes(b"garbage that is no index entry"[: 24 if "time" in path.name else 30])
+    original = {path: path.read_bytes() for path in owned.directory.glob("*index")}
+    for path in original:
+        path.write_bytes(b"garbage, and not index entries"[: 24 if "time" in path.name else 30])
     load(owned, is_clean=False)
     assert values(owned) == [b"%02d" % number for number in range(12)]
     owned.log.close()
-    assert {path: path.read_bytes() for path in stated} == stated
+    assert {path: path.read_bytes() for path in original} == original
 
 
 def test_a_transaction_index_with_an_impossible_entry_is_made_again(empty: OwnedLog) -> None:
@@ -420,11 +422,11 @@ def test_swap_files_below_the_unfinished_rewrite_count(owned: OwnedLog) -> None:
 
 def test_an_index_whose_log_has_been_swapped_already_takes_its_place(owned: OwnedLog) -> None:
     owned.log.close()
-    stated = file_of(owned, 3, ".index").read_bytes()
+    original = file_of(owned, 3, ".index").read_bytes()
     file_of(owned, 3, ".index").rename(file_of(owned, 3, ".index.swap"))
     file_of(owned, 3, ".index").write_bytes(bytes(8))
     load(owned, is_clean=True, recovery_point=12)
-    assert file_of(owned, 3, ".index").read_bytes() == stated
+    assert file_of(owned, 3, ".index").read_bytes() == original
 
 
 def small_time_index(tmp_path: Path, *timestamps: int) -> OwnedLog:
@@ -447,7 +449,7 @@ def time_entries(owned: OwnedLog, base_offset: int) -> list[tuple[int, int]]:
     return list(struct.iter_unpack(">qi", content))
 
 
-def test_recovery_leaves_room_for_time_entries_that_tell_something(tmp_path: Path) -> None:
+def test_recovery_leaves_room_for_time_entries_that_matter(tmp_path: Path) -> None:
     # No record between the second and the sixth has a larger timestamp: nothing to be written.
     owned = small_time_index(tmp_path, 10, 20, 5, 5, 5, 30, 40)
     written = [(20, 1), (30, 5), (40, 6)]
@@ -503,7 +505,7 @@ def test_the_forced_entry_of_a_segment_that_is_recovered_takes_the_reserved_slot
 
 
 @pytest.mark.parametrize("name", ["x.log.swap", "x.log.cleaned"])
-def test_a_leftover_without_an_offset_in_its_name_is_no_failure_of_the_disk(
+def test_a_leftover_without_an_offset_in_its_name_does_not_fail_the_disk(
     tmp_path: Path, name: str
 ) -> None:
     owned = OwnedLog(tmp_path)
@@ -525,7 +527,7 @@ def test_offsets_too_far_apart_for_one_segment_roll(empty: OwnedLog) -> None:
     assert [record.offset for record in empty.all_records()] == offsets
 
 
-def test_a_batch_too_far_behind_begins_a_segment_at_its_first_offset(empty: OwnedLog) -> None:
+def test_a_batch_too_far_ahead_begins_a_segment_at_its_first_offset(empty: OwnedLog) -> None:
     empty.log.append_as_follower(one_batch(b"x", base_offset=0))
     first = 2 * INT32_MAX
     empty.log.append_as_follower(one_batch(b"x", b"y", b"z", base_offset=first))
@@ -535,7 +537,7 @@ def test_a_batch_too_far_behind_begins_a_segment_at_its_first_offset(empty: Owne
     assert empty.log.log_end_offset == first + 3
 
 
-def test_a_wrapper_too_far_behind_begins_a_segment_as_low_as_its_last_offset_allows(
+def test_a_wrapper_too_far_ahead_begins_a_segment_as_low_as_its_last_offset_allows(
     empty: OwnedLog,
 ) -> None:
     empty.log.append_as_follower(one_batch(b"x", base_offset=0))
@@ -569,7 +571,7 @@ SPLIT = [0, INT32_MAX + 1, 2 * INT32_MAX + 9]
 
 @pytest.fixture
 def overflowed(tmp_path: Path) -> OwnedLog:
-    """Leave a segment as brokers before 2.0 could compact it, and one behind it."""
+    """Leave a segment as brokers before 2.0 could compact it, and one after it."""
     owned = OwnedLog(tmp_path, LogConfig(segment_index_bytes=1200))
     owned.log.close()
     data = [one_batch(b"%d" % offset, base_offset=offset) for offset in OVERFLOWING]
@@ -672,7 +674,7 @@ def test_a_split_keeps_the_name_of_a_segment_whose_first_batch_is_too_far(tmp_pa
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
-def test_the_transactions_of_a_split_segment_are_indexed_anew(
+def test_the_transactions_of_a_split_segment_are_indexed_again(
     tmp_path: Path, *, is_clean: bool
 ) -> None:
     owned = OwnedLog(tmp_path, LogConfig(segment_index_bytes=1200))
@@ -841,7 +843,7 @@ def test_producers_below_the_log_start_are_loaded_where_a_snapshot_has_them(
     assert sorted(empty.log.producer_state.active_producers) == after_a_crash
 
 
-def test_of_stray_snapshots_the_newest_stays_if_no_segment_is_newer(empty: OwnedLog) -> None:
+def test_the_newest_stray_snapshot_stays_if_no_segment_is_newer(empty: OwnedLog) -> None:
     for producer_id in (1, 2, 3, 4):
         idempotent(empty, producer_id)
         if producer_id in (1, 2):
@@ -882,7 +884,7 @@ def test_producers_are_read_from_the_log_where_recovery_cuts_at_a_segments_end(
         file.write(bytes(5))
     load(owned, is_clean=False)
     assert (owned.base_offsets, owned.log.log_end_offset) == ([0], 3)
-    # The snapshot would have told the last one alone.
+    # The snapshot would have known only the last one.
     known = owned.log.producer_state.active_producers[1].batch_metadata
     assert [batch.last_offset for batch in known] == [0, 1, 2]
 
@@ -903,7 +905,7 @@ def spoil_every_log(owned: OwnedLog) -> None:
         path.write_bytes(b"\xff" * path.stat().st_size)
 
 
-def test_a_clean_start_without_snapshots_takes_it_that_there_are_no_producers(
+def test_a_clean_start_without_snapshots_assumes_that_there_are_no_producers(
     owned: OwnedLog,
 ) -> None:
     owned.log.close()

@@ -1,7 +1,7 @@
 """Log directories from start-up to shutdown: locks, checkpoints, schedules, topics, failures.
 
-The cases are those of Kafka's LogManagerTest and CleanShutdownFileHandlerTest; which is which is
-told in ``docs/kafka-tests.md``.
+The cases are those of Kafka's LogManagerTest and CleanShutdownFileHandlerTest;
+``docs/kafka-tests.md`` says which is which.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def test_who_still_holds_a_deleted_log_does_no_harm_to_the_others(
     manager.shutdown()
 
 
-def test_what_a_deletion_left_behind_is_removed_after_the_next_start(
+def test_what_a_deletion_left_is_removed_after_the_next_start(
     make: Callable[..., Made], tmp_path: Path
 ) -> None:
     left = tmp_path / "orders-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-delete"
@@ -349,7 +349,7 @@ def test_a_partition_in_two_directories_stops_the_start(
 # ---- clean and unclean
 
 
-def test_the_marker_tells_the_brokers_epoch_and_that_nothing_has_to_be_recovered(
+def test_the_marker_holds_the_brokers_epoch_and_means_that_nothing_has_to_be_recovered(
     make: Callable[..., Made], tmp_path: Path
 ) -> None:
     manager = make(broker_epoch=7).manager.startup()
@@ -635,7 +635,7 @@ def test_an_interruption_by_hand_leaves_the_directory_as_a_crash_would(
     assert make().manager.startup().get_log(ORDERS).log_end_offset == 1
 
 
-def test_what_went_wrong_first_is_what_is_told(make: Callable[..., Made]) -> None:
+def test_the_first_failure_is_the_one_reported(make: Callable[..., Made]) -> None:
     io = FaultyIO()
 
     def broken() -> None:

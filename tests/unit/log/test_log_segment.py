@@ -1,6 +1,6 @@
 """One segment: reading, index entries, cutting, recovery, its files.
 
-The cases are those of Kafka's LogSegmentTest; which is which is told in ``docs/kafka-tests.md``.
+The cases are those of Kafka's LogSegmentTest; ``docs/kafka-tests.md`` says which is which.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 
 TOPIC_PARTITION = TopicPartition("topic", 0)
 INT32_MAX = 2**31 - 1
-BATCH_BYTES = 61 + 9 + 5  # header, a record around five bytes of value and a small timestamp
+
+# Sizes of batches: a header of 61 bytes, and 7 bytes around each value.
+ONE_LETTER_BYTES = 69
+TWO_LETTERS_BYTES = 77
+HELLO_BYTES = 73
+HELLO_THERE_BYTES = 85
+
 START_MS = 5_000
 
 
@@ -132,7 +138,7 @@ def time_entries(segment: LogSegment) -> list[TimestampOffset]:
 # ---- reading
 
 
-def test_nothing_is_read_of_an_empty_segment(made: Fixture) -> None:
+def test_nothing_is_read_from_an_empty_segment(made: Fixture) -> None:
     assert made.segment().read(40, 300) is None
 
 
@@ -142,7 +148,7 @@ def test_what_lies_below_the_first_offset_is_read_from_the_first_batch_on(made: 
     assert offsets_read(segment, 41, 300) == [50, 51, 52, 53]
 
 
-def test_nothing_is_read_behind_the_last_offset(made: Fixture) -> None:
+def test_nothing_is_read_after_the_last_offset(made: Fixture) -> None:
     segment = made.segment()
     append(segment, batch(50, b"hello", b"there"))
     assert segment.read(52, 200) is None
@@ -156,34 +162,34 @@ def test_in_a_gap_the_next_batch_is_read(made: Fixture) -> None:
     assert offsets_read(segment, 55, 200) == [60, 61]
 
 
-@pytest.mark.parametrize("minimum", [True, False])
+@pytest.mark.parametrize(
+    ("minimum", "max_position", "length"),
+    [(True, 0, 0), (True, 1, 1), (True, HELLO_THERE_BYTES, HELLO_THERE_BYTES)]
+    + [(False, max_position, 0) for max_position in (0, 1, HELLO_THERE_BYTES)],
+)
 def test_a_read_of_no_bytes_gives_one_batch_if_one_is_asked_for(
-    made: Fixture, *, minimum: bool
+    made: Fixture, max_position: int, length: int, *, minimum: bool
 ) -> None:
     segment = made.segment()
     append(segment, batch(50, b"hello", b"there"))
-    for max_position in (0, 1, segment.size_bytes):
-        found = segment.read(50, 0, max_position=max_position, min_one_message=minimum)
-        assert found is not None
-        assert (len(found.records) == segment.size_bytes) is (
-            minimum and max_position == segment.size_bytes
-        )
-        assert found.fetch_offset_metadata.relative_position_in_segment == 0
+    found = segment.read(50, 0, max_position=max_position, min_one_message=minimum)
+    assert found is not None
+    assert len(found.records) == length
+    assert found.fetch_offset_metadata.relative_position_in_segment == 0
 
 
 def test_a_read_ends_before_the_position_that_bounds_it(made: Fixture) -> None:
     segment = made.segment()
     for offset in (50, 51, 52):
         append(segment, batch(offset, b"hello"))
-    size = segment.size_bytes // 3
-    found = segment.read(50, 10_000, max_position=2 * size)
+    found = segment.read(50, 10_000, max_position=2 * HELLO_BYTES)
     assert found is not None
     assert [record.offset for record in records_in(found.records)] == [50, 51]
     with pytest.raises(ValueError, match="-1"):
         segment.read(50, -1)
 
 
-def test_the_next_offset_is_behind_the_last_batch(made: Fixture) -> None:
+def test_the_next_offset_is_after_the_last_batch(made: Fixture) -> None:
     segment = made.segment()
     assert segment.read_next_offset() == 40
     append(segment, batch(50, b"hello", b"there", b"you"))
@@ -196,13 +202,13 @@ def test_the_next_offset_is_behind_the_last_batch(made: Fixture) -> None:
 def test_an_entry_is_made_for_each_batch_with_more_than_the_interval_before_it(
     made: Fixture,
 ) -> None:
-    size = len(batch(0, b"hello"))
-    for base_offset, interval, step in ((0, 2 * size, 3), (100, 2 * size - 1, 2), (200, 0, 1)):
+    for base_offset, interval, step in ((0, 146, 3), (100, 145, 2), (200, 0, 1)):
         segment = made.segment(base_offset, index_interval_bytes=interval)
         for offset in range(8):
             append(segment, batch(base_offset + offset, b"hello"))
         assert offset_entries(segment) == [
-            OffsetPosition(base_offset + offset, offset * size) for offset in range(step, 8, step)
+            OffsetPosition(base_offset + offset, offset * HELLO_BYTES)
+            for offset in range(step, 8, step)
         ]
 
 
@@ -210,11 +216,10 @@ def test_all_batches_of_one_append_are_indexed(made: Fixture) -> None:
     segment = made.segment(0, index_interval_bytes=1)
     append(segment, batch(0, b"a", b"b", timestamp=1) + batch(2, b"c", timestamp=2))
     append(segment, batch(3, b"d", timestamp=3) + batch(4, b"e", timestamp=4))
-    sizes = [found.header.size_bytes for found in segment.log.batches_from()]
     assert offset_entries(segment) == [
-        OffsetPosition(2, sizes[0]),
-        OffsetPosition(3, sum(sizes[:2])),
-        OffsetPosition(4, sum(sizes[:3])),
+        OffsetPosition(2, TWO_LETTERS_BYTES),
+        OffsetPosition(3, TWO_LETTERS_BYTES + ONE_LETTER_BYTES),
+        OffsetPosition(4, TWO_LETTERS_BYTES + 2 * ONE_LETTER_BYTES),
     ]
     assert time_entries(segment) == [
         TimestampOffset(2, 2),
@@ -237,7 +242,7 @@ def test_timestamps_that_go_back_in_one_append_get_no_entry(made: Fixture) -> No
     assert segment.max_timestamp_so_far == TimestampOffset(4, 3)
 
 
-def test_rolled_it_has_the_largest_timestamp_as_its_last_entry(made: Fixture) -> None:
+def test_a_rolled_segment_has_the_largest_timestamp_as_its_last_entry(made: Fixture) -> None:
     segment = made.segment(0, index_interval_bytes=10_000)
     append(segment, batch(0, b"a", timestamp=7))
     append(segment, batch(1, b"b", timestamp=9))
@@ -279,12 +284,14 @@ def test_a_cut_takes_the_batch_that_holds_the_offset(made: Fixture) -> None:
 
 
 @pytest.mark.parametrize("count", range(1, 30))
-def test_cut_and_appended_to_again_it_reads_the_same(made: Fixture, count: int) -> None:
+def test_a_segment_that_is_cut_and_appended_to_again_reads_the_same(
+    made: Fixture, count: int
+) -> None:
     segment = made.segment()
     for offset in range(40, 40 + count):
         append(segment, batch(offset, b"hello"))
     append(segment, batch(40 + count, b"there"))
-    assert segment.truncate_to(40 + count) > 0
+    assert segment.truncate_to(40 + count) == HELLO_BYTES
     assert all_offsets(segment) == list(range(40, 40 + count))
     assert segment.offset_index.last_offset < 40 + count
     append(segment, batch(40 + count, b"again"))
@@ -312,7 +319,7 @@ def test_an_empty_segment_is_never_rolled_by_time_but_by_an_offset_that_does_not
     assert not segment.time_index.is_full
 
 
-def test_cut_to_its_base_it_can_be_filled_with_other_offsets(made: Fixture) -> None:
+def test_a_segment_that_is_cut_to_its_base_can_be_filled_with_other_offsets(made: Fixture) -> None:
     segment = made.segment(0)
     append(segment, batch(0, b"hello", b"there"))
     made.clock.sleep(500)
@@ -324,18 +331,18 @@ def test_cut_to_its_base_it_can_be_filled_with_other_offsets(made: Fixture) -> N
     assert all_offsets(segment) == [10, 11]
 
 
-def test_a_cut_in_a_gap_takes_what_lies_behind_the_gap(made: Fixture) -> None:
+def test_a_cut_in_a_gap_removes_what_follows_the_gap(made: Fixture) -> None:
     segment = made.segment(0)
     append(segment, batch(0, b"a"))
     append(segment, batch(1, b"b"))
     append(segment, batch(5, b"c"))
-    assert segment.truncate_to(3) > 0
+    assert segment.truncate_to(3) == ONE_LETTER_BYTES
     assert all_offsets(segment) == [0, 1]
     assert segment.truncate_to(3) == 0
 
 
 def test_after_a_cut_the_largest_timestamp_is_that_of_what_is_left(made: Fixture) -> None:
-    segment = made.segment(40, index_interval_bytes=2 * BATCH_BYTES - 1)
+    segment = made.segment(40, index_interval_bytes=2 * HELLO_BYTES - 1)
     for offset in range(40, 70):
         append(segment, batch(offset, b"hello", timestamp=offset * 10))
     assert segment.largest_timestamp == 690
@@ -345,9 +352,9 @@ def test_after_a_cut_the_largest_timestamp_is_that_of_what_is_left(made: Fixture
         assert segment.max_timestamp_so_far == TimestampOffset((end - 1) * 10, end - 1)
 
 
-def test_it_rolls_when_an_index_is_full_by_size_or_by_time(made: Fixture) -> None:
+def test_a_segment_rolls_when_an_index_is_full_by_size_or_by_time(made: Fixture) -> None:
     segment = made.segment(0, index_interval_bytes=1)
-    maximum = min(1000 // 8, 1000 // 12 - 1)
+    maximum = 82  # 1000 bytes are 83 entries of 12; the last one is kept for the roll
     for offset in range(maximum + 1):
         assert not segment.should_roll(params(START_MS, offset))
         append(segment, batch(offset, b"x"))
@@ -408,9 +415,8 @@ def test_a_preallocated_file_is_written_from_its_beginning(made: Fixture) -> Non
 def test_a_preallocated_file_is_trimmed_when_it_is_closed(made: Fixture) -> None:
     segment = made.segment(preallocate=True)
     append(segment, batch(50, b"hello", b"there"))
-    size = segment.size_bytes
     segment.close()
-    assert (made.directory / f"{40:020d}.log").stat().st_size == size
+    assert (made.directory / f"{40:020d}.log").stat().st_size == HELLO_THERE_BYTES
     again = made.segment(is_new=False, preallocate=True)
     append(again, batch(52, b"alpha"))
     assert all_offsets(again) == [50, 51, 52]
@@ -435,12 +441,13 @@ def test_recovery_mends_an_offset_index(made: Fixture) -> None:
     segment = made.segment(0)
     for offset in range(80):
         append(segment, batch(offset, b"hello"))
-    stated = offset_entries(segment)
     segment.close()
     (made.directory / f"{0:020d}.index").write_bytes(random.Random(1).randbytes(800))
     again = made.segment(0, is_new=False)
     assert made.recover(again) == 0
-    assert offset_entries(again) == stated
+    assert offset_entries(again) == [
+        OffsetPosition(offset, offset * HELLO_BYTES) for offset in range(1, 80)
+    ]
     for offset in range(80):
         found = again.read(offset, 1, min_one_message=True)
         assert found is not None
@@ -452,12 +459,11 @@ def test_recovery_mends_a_time_index(made: Fixture) -> None:
     for offset in range(80):
         append(segment, batch(offset, b"hello", timestamp=offset * 10))
     segment.on_become_inactive_segment()
-    stated = time_entries(segment)
     segment.close()
     (made.directory / f"{0:020d}.timeindex").write_bytes(random.Random(1).randbytes(120))
     again = made.segment(0, is_new=False)
     made.recover(again)
-    assert time_entries(again) == stated
+    assert time_entries(again) == [TimestampOffset(10 * offset, offset) for offset in range(1, 80)]
     assert again.time_index.lookup(795) == TimestampOffset(790, 79)
 
 
@@ -483,7 +489,7 @@ def transactional(offset: int, producer_id: int, sequence: int) -> bytes:
     )
 
 
-def ended(offset: int, producer_id: int, control_type: int) -> bytes:
+def end_marker(offset: int, producer_id: int, control_type: int) -> bytes:
     return marker(offset, control_type, producer_id=producer_id, timestamp=START_MS).data
 
 
@@ -493,8 +499,8 @@ def test_recovery_rebuilds_the_transaction_index(made: Fixture) -> None:
         transactional(100, 1, 0),
         transactional(102, 2, 0),
         batch(104, b"c", b"d"),
-        ended(106, 2, ABORT),
-        ended(107, 1, COMMIT),
+        end_marker(106, 2, ABORT),
+        end_marker(107, 1, COMMIT),
     ):
         append(segment, data)
     producers = made.producers()
@@ -515,8 +521,8 @@ def test_recovery_knows_a_transaction_that_an_earlier_segment_has_begun(made: Fi
     for data in (
         transactional(100, 1, 0),
         transactional(102, 2, 2),
-        ended(106, 2, ABORT),
-        ended(107, 1, COMMIT),
+        end_marker(106, 2, ABORT),
+        end_marker(107, 1, COMMIT),
     ):
         append(segment, data)
     made.recover(segment, producers)
@@ -531,35 +537,33 @@ def test_recovery_cuts_at_a_random_place_of_garbage(made: Fixture) -> None:
         segment = made.segment(base_offset)
         for offset in range(base_offset, base_offset + 20):
             append(segment, batch(offset, b"hello"))
-        positions = [found.position for found in segment.log.batches_from()]
         segment.close()
         path = made.directory / f"{base_offset:020d}.log"
         data = bytearray(path.read_bytes())
         bad = rng.randrange(20)
-        # Behind the base offset, which no checksum covers.
-        start = positions[bad] + rng.randrange(8, 60)
+        # After the base offset, which no checksum covers.
+        start = bad * HELLO_BYTES + rng.randrange(8, 60)
         garbage = rng.randbytes(max(1, rng.randrange(len(data) - start)))
         data[start : start + len(garbage)] = garbage
         path.write_bytes(data)
         again = made.segment(base_offset, is_new=False)
         removed = made.recover(again)
         assert all_offsets(again) == list(range(base_offset, base_offset + bad))
-        assert removed == len(data) - positions[bad]
-        assert path.stat().st_size == positions[bad]
+        assert removed == (20 - bad) * HELLO_BYTES
+        assert path.stat().st_size == bad * HELLO_BYTES
 
 
 def test_recovery_cuts_where_offsets_lie_below_the_segment(made: Fixture) -> None:
     segment = made.segment(100)
     append(segment, batch(100, b"a"))
     append(segment, batch(101, b"b"))
-    size = segment.size_bytes // 2
     segment.close()
     path = made.directory / f"{100:020d}.log"
     data = bytearray(path.read_bytes())
-    data[size : size + 8] = (99).to_bytes(8, "big")
+    data[ONE_LETTER_BYTES : ONE_LETTER_BYTES + 8] = (99).to_bytes(8, "big")
     path.write_bytes(data)
     again = made.segment(100, is_new=False)
-    assert made.recover(again) == size
+    assert made.recover(again) == ONE_LETTER_BYTES
     assert all_offsets(again) == [100]
 
 
@@ -567,15 +571,14 @@ def test_recovery_cuts_where_offsets_lie_below_the_segment(made: Fixture) -> Non
 def test_recovery_cuts_where_the_format_is_unknown(made: Fixture, magic: int) -> None:
     segment = made.segment(0)
     append(segment, batch(0, b"hello"))
-    first_size = segment.size_bytes
     append(segment, batch(1, b"hello"))
     segment.close()
     path = made.directory / f"{0:020d}.log"
     data = bytearray(path.read_bytes())
-    data[first_size + 16] = magic  # outside of what the checksum covers
+    data[HELLO_BYTES + 16] = magic  # outside of what the checksum covers
     path.write_bytes(data)
     again = made.segment(0, is_new=False)
-    assert made.recover(again) == len(data) - first_size
+    assert made.recover(again) == HELLO_BYTES
     assert all_offsets(again) == [0]
 
 

@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """What one append was told."""
+    """The offsets that one append returned."""
 
     first_offset: int
     last_offset: int
@@ -73,17 +73,17 @@ def batch_of(writer: int, number: int) -> bytes:
 
 
 def append_all(run: Run, writer: int) -> list[Appended]:
-    """Append one writer's batches, in order; return what each append was told."""
+    """Append one writer's batches, in order; return the offsets that each append returned."""
     run.start.wait()
-    told = []
+    appended = []
     try:
         for number in range(BATCHES_A_WRITER):
             info = run.log.append_as_leader(batch_of(writer, number))
-            told.append(Appended(info.first_offset, info.last_offset))
+            appended.append(Appended(info.first_offset, info.last_offset))
     except BaseException:
         run.failed.set()
         raise
-    return told
+    return appended
 
 
 def follow(run: Run) -> int:
@@ -100,7 +100,7 @@ def follow(run: Run) -> int:
 
 
 def check_batches(data: bytes, offset: int) -> int:
-    """Check all whole batches, which must go on at ``offset``; return the offset behind them."""
+    """Check all whole batches, which must continue at ``offset``; return the offset after them."""
     position = 0
     while position + CHECKED_FROM + HEADER.size <= len(data):
         base_offset, length, crc, last_delta = HEADER.unpack_from(data, position)
@@ -125,27 +125,27 @@ def test_eight_threads_append_a_million_records_each_of_which_is_there_once(
         run = Run(log, threading.Barrier(WRITERS + READERS), threading.Event())
         readers = [pool.submit(follow, run) for _ in range(READERS)]
         writers = [pool.submit(append_all, run, each) for each in range(WRITERS)]
-        told = [writer.result() for writer in writers]
+        appended = [writer.result() for writer in writers]
         reads = [reader.result() for reader in readers]
         assert (log.log_start_offset, log.log_end_offset) == (0, RECORDS)
         assert len(log.segments) > 3
     assert min(reads) > 1
-    every = sorted(appended for appends in told for appended in appends)
+    every = sorted(each for appends in appended for each in appends)
     assert every == [
         (first, first + BATCH_RECORDS - 1) for first in range(0, RECORDS, BATCH_RECORDS)
     ]
-    check_stored(tmp_path, told)
+    check_stored(tmp_path, appended)
 
 
-def check_stored(directory: Path, told: list[list[Appended]]) -> None:
-    """Check what is in the files, read anew, against what the appends were told."""
+def check_stored(directory: Path, appended: list[list[Appended]]) -> None:
+    """Check what is read from the files against the offsets that the appends returned."""
     scan = pylog.scan(directory, columns=["offset", "value"])
     table = pa.Table.from_batches(scan.to_batches())
     offsets = table["offset"].to_numpy()
     assert np.array_equal(offsets, np.arange(RECORDS))
     values = b"".join(table["value"].to_pylist())
     stored = np.frombuffer(values, dtype=">i8").reshape(RECORDS, 2)
-    for writer, appends in enumerate(told):
+    for writer, appends in enumerate(appended):
         mine = stored[:, 0] == writer
         assert np.array_equal(stored[mine, 1], np.arange(RECORDS // WRITERS)), f"writer {writer}"
         expected = np.concatenate([np.arange(each[0], each[1] + 1) for each in appends])

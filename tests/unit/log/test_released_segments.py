@@ -78,7 +78,7 @@ def test_rolled_segments_give_their_descriptors_back_once_they_are_flushed(tmp_p
         assert open_files_in(tmp_path / "orders-0") <= of_the_active_one
 
 
-def test_who_still_holds_a_deleted_segment_makes_none_of_its_files_anew(tmp_path: Path) -> None:
+def test_who_still_holds_a_deleted_segment_makes_none_of_its_files_again(tmp_path: Path) -> None:
     """A flush in the background may have taken it from the log before it was deleted."""
     clock = ManualClock()
     scheduler = ManualScheduler(clock)

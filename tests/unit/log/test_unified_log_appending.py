@@ -172,7 +172,7 @@ def test_records_need_no_timestamp(owned: OwnedLog) -> None:
     assert (info.first_offset, info.max_timestamp) == (0, NO_TIMESTAMP)
 
 
-def test_nothing_and_half_a_batch_are_appended_as_nothing(owned: OwnedLog) -> None:
+def test_no_bytes_and_half_a_batch_append_nothing(owned: OwnedLog) -> None:
     whole = one_batch(b"value")
     assert owned.log.append_as_leader(b"").valid_bytes == 0
     assert owned.log.append_as_leader(whole[:-1]).valid_bytes == 0
@@ -181,14 +181,14 @@ def test_nothing_and_half_a_batch_are_appended_as_nothing(owned: OwnedLog) -> No
     assert (info.valid_bytes, owned.log.size_bytes) == (len(whole), len(whole))
 
 
-def test_an_append_of_nothing_tells_the_logs_start(owned: OwnedLog) -> None:
+def test_an_append_of_nothing_returns_the_logs_start(owned: OwnedLog) -> None:
     owned.append_numbers(3)
     owned.raise_high_watermark()
     owned.log.delete_records(2)
     assert owned.log.append_as_leader(b"").log_start_offset == 2
 
 
-def test_an_append_tells_the_leader_epoch_that_its_batch_came_with(owned: OwnedLog) -> None:
+def test_an_append_returns_the_leader_epoch_that_its_batch_came_with(owned: OwnedLog) -> None:
     data = one_batch(b"v", leader_epoch=-1)
     assert owned.log.append_as_leader(data, 7).last_leader_epoch == -1
     assert owned.log.latest_epoch == 7
@@ -413,7 +413,7 @@ def test_one_append_of_a_follower_may_hold_many_producers_and_duplicates(owned: 
     assert {int(each.timestamp_type) for each in headers} == {LOG_APPEND_TIME}
 
 
-def test_active_producers_tell_sequence_transaction_and_coordinator(owned: OwnedLog) -> None:
+def test_active_producers_have_sequence_transaction_and_coordinator(owned: OwnedLog) -> None:
     first = Transactional(owned, 1, epoch=5)
     first.append(5)
     entry = owned.log.producer_state.active_producers[1]
@@ -469,7 +469,7 @@ def refusals(owned: OwnedLog) -> list[Callable[[], object]]:
     ]
 
 
-def test_what_is_refused_is_no_failure_of_the_disk(tmp_path: Path) -> None:
+def test_what_is_refused_is_not_a_failure_of_the_disk(tmp_path: Path) -> None:
     config = LogConfig(segment_bytes=400, max_message_bytes=700)
     owned = OwnedLog(tmp_path, config)
     Transactional(owned, PRODUCER).append(1)

@@ -42,13 +42,13 @@ def append_at(owned: OwnedLog, *timestamps: int, leader_epoch: int = 0) -> None:
         owned.log.append_as_leader(data, leader_epoch)
 
 
-def found(owned: OwnedLog, timestamp: int) -> tuple[int, int] | None:
+def look_up(owned: OwnedLog, timestamp: int) -> tuple[int, int] | None:
     """Return timestamp relative to the clock, and offset."""
     answer = owned.log.fetch_offset_by_timestamp(NOW_MS + timestamp)
     return None if answer is None else (answer.timestamp - NOW_MS, answer.offset)
 
 
-def max_found(owned: OwnedLog) -> tuple[int, int] | None:
+def look_up_largest(owned: OwnedLog) -> tuple[int, int] | None:
     answer = owned.log.fetch_offset_by_timestamp(MAX_TIMESTAMP)
     return None if answer is None else (answer.timestamp - NOW_MS, answer.offset)
 
@@ -111,7 +111,7 @@ def test_the_leader_epoch_of_a_record_is_its_batchs(owned: OwnedLog) -> None:
 def test_the_lowest_offset_with_that_time_or_a_later_one_is_found(owned: OwnedLog) -> None:
     append_at(owned, 0, 10, 5, 20, 15, 30)
     assert owned.base_offsets == [0, 2, 4]
-    answers = {timestamp: found(owned, timestamp) for timestamp in (-5, 0, 1, 6, 11, 16, 21, 31)}
+    answers = {timestamp: look_up(owned, timestamp) for timestamp in (-5, 0, 1, 6, 11, 16, 21, 31)}
     assert answers == {
         -5: (0, 0),
         0: (0, 0),
@@ -130,8 +130,8 @@ def test_a_record_inside_a_batch_is_found(tmp_path: Path) -> None:
     records = [Stored(offset, NOW_MS + time, None, b"v") for offset, time in enumerate(times)]
     for codec in ("none", "gzip"):
         owned.log.append_as_leader(batch_v2(records, codec=codec).data)
-    assert [found(owned, time) for time in (0, 4, 7, 8)] == [(3, 0), (7, 2), (7, 2), None]
-    assert max_found(owned) == (7, 2)
+    assert [look_up(owned, time) for time in (0, 4, 7, 8)] == [(3, 0), (7, 2), (7, 2), None]
+    assert look_up_largest(owned) == (7, 2)
 
 
 def test_what_was_deleted_is_not_found_any_more(owned: OwnedLog) -> None:
@@ -139,7 +139,7 @@ def test_what_was_deleted_is_not_found_any_more(owned: OwnedLog) -> None:
     owned.raise_high_watermark()
     owned.log.delete_records(3)
     # The first segment ends with time 1; later segments are not tried in its place.
-    assert [found(owned, time) for time in (0, 1, 2, 3)] == [None, None, (3, 3), (3, 3)]
+    assert [look_up(owned, time) for time in (0, 1, 2, 3)] == [None, None, (3, 3), (3, 3)]
     earliest = owned.log.fetch_offset_by_timestamp(EARLIEST_TIMESTAMP)
     assert earliest is not None
     assert (earliest.timestamp, earliest.offset) == (NO_TIMESTAMP, 3)
@@ -150,7 +150,7 @@ def test_a_log_start_inside_a_segment_hides_the_records_below(tmp_path: Path) ->
     append_at(owned, *range(10))
     owned.raise_high_watermark()
     owned.log.delete_records(3)
-    assert [found(owned, time) for time in (0, 2, 3, 9)] == [(3, 3), (3, 3), (3, 3), (9, 9)]
+    assert [look_up(owned, time) for time in (0, 2, 3, 9)] == [(3, 3), (3, 3), (3, 3), (9, 9)]
 
 
 def test_an_empty_log_knows_its_ends_alone(owned: OwnedLog) -> None:
@@ -158,7 +158,7 @@ def test_an_empty_log_knows_its_ends_alone(owned: OwnedLog) -> None:
     for special in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP):
         answer = owned.log.fetch_offset_by_timestamp(special)
         assert answer == OffsetForTime(NO_TIMESTAMP, 0, None)
-    assert max_found(owned) is None
+    assert look_up_largest(owned) is None
 
 
 def test_after_a_truncation_the_start_is_the_earliest_offset(owned: OwnedLog) -> None:
@@ -181,19 +181,19 @@ def test_the_first_record_of_the_largest_time_is_found(owned: OwnedLog) -> None:
 def test_the_largest_time_need_not_be_the_last(tmp_path: Path) -> None:
     owned = OwnedLog(tmp_path, LogConfig(segment_bytes=200))
     append_at(owned, 0, 1, 2, 3, 4, 6, 5)
-    assert max_found(owned) == (6, 5)
+    assert look_up_largest(owned) == (6, 5)
 
 
-def test_of_two_segments_with_the_same_largest_time_the_first_counts(owned: OwnedLog) -> None:
+def test_the_first_of_two_segments_with_the_same_largest_time_counts(owned: OwnedLog) -> None:
     append_at(owned, 0, 9, 9, 1)
     assert owned.base_offsets == [0, 2]
-    assert max_found(owned) == (9, 1)
+    assert look_up_largest(owned) == (9, 1)
 
 
 def test_a_truncated_log_has_no_largest_time(owned: OwnedLog) -> None:
     append_at(owned, *range(7))
     owned.log.truncate_to(0)
-    assert max_found(owned) is None
+    assert look_up_largest(owned) is None
 
 
 def test_the_largest_time_survives_a_restart(owned: OwnedLog) -> None:
@@ -201,8 +201,8 @@ def test_the_largest_time_survives_a_restart(owned: OwnedLog) -> None:
     owned.log.flush()
     owned.log.close()
     owned.open(recovery_point=4)
-    assert max_found(owned) == (6, 2)
-    assert found(owned, 2) == (6, 2)
+    assert look_up_largest(owned) == (6, 2)
+    assert look_up(owned, 2) == (6, 2)
 
 
 @pytest.mark.parametrize(
@@ -242,8 +242,8 @@ def test_segments_without_times_are_judged_by_when_their_file_changed(owned: Own
     owned.log.append_as_follower(append)
     old = owned.directory / "00000000000000000000.log"
     os.utime(old, ns=(0, (NOW_MS - MINUTE_MS) * 1_000_000))
-    assert found(owned, 0) == (0, 1)
+    assert look_up(owned, 0) == (0, 1)
     # The first segment is young enough, holds no such record, and later ones are not tried.
     os.utime(old, ns=(0, (NOW_MS + MINUTE_MS) * 1_000_000))
-    assert found(owned, 0) is None
-    assert max_found(owned) == (0, 1)
+    assert look_up(owned, 0) is None
+    assert look_up_largest(owned) == (0, 1)

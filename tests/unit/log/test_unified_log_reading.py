@@ -137,19 +137,19 @@ def test_consumers_of_committed_data_stop_at_the_first_open_transaction(owned: O
 
 
 def test_a_new_segment_does_not_move_what_consumers_see(owned: OwnedLog) -> None:
-    def seen(offset: int) -> list[int]:
+    def offsets_read_at(offset: int) -> list[int]:
         info = owned.log.read(offset, 2048, HIGH_WATERMARK, min_one_message=False)
         return [record.offset for record in records_in(info.records)]
 
     owned.append(b"a", b"b", b"c")
-    assert seen(0) == []
+    assert offsets_read_at(0) == []
     owned.log.maybe_increment_high_watermark(3)
-    assert seen(0) == [0, 1, 2]
+    assert offsets_read_at(0) == [0, 1, 2]
     owned.log.roll()
-    assert seen(0) == [0, 1, 2]
+    assert offsets_read_at(0) == [0, 1, 2]
     owned.append(b"a", b"b", b"c")
-    assert seen(3) == []
-    assert seen(0) == [0, 1, 2]
+    assert offsets_read_at(3) == []
+    assert offsets_read_at(0) == [0, 1, 2]
 
 
 def test_the_high_watermark_stays_between_start_and_end(owned: OwnedLog) -> None:
@@ -260,7 +260,7 @@ def test_a_read_never_goes_beyond_its_segment(tmp_path: Path) -> None:
     assert offsets == [1]
 
 
-def test_a_read_tells_where_its_bytes_begin(owned: OwnedLog) -> None:
+def test_a_read_reports_where_its_bytes_begin(owned: OwnedLog) -> None:
     size = len(one_batch(b"a", b"b", b"c"))
     owned.append(b"a", b"b", b"c")
     owned.append(b"a", b"b", b"c")
@@ -337,7 +337,7 @@ def test_what_was_consumed_is_never_changed_by_a_change_of_leaders(
                     header = batch.header
                     consumed.append((header.offset, header.partition_leader_epoch))
                     offset = header.next_offset
-        except BaseException as error:  # noqa: BLE001 - told by the thread that asserts
+        except BaseException as error:  # noqa: BLE001 - raised by the thread that asserts
             failures.append(error)
 
     consumer = threading.Thread(target=consume)

@@ -159,7 +159,7 @@ def test_a_jump_of_offsets_beyond_32_bits_begins_a_segment_at_the_first_offset(
     assert owned.base_offsets == [0, far], "the last offset that fits"
 
 
-def test_of_an_old_wrapper_only_the_last_offset_is_known(owned: OwnedLog) -> None:
+def test_only_the_last_offset_of_an_old_wrapper_is_known(owned: OwnedLog) -> None:
     owned.log.append_as_follower(of_magic(1, stored(b"a", base_offset=0), "gzip"))
     last = LARGEST_DELTA + 9
     owned.log.append_as_follower(of_magic(1, stored(b"b", b"c", base_offset=last - 1), "gzip"))
@@ -268,7 +268,7 @@ def test_the_snapshot_of_a_refused_appends_roll_goes_with_its_segment(tmp_path: 
 # ---- the new segment
 
 
-def test_rolling_an_empty_segment_makes_it_anew(tmp_path: Path) -> None:
+def test_rolling_an_empty_segment_replaces_it(tmp_path: Path) -> None:
     owned = OwnedLog(tmp_path, LogConfig(segment_ms=HOUR_MS))
     owned.log.roll(0)
     assert owned.base_offsets == [0]
@@ -429,7 +429,7 @@ def test_a_snapshot_beyond_the_end_is_removed_at_the_start(tmp_path: Path) -> No
     assert OwnedLog(tmp_path).snapshot_offsets == []
 
 
-def test_so_many_messages_are_left_unflushed_at_most(tmp_path: Path) -> None:
+def test_no_more_messages_than_configured_are_left_unflushed(tmp_path: Path) -> None:
     owned = OwnedLog(tmp_path, LogConfig(flush_messages=3))
     owned.append(b"a", b"b")
     assert (owned.log.recovery_point, owned.log.unflushed_messages) == (0, 2)

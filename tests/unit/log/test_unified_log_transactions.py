@@ -209,7 +209,7 @@ def test_a_follower_indexes_aborted_transactions_of_one_append(owned: OwnedLog) 
     assert_index_of_mixed_history(owned)
 
 
-def test_a_read_tells_of_an_abort_in_a_later_segment(tmp_path: Path) -> None:
+def test_a_read_reports_an_abort_in_a_later_segment(tmp_path: Path) -> None:
     size = len(one_batch(b"0", b"1", b"2"))
     owned = OwnedLog(tmp_path, LogConfig(segment_bytes=size))
     producer = Transactional(owned, 137, epoch=5)
@@ -227,7 +227,7 @@ def test_a_read_tells_of_an_abort_in_a_later_segment(tmp_path: Path) -> None:
     assert owned.log.read(0, 2048).aborted_transactions is None
 
 
-def test_a_committed_read_tells_only_of_aborts_that_touch_it(owned: OwnedLog) -> None:
+def test_a_committed_read_reports_only_aborts_that_touch_it(owned: OwnedLog) -> None:
     producer = Transactional(owned, 1)
     for _ in range(2):
         producer.append(2)
@@ -320,7 +320,7 @@ def test_a_marker_whose_index_entry_cannot_be_written_is_taken_back(tmp_path: Pa
     assert owned.first_unstable_offset() is None
 
 
-def test_recovery_writes_the_index_entry_of_a_marker_anew(owned: OwnedLog) -> None:
+def test_recovery_rewrites_the_index_entry_of_a_marker(owned: OwnedLog) -> None:
     producer = Transactional(owned, 1)
     producer.append(10)
     producer.end(ABORT)

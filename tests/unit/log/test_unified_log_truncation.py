@@ -250,7 +250,7 @@ def test_an_emptied_log_takes_no_snapshot_before_it_has_records(tmp_path: Path) 
     assert owned.snapshot_offsets == [30]
 
 
-def test_an_emptied_log_that_serves_earlier_offsets_has_a_snapshot_where_it_goes_on(
+def test_an_emptied_log_that_serves_earlier_offsets_has_a_snapshot_where_it_continues(
     owned: OwnedLog,
 ) -> None:
     append_messages(owned, 3)

@@ -44,7 +44,7 @@ def source(path: Path) -> Iterator[LocalFile]:
         yield file
 
 
-def whole(path: Path, content: bytes, start: int = 0) -> WholeBatches:
+def whole_batches_of(path: Path, content: bytes, start: int = 0) -> WholeBatches:
     path.write_bytes(content)
     with LocalFile(path) as file:
         return find_whole_batches(file, start, file.size(), lowest_offset=0)
@@ -83,16 +83,16 @@ def read_positions(path: Path) -> list[int]:
 
 
 def test_whole_batches_reach_to_the_end_of_a_sound_file(path: Path) -> None:
-    found = whole(path, DATA)
+    found = whole_batches_of(path, DATA)
     assert (found.end_position, found.defect) == (len(DATA), None)
     assert found.last is not None
     assert found.last.header.last_offset == 405
-    assert whole(path, b"") == WholeBatches(0, None, None)
+    assert whole_batches_of(path, b"") == WholeBatches(0, None, None)
 
 
 @pytest.mark.parametrize("cut", [1, 60, 61, 62, 100])
 def test_a_torn_tail_is_a_normal_end(path: Path, cut: int) -> None:
-    found = whole(path, DATA[:-cut])
+    found = whole_batches_of(path, DATA[:-cut])
     assert found.defect is None
     assert found.end_position == STARTS[-1]
     assert found.last is not None
@@ -101,12 +101,12 @@ def test_a_torn_tail_is_a_normal_end(path: Path, cut: int) -> None:
 
 @pytest.mark.parametrize("zeros", [1, 16, 17, 61, 5_000, 3_000_000])
 def test_a_tail_of_zeros_is_a_normal_end(path: Path, zeros: int) -> None:
-    found = whole(path, DATA + bytes(zeros))
+    found = whole_batches_of(path, DATA + bytes(zeros))
     assert (found.end_position, found.defect) == (len(DATA), None)
 
 
 def test_a_file_of_zeros_is_empty(path: Path) -> None:
-    assert whole(path, bytes(10_000)) == WholeBatches(0, None, None)
+    assert whole_batches_of(path, bytes(10_000)) == WholeBatches(0, None, None)
 
 
 def test_a_hole_at_the_end_is_a_normal_end(path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_hole_at_the_end_is_a_normal_end(path: Path) -> None:
 def test_zeros_with_anything_in_them_are_a_defect(path: Path, at: int) -> None:
     tail = bytearray(5_000)
     tail[at] = 1
-    found = whole(path, DATA + bytes(tail))
+    found = whole_batches_of(path, DATA + bytes(tail))
     assert found.end_position == len(DATA)
     assert found.defect == "batch size is 0, expected at least 14 in format v0"
 

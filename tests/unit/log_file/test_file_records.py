@@ -113,7 +113,7 @@ def test_where_a_failed_append_cannot_be_taken_back_nobody_sees_it(path: Path) -
 # ---- reading
 
 
-def test_bytes_behind_the_content_are_not_seen(records: FileRecords, path: Path) -> None:
+def test_bytes_after_the_content_are_not_seen(records: FileRecords, path: Path) -> None:
     for length in (0, 2, 4, 5, 6):
         with path.open("ab") as file:
             file.write(bytes(length))
@@ -122,7 +122,7 @@ def test_bytes_behind_the_content_are_not_seen(records: FileRecords, path: Path)
 
 
 @pytest.mark.parametrize("length", range(1, SIZE, 7))
-def test_a_batch_cut_short_at_the_end_of_a_file_is_no_batch(path: Path, length: int) -> None:
+def test_a_batch_cut_short_at_the_end_of_a_file_is_not_a_batch(path: Path, length: int) -> None:
     path.write_bytes(b"".join(BATCHES) + one_batch(b"mnop", base_offset=3)[:length])
     records = FileRecords(DurableIO(), str(path))
     assert records.size_bytes == 3 * SIZE + length

@@ -137,7 +137,7 @@ def test_small_batches_are_read_in_whole_stretches(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept_bytes", [STARTS[100] + 30, STARTS[100] + 500])
-def test_a_file_that_has_become_shorter_is_told(path: Path, kept_bytes: int) -> None:
+def test_a_file_that_has_become_shorter_is_reported(path: Path, kept_bytes: int) -> None:
     with LocalFile(path) as source:
         windows = windows_of(source, window_bytes=100_000)
         next(windows)
@@ -148,7 +148,7 @@ def test_a_file_that_has_become_shorter_is_told(path: Path, kept_bytes: int) -> 
     assert raised.value.position == kept_bytes
 
 
-def test_a_file_that_has_become_shorter_is_told_where_records_are_asked_for(path: Path) -> None:
+def test_a_file_that_has_become_shorter_is_reported_where_records_are_asked_for(path: Path) -> None:
     with LocalFile(path) as source:
         windows = windows_of(source, window_bytes=100_000)
         next(windows)
@@ -197,7 +197,7 @@ def test_count_verifies_the_checksum_of_a_batch_that_it_decodes(path: Path) -> N
     assert raised.value.position == STARTS[94]
 
 
-def test_offsets_that_go_back_are_told_with_their_cause(path: Path) -> None:
+def test_offsets_that_go_back_are_reported_with_their_cause(path: Path) -> None:
     """The checksum is the cause; it needs all bytes of batches that so far are headers alone."""
     data = bytearray(DATA)
     data[STARTS[94] + 26] ^= 0x40  # last offset delta
@@ -207,7 +207,7 @@ def test_offsets_that_go_back_are_told_with_their_cause(path: Path) -> None:
     assert raised.value.position == STARTS[94]
 
 
-def test_transactions_are_told_from_markers_between_large_batches(path: Path) -> None:
+def test_transactions_are_known_from_markers_between_large_batches(path: Path) -> None:
     rows = pylog.read_table(path.parents[1], "transactions").to_pylist()
     states = [row["state"] for row in sorted(rows, key=lambda row: row["first_offset"])]
     assert states == ["committed" if number % 3 else "aborted" for number in range(60)]

@@ -41,12 +41,12 @@ class Log:
         self._log = segment_path(directory, 0)
         self._index = segment_path(directory, 0, ".index")
 
-    def proved(
+    def are_proved(
         self, batches: Sequence[Built], entries: Sequence[tuple[int, int]], tail: bytes = b""
     ) -> list[bool]:
-        return [found is not None for found in self.each(batches, entries, tail)]
+        return [found is not None for found in self.proved_positions(batches, entries, tail)]
 
-    def each(
+    def proved_positions(
         self, batches: Sequence[Built], entries: Sequence[tuple[int, int]], tail: bytes = b""
     ) -> list[ProvedPosition | None]:
         with self.open(batches, entries, tail) as positions_of:
@@ -81,7 +81,7 @@ def log(tmp_path: Path) -> Log:
 def test_every_entry_of_a_broker_is_proved_with_the_offset_after_the_batch_before(
     log: Log,
 ) -> None:
-    found = log.each(BATCHES, HONEST)
+    found = log.proved_positions(BATCHES, HONEST)
     expected = zip(STARTS[1:], range(3, 36, 3), strict=False)
     assert found == [ProvedPosition(at, lowest) for at, lowest in expected]
 
@@ -89,15 +89,15 @@ def test_every_entry_of_a_broker_is_proved_with_the_offset_after_the_batch_befor
 @pytest.mark.parametrize("every", [1, 2, 5])
 def test_entries_are_proved_however_far_apart_they_are(log: Log, every: int) -> None:
     entries = offset_entries(BATCHES, every=every)
-    assert log.proved(BATCHES, entries) == [True] * len(entries)
+    assert log.are_proved(BATCHES, entries) == [True] * len(entries)
 
 
 def test_first_offsets_and_last_ones_of_what_was_appended_are_proved(log: Log) -> None:
     first = offset_entries(BATCHES, first_offsets=True)
-    assert log.proved(BATCHES, first) == [True] * len(first)
+    assert log.are_proved(BATCHES, first) == [True] * len(first)
     # Two batches were appended at a time: the position of the first, the last offset of the second.
     sets = [(BATCHES[place + 1].last_offset, STARTS[place]) for place in range(2, 12, 2)]
-    assert log.proved(BATCHES, sets) == [True] * len(sets)
+    assert log.are_proved(BATCHES, sets) == [True] * len(sets)
 
 
 def test_entries_of_old_formats_are_proved(log: Log) -> None:
@@ -110,7 +110,7 @@ def test_entries_of_old_formats_are_proved(log: Log) -> None:
     ]
     for first_offsets in (True, False):
         entries = offset_entries(batches, first_offsets=first_offsets)
-        assert log.proved(batches, entries) == [True] * len(entries)
+        assert log.are_proved(batches, entries) == [True] * len(entries)
 
 
 @pytest.mark.parametrize("slot", range(len(HONEST)))
@@ -121,7 +121,7 @@ def test_an_entry_that_leads_elsewhere_proves_nothing_and_costs_its_neighbours(
     entries = list(HONEST)
     offset, position = entries[slot]
     entries[slot] = offset, position + shift
-    found = log.proved(BATCHES, entries)
+    found = log.are_proved(BATCHES, entries)
     assert not found[slot]
     assert all(found[: max(0, slot - 1)])
     assert all(found[slot + 3 :])
@@ -133,13 +133,13 @@ def test_an_entry_with_an_offset_that_its_batch_does_not_have_is_not_proved(
 ) -> None:
     entries = list(HONEST)
     entries[2] = offset, entries[2][1]
-    assert not log.proved(BATCHES, entries)[2]
+    assert not log.are_proved(BATCHES, entries)[2]
 
 
 def test_an_entry_before_or_after_what_is_damaged_is_not_proved(log: Log) -> None:
     for damaged in (with_size(BATCHES[5], 1_000), with_base_offset(BATCHES[5], 1)):
         batches = [*BATCHES[:5], damaged, *BATCHES[6:]]
-        found = log.proved(batches, HONEST)
+        found = log.are_proved(batches, HONEST)
         assert found[:3] == [True] * 3
         assert not any(found[4:6])
         assert all(found[8:])
@@ -147,13 +147,13 @@ def test_an_entry_before_or_after_what_is_damaged_is_not_proved(log: Log) -> Non
 
 def test_a_wrong_checksum_is_left_to_who_reads_the_batch(log: Log) -> None:
     batches = [*BATCHES[:5], with_bad_crc(BATCHES[5]), *BATCHES[6:]]
-    assert all(log.proved(batches, HONEST))
+    assert all(log.are_proved(batches, HONEST))
 
 
 def test_entries_around_offsets_that_go_back_are_not_proved(log: Log) -> None:
     batches = [*BATCHES[:4], with_base_offset(BATCHES[4], 1), *BATCHES[5:]]
     entries = offset_entries(BATCHES, every=3)
-    assert log.proved(batches, entries) == [False, False, True]
+    assert log.are_proved(batches, entries) == [False, False, True]
 
 
 @pytest.mark.parametrize("to_the_end", [True, False])
@@ -174,9 +174,12 @@ def test_images_of_batches_are_never_proved(
         at += len(image.data)
     honest = offset_entries(batches)
     for entries in (lies, lies[:1], lies[-1:], sorted({*honest, *lies})):
-        found = log.each(batches, entries)
+        found = log.proved_positions(batches, entries)
         starts = positions(batches)
-        assert all(each is None or each.position in starts for each in found)
+        assert all(
+            proved_positions is None or proved_positions.position in starts
+            for proved_positions in found
+        )
 
 
 def test_a_chain_of_images_that_is_proved_is_longer_than_a_walk(log: Log) -> None:
@@ -187,10 +190,10 @@ def test_a_chain_of_images_that_is_proved_is_longer_than_a_walk(log: Log) -> Non
     batches = [BATCHES[0], outer, batch_v2(plain_records(300, 1))]
     at = len(BATCHES[0].data) + outer.data.index(images[0].data[:-1])
     lies = [(7 + place, at + place * size) for place in range(200)]
-    found = log.proved(batches, lies)
+    found = log.are_proved(batches, lies)
     first = found.index(True)
     assert lies[first][1] - lies[0][1] >= LEAST_WALK_BYTES
-    assert not any(log.proved(batches, lies[: LEAST_WALK_BYTES // size]))
+    assert not any(log.are_proved(batches, lies[: LEAST_WALK_BYTES // size]))
 
 
 TORN = batch_v2(plain_records(36, 3)).data
@@ -211,7 +214,7 @@ TAILS = {
 def test_the_last_entry_is_proved_where_a_log_may_end(
     log: Log, tail: bytes, *, is_end: bool
 ) -> None:
-    found = log.proved(BATCHES, HONEST, tail)
+    found = log.are_proved(BATCHES, HONEST, tail)
     assert found[-1] == is_end
     assert all(found[:-1])
     with log.open(BATCHES, HONEST, tail) as positions_of:

@@ -17,7 +17,7 @@ LARGE = batch_v2(plain_records(400, 3, value_size=50_000))
 BATCHES = [*SMALL, LARGE, *(batch_v2(plain_records(403 + i, 1)) for i in range(5))]
 
 
-def windowed(
+def read_windows(
     path: Path, *, start: int = 0, end: int | None = None, window_bytes: int = 4_000
 ) -> tuple[list[int], SegmentTail, int]:
     """Return the batches' positions in the file, the tail, and how many windows there were."""
@@ -33,7 +33,7 @@ def windowed(
     return positions, windows.tail, count
 
 
-def starts(batches: list[Built]) -> list[int]:
+def batch_starts(batches: list[Built]) -> list[int]:
     return [sum(len(built.data) for built in batches[:index]) for index in range(len(batches))]
 
 
@@ -46,8 +46,8 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("window_bytes", [17, 100, 1_000, 4_000, 10_000_000])
 def test_every_batch_is_in_one_window_whatever_its_size(path: Path, window_bytes: int) -> None:
-    positions, tail, count = windowed(path, window_bytes=window_bytes)
-    assert positions == starts(BATCHES)
+    positions, tail, count = read_windows(path, window_bytes=window_bytes)
+    assert positions == batch_starts(BATCHES)
     assert tail == (len(joined(BATCHES)), None)
     assert (count == 1) == (window_bytes == 10_000_000)
 
@@ -81,57 +81,59 @@ def test_no_byte_is_read_twice(path: Path, window_bytes: int, first_window_bytes
         )
         content = [bytes(window.scan.buffer[: window.scan.valid_bytes]) for window in windows]
         assert b"".join(content) == joined(BATCHES[:-1])
-        assert windows.tail == (starts(BATCHES)[-1], None)
+        assert windows.tail == (batch_starts(BATCHES)[-1], None)
         begins, ends = zip(*source.ranges, strict=True)
     assert begins == (0, *ends[:-1])
     assert ends[-1] == end
 
 
 def test_windows_begin_and_end_where_they_should(path: Path) -> None:
-    begin, end = starts(BATCHES)[3], starts(BATCHES)[20]
-    positions, tail, _ = windowed(path, start=begin, end=end)
-    assert positions == starts(BATCHES)[3:20]
+    begin, end = batch_starts(BATCHES)[3], batch_starts(BATCHES)[20]
+    positions, tail, _ = read_windows(path, start=begin, end=end)
+    assert positions == batch_starts(BATCHES)[3:20]
     assert tail == (end, None)
 
 
 def test_nothing_to_read_gives_no_window(path: Path) -> None:
-    assert windowed(path, start=0, end=0) == ([], (0, None), 0)
+    assert read_windows(path, start=0, end=0) == ([], (0, None), 0)
     end = len(joined(BATCHES))
-    assert windowed(path, start=end, end=end) == ([], (end, None), 0)
+    assert read_windows(path, start=end, end=end) == ([], (end, None), 0)
 
 
 @pytest.mark.parametrize("cut", [1, 16, 17, 70])
 @pytest.mark.parametrize("window_bytes", [100, 10_000_000])
 def test_a_batch_cut_by_the_end_is_the_tail(path: Path, cut: int, window_bytes: int) -> None:
-    last = starts(BATCHES)[-1]
-    positions, tail, _ = windowed(path, end=len(joined(BATCHES)) - cut, window_bytes=window_bytes)
-    assert positions == starts(BATCHES)[:-1]
+    last = batch_starts(BATCHES)[-1]
+    positions, tail, _ = read_windows(
+        path, end=len(joined(BATCHES)) - cut, window_bytes=window_bytes
+    )
+    assert positions == batch_starts(BATCHES)[:-1]
     assert tail == (last, None)
 
 
 @pytest.mark.parametrize("window_bytes", [100, 10_000_000])
-def test_zeros_behind_the_batches_are_no_defect(path: Path, window_bytes: int) -> None:
+def test_zeros_after_the_batches_are_not_a_defect(path: Path, window_bytes: int) -> None:
     path.write_bytes(joined(SMALL) + bytes(30_000))
-    positions, tail, _ = windowed(path, window_bytes=window_bytes)
-    assert positions == starts(SMALL)
+    positions, tail, _ = read_windows(path, window_bytes=window_bytes)
+    assert positions == batch_starts(SMALL)
     assert tail == (len(joined(SMALL)), None)
 
 
 @pytest.mark.parametrize("window_bytes", [100, 10_000_000])
-def test_an_impossible_header_is_told_after_the_batches_before_it(
+def test_an_impossible_header_is_reported_after_the_batches_before_it(
     path: Path, window_bytes: int
 ) -> None:
     path.write_bytes(joined(SMALL) + bytes(1_000) + b"\x01" + bytes(1_000))
-    positions, tail, _ = windowed(path, window_bytes=window_bytes)
-    assert positions == starts(SMALL)
+    positions, tail, _ = read_windows(path, window_bytes=window_bytes)
+    assert positions == batch_starts(SMALL)
     assert tail == (len(joined(SMALL)), "batch size is 0, expected at least 14 in format v0")
 
 
-def test_a_file_that_has_become_shorter_is_told(path: Path) -> None:
+def test_a_file_that_has_become_shorter_is_reported(path: Path) -> None:
     content = joined(BATCHES)
     path.write_bytes(content[:1_000])
     with pytest.raises(SegmentVanishedError) as caught:
-        windowed(path, end=len(content), window_bytes=10_000_000)
+        read_windows(path, end=len(content), window_bytes=10_000_000)
     assert str(caught.value) == (
         f"file ends here, it was planned to be read up to byte {len(content)} "
         f"in {path} at byte 1000"
@@ -155,4 +157,4 @@ def test_a_size_that_is_damaged_costs_no_memory(path: Path) -> None:
     with pytest.raises(
         CorruptRecordError, match=r"batch of 83886092 bytes: CRC stored 0x.*, computed 0x"
     ):
-        windowed(path)
+        read_windows(path)

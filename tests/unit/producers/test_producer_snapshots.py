@@ -54,7 +54,7 @@ def append_and_snapshot(partition: Partition, *, count: int) -> None:
         partition.manager.take_snapshot()
 
 
-def test_snapshot_is_named_after_the_offset_behind_the_last_record(
+def test_snapshot_has_the_name_of_the_offset_after_the_last_record(
     partition: Partition, tmp_path: Path
 ) -> None:
     assert partition.manager.take_snapshot() is None

@@ -112,7 +112,7 @@ def test_marker_with_a_higher_epoch_forgets_the_batches(partition: Partition) ->
     assert partition.entry().first_sequence == 0
 
 
-def test_sequence_begins_anew_after_a_marker_with_a_higher_epoch(partition: Partition) -> None:
+def test_sequence_restarts_after_a_marker_with_a_higher_epoch(partition: Partition) -> None:
     partition.append(data(0, 0, transactional=True))
     partition.append(data(1, 1, transactional=True))
     partition.append_marker(control(2, epoch=1), ABORT)

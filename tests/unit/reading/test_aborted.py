@@ -74,7 +74,7 @@ CASES: dict[str, tuple[list[Built], list[int], int]] = {
         6,
     ),
     "open from before a committed one": ([data(0, 1), data(1, 2), commit(2, 2)], [], 0),
-    "plain records behind an open transaction": ([data(0), data(1, -1, plain=True)], [], 0),
+    "plain records after an open transaction": ([data(0), data(1, -1, plain=True)], [], 0),
     "a marker of nothing": ([abort(0), data(1), commit(2), commit(3)], [1], 4),
     "an empty batch": (
         [
@@ -158,15 +158,15 @@ def test_control_batches_of_unusual_form_are_read_by_the_reference(tmp_path: Pat
         producer_id=1,
         producer_epoch=0,
     )
-    behind = data(2, -1, plain=True)
+    following = data(2, -1, plain=True)
     for name, control, stable in (("a-0", odd, 3), ("b-0", uncounted, 0)):
         built = Built(control, (), 2, 1, 1)
-        directory = write_partition(tmp_path, {0: [data(0), built, behind]}, name=name)
+        directory = write_partition(tmp_path, {0: [data(0), built, following]}, name=name)
         assert find_last_stable_offset(view(directory)) == stable
     assert committed(tmp_path / "a-0") == [2]
 
 
-def test_damage_that_has_to_be_looked_at_is_told(tmp_path: Path) -> None:
+def test_damage_that_has_to_be_looked_at_is_reported(tmp_path: Path) -> None:
     directory = write_partition(tmp_path, {0: [data(0)], 1: [abort(1)], 2: [data(2)]})
     path = segment_path(directory, 1)
     path.write_bytes(b"\xff" * 100)
@@ -231,7 +231,7 @@ def test_a_gap_between_two_windows_is_a_gap(tmp_path: Path, window_bytes: int) -
 
 
 def test_what_a_removed_marker_committed_is_not_taken_for_aborted(tmp_path: Path) -> None:
-    # Compaction took the COMMIT at 1 and the records of the aborted transaction behind it.
+    # Compaction took the COMMIT at 1 and the records of the aborted transaction after it.
     batches = [data(0), abort(3), data(4), commit(5)]
     directory = write_partition(tmp_path, {0: batches})
     segment_path(directory, 0, ".txnindex").write_bytes(TRANSACTION_ENTRY.pack(0, 9, 0, 1, 2))

@@ -72,12 +72,12 @@ def test_a_preallocated_last_segment_ends_where_its_batches_do(directory: Path, 
     assert end_offset(directory) == 30
 
 
-def test_a_hole_of_gigabytes_behind_the_last_batch_costs_nothing(directory: Path) -> None:
+def test_a_hole_of_gigabytes_after_the_last_batch_costs_nothing(directory: Path) -> None:
     os.truncate(segment_path(directory, 20), 1 << 40)
     assert offsets(directory) == list(range(30))
 
 
-def test_anything_else_behind_the_last_batch_is_damage(directory: Path) -> None:
+def test_anything_else_after_the_last_batch_is_damage(directory: Path) -> None:
     path = segment_path(directory, 20)
     size = path.stat().st_size
     with path.open("ab") as file:
@@ -172,7 +172,7 @@ def test_a_count_does_not_look_at_checksums_of_batches_it_takes_whole(tmp_path: 
         pylog.scan(directory, end=7).count()
 
 
-def test_records_that_break_the_format_under_a_right_checksum_are_told(tmp_path: Path) -> None:
+def test_records_that_break_the_format_under_a_right_checksum_are_reported(tmp_path: Path) -> None:
     bad = batch_v2_of(record_v2(0, 0, None, None) + b"x", base_offset=5)
     built = Built(bad, (), 2, 5, 5)
     directory = write_partition(tmp_path, {0: [FIRST[0], built]})
@@ -216,7 +216,7 @@ def test_offsets_of_the_segment_before_are_damage(tmp_path: Path) -> None:
     assert "batch has offset 10, expected at least 20" in str(damage(directory))
 
 
-def test_a_segment_that_vanished_after_planning_is_told(directory: Path) -> None:
+def test_a_segment_that_vanished_after_planning_is_reported(directory: Path) -> None:
     scan = pylog.scan(directory)
     scan.plan()
     path = segment_path(directory, 10)
@@ -234,7 +234,7 @@ def test_a_segment_that_vanished_after_planning_is_told(directory: Path) -> None
         scan.count()
 
 
-def test_a_segment_that_became_shorter_after_planning_is_told(directory: Path) -> None:
+def test_a_segment_that_became_shorter_after_planning_is_reported(directory: Path) -> None:
     scan = pylog.scan(directory)
     scan.plan()
     os.truncate(segment_path(directory, 20), 10)
@@ -260,7 +260,7 @@ def test_what_is_appended_after_planning_is_not_read(directory: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_told(directory: Path) -> None:
+def test_a_file_that_may_not_be_read_is_reported(directory: Path) -> None:
     path = segment_path(directory, 10)
     path.chmod(0)
     with pytest.raises(LogDirectoryError, match=f"cannot open file: Permission denied in {path}"):

@@ -24,8 +24,9 @@ from tests.support.batches import (
     with_bad_crc,
 )
 from tests.support.codecs import CODEC_IDS
-from tests.support.damage import positions, skipped, spans, with_size
+from tests.support.damage import positions, with_size
 from tests.support.log_files import segment_path, write_partition
+from tests.support.reading import read_skipping_damage, spans
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +72,7 @@ def test_a_damaged_batch_anywhere_costs_its_own_records(
 ) -> None:
     batches = [with_bad_crc(each) if place == which else each for place, each in enumerate(ALL)]
     directory = log(tmp_path, batches)
-    found, (damaged,) = skipped(directory, window_bytes=window_bytes)
+    found, (damaged,) = read_skipping_damage(directory, window_bytes=window_bytes)
     assert found == [offset for offset in range(30) if offset // 5 != which]
     start = len(ALL[which - 1].data) if which % 2 else 0
     size = len(ALL[which].data)
@@ -91,13 +92,13 @@ def test_the_row_of_nulls_stands_where_the_damage_is(
     directory = log(tmp_path, batches)
     rows = permissive(directory, window_bytes=window_bytes)
     assert [row["offset"] for row in rows] == [*range(5 * which), None, *range(5 * which + 5, 30)]
-    told = rows[5 * which]
-    assert (told["key"], told["topic"], told["partition"]) == (None, "orders", 0)
+    damage_row = rows[5 * which]
+    assert (damage_row["key"], damage_row["topic"], damage_row["partition"]) == (None, "orders", 0)
     start = len(ALL[which - 1].data) if which % 2 else 0
     missing = f"of offsets {5 * which} to {5 * which + 5} (exclusive)"
     if which == 5:
         missing = "from offset 25 on"
-    assert told["_corrupt_record"].startswith(
+    assert damage_row["_corrupt_record"].startswith(
         f"{segment_path(directory, which // 2 * 10)}: bytes {start} to "
         f"{start + len(ALL[which].data)} (exclusive) are damaged, records "
         f"{missing} may be missing: batch CRC stored 0x"
@@ -113,7 +114,7 @@ def test_two_damaged_ranges_are_two_rows(tmp_path: Path) -> None:
 
 def test_a_sound_log_is_the_same_in_every_mode(tmp_path: Path) -> None:
     directory = log(tmp_path, ALL)
-    assert skipped(directory) == (list(range(30)), [])
+    assert read_skipping_damage(directory) == (list(range(30)), [])
     assert [row["offset"] for row in permissive(directory)] == list(range(30))
 
 
@@ -130,28 +131,28 @@ def test_a_torn_segment_before_the_last_is_damage_up_to_the_next(tmp_path: Path)
     directory = log(tmp_path, ALL)
     path = segment_path(directory, 10)
     path.write_bytes(joined(SECOND)[:-7])
-    found, ranges = skipped(directory)
+    found, ranges = read_skipping_damage(directory)
     assert found == [*range(15), *range(20, 30)]
     start, end = len(SECOND[0].data), len(joined(SECOND)) - 7
     assert spans(ranges) == [(start, end, 15, 20)]
     assert [row["offset"] for row in permissive(directory)][14:16] == [14, None]
 
 
-def test_garbage_behind_the_last_batch_is_damage(tmp_path: Path) -> None:
+def test_garbage_after_the_last_batch_is_damage(tmp_path: Path) -> None:
     directory = log(tmp_path, ALL)
     with segment_path(directory, 20).open("ab") as file:
         file.write(b"\xee" * 100)
-    found, ranges = skipped(directory)
+    found, ranges = read_skipping_damage(directory)
     assert found == list(range(30))
     end = len(joined(THIRD))
     assert spans(ranges) == [(end, end + 100, 30, None)]
 
 
-def test_a_torn_tail_is_no_damage_and_no_row(tmp_path: Path) -> None:
+def test_a_torn_tail_is_neither_damage_nor_a_row(tmp_path: Path) -> None:
     directory = log(tmp_path, ALL)
     path = segment_path(directory, 20)
     path.write_bytes(path.read_bytes()[:-1])
-    assert skipped(directory) == (list(range(25)), [])
+    assert read_skipping_damage(directory) == (list(range(25)), [])
     assert len(permissive(directory)) == 25
 
 
@@ -162,10 +163,10 @@ GARBAGE = {
     "gzip that is cut": ("gzip", gzip.compress(PLAIN)[:-9]),
     "lz4 garbage": ("lz4", b"\x04\x22\x4d\x18" + b"\x5a" * 30),
     "snappy garbage": ("snappy", b"\xff" * 20),
-    "records that are no records": ("none", b"\xff" * 40),
+    "records that are not records": ("none", b"\xff" * 40),
     "a record too few": ("none", PLAIN[: len(PLAIN) // 5 * 4]),
     "a record too many": ("none", PLAIN + record_v2(0, 5, b"k", b"v")),
-    "zstd with records that are no records": ("zstd", zstandard.compress(b"\xff" * 40)),
+    "zstd with records that are not records": ("zstd", zstandard.compress(b"\xff" * 40)),
 }
 
 
@@ -179,7 +180,7 @@ def test_records_that_cannot_be_read_cost_their_own_batch(
     directory = log(tmp_path, batches)
     with pytest.raises((CorruptRecordError, InvalidRecordError)):
         pylog.scan(directory).to_table()
-    found, (damaged,) = skipped(directory)
+    found, (damaged,) = read_skipping_damage(directory)
     assert found == [offset for offset in range(30) if offset // 5 != which]
     start = len(ALL[which - 1].data) if which % 2 else 0
     size = len(batches[which].data)
@@ -209,10 +210,10 @@ def test_damage_outside_the_range_is_none_of_its_business(
     if start >= end:
         return
     batches = list(ALL)
-    batches[1] = with_size(batches[1], -1)  # the way to what is behind leads by it
+    batches[1] = with_size(batches[1], -1)  # the only way to what follows
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     expected = [offset for offset in range(start, end) if offset // 5 != 1]
-    found, ranges = skipped(directory, start=start, end=end)
+    found, ranges = read_skipping_damage(directory, start=start, end=end)
     assert found == expected
     at = positions(batches)
     touches = start < 10 and end > 5
@@ -230,9 +231,9 @@ def test_time_look_ups_lead_past_damage(tmp_path: Path, which: int) -> None:
     for place in range(6):
         first = 5 * place if place != which else 5 * place + 5
         start = pylog.Timestamp(1_000 * place, "latest")
-        found, _ = skipped(directory, start=start)
+        found, _ = read_skipping_damage(directory, start=start)
         assert found == [o for o in range(first, 30) if o // 5 != which]
-        found, _ = skipped(directory, end=pylog.Timestamp(1_000 * place))
+        found, _ = read_skipping_damage(directory, end=pylog.Timestamp(1_000 * place))
         assert found == [o for o in range(5 * place) if o // 5 != which]
 
 
@@ -245,8 +246,8 @@ def test_offset_look_ups_lead_past_damage(tmp_path: Path, which: int, size_bytes
     sound = [offset for offset in range(30) if offset // 5 != which]
     ending = 25 if which == 5 else 30
     for start in range(ending):
-        assert skipped(directory, start=start)[0] == [o for o in sound if o >= start]
-        assert skipped(directory, end=start)[0] == [o for o in sound if o < start]
+        assert read_skipping_damage(directory, start=start)[0] == [o for o in sound if o >= start]
+        assert read_skipping_damage(directory, end=start)[0] == [o for o in sound if o < start]
 
 
 def test_names_of_modes() -> None:
@@ -257,7 +258,7 @@ def test_names_of_modes() -> None:
 
 def test_a_report_holds_a_range_once(tmp_path: Path) -> None:
     directory = log(tmp_path, [ALL[0], with_bad_crc(ALL[1]), *ALL[2:]])
-    _, (damaged,) = skipped(directory)
+    _, (damaged,) = read_skipping_damage(directory)
     report = DamageReport(is_logged=False)
     for _ in range(2):
         report.add(damaged)

@@ -28,8 +28,9 @@ from tests.support.batches import (
     wrapper_of,
 )
 from tests.support.codecs import compress
-from tests.support.damage import positions, skipped, spans, with_base_offset, with_bytes
+from tests.support.damage import positions, with_base_offset, with_bytes
 from tests.support.log_files import segment_path, write_partition
+from tests.support.reading import read_skipping_damage, spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +65,7 @@ def test_batches_below_the_end_of_the_one_before_are_reported(
 ) -> None:
     wide = batch_v2(plain_records(0, 1), last_offset=9)
     batches = [wide, batch_v2(plain_records(1, 1)), batch_v2(plain_records(2, 1))]
-    found, ranges = skipped(partition(tmp_path, batches), **options)
+    found, ranges = read_skipping_damage(partition(tmp_path, batches), **options)
     assert found == [0]
     at = positions(batches)
     assert [(each.position, each.end_position) for each in ranges] == [(at[1], at[3])]
@@ -73,14 +74,14 @@ def test_batches_below_the_end_of_the_one_before_are_reported(
 
 def test_a_log_of_nothing_but_damage_is_reported(tmp_path: Path) -> None:
     batches = [with_bad_crc(BATCHES[0])]
-    found, ranges = skipped(partition(tmp_path, batches))
+    found, ranges = read_skipping_damage(partition(tmp_path, batches))
     assert (found, spans(ranges)) == ([], [(0, len(BATCHES[0].data), 0, None)])
 
 
 def test_a_last_segment_of_nothing_but_wrong_offsets_is_reported(tmp_path: Path) -> None:
     # All offsets lie below the file's name: the log ends before the file, and yet it is looked at.
     directory = write_partition(tmp_path, {0: BATCHES[:2], 10: BATCHES[:2]}, with_index=False)
-    found, (damaged,) = skipped(directory)
+    found, (damaged,) = read_skipping_damage(directory)
     assert found == list(range(10))
     size = len(joined(BATCHES[:2]))
     assert (damaged.path, damaged.position, damaged.end_position) == (
@@ -97,7 +98,7 @@ def test_refused_batches_in_a_row_are_one_range_between_sound_ones(
     batches = list(BATCHES)
     for which in (2, 3, 7):
         batches[which] = broken(batches[which])
-    found, ranges = skipped(partition(tmp_path, batches), window_bytes=window_bytes)
+    found, ranges = read_skipping_damage(partition(tmp_path, batches), window_bytes=window_bytes)
     assert found == [offset for offset in range(60) if offset // 5 not in (2, 3, 7)]
     at = positions(batches)
     assert spans(ranges) == [(at[2], at[4], 10, 20), (at[7], at[8], 35, 40)]
@@ -110,12 +111,12 @@ def test_a_refused_wrapper_begins_after_the_batch_before_it(tmp_path: Path) -> N
     bad = Built(data, (), 1, 5, 9, codec="gzip")
     following = wrapper(plain_records(10, 5), magic=1, codec="gzip")
     directory = partition(tmp_path, [BATCHES[0], bad, following])
-    found, ranges = skipped(directory)
+    found, ranges = read_skipping_damage(directory)
     assert found == [*range(5), *range(10, 15)]
     at = positions([BATCHES[0], bad, following])
     assert spans(ranges) == [(at[1], at[2], 5, 14)]  # below the last of the wrapper that follows
     for start in range(5, 10):
-        assert len(skipped(directory, start=start)[1]) == 1
+        assert len(read_skipping_damage(directory, start=start)[1]) == 1
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_many_refused_batches_in_one_window_cost_no_more_than_their_share(tmp_pa
         data = batch_v2_of(payload, base_offset=offset, record_count=1, attributes=4)
         sound = batch_v2(plain_records(offset, 1), codec="zstd")
         batches.append(Built(data, (), 2, offset, offset) if offset % 2 else sound)
-    found, ranges = skipped(partition(tmp_path, batches))
+    found, ranges = read_skipping_damage(partition(tmp_path, batches))
     assert found == list(range(0, 3_000, 2))
     assert len(ranges) == 1_500
 
@@ -173,7 +174,7 @@ def test_no_batch_ends_at_the_highest_number_or_above(tmp_path: Path, base: int,
     for read in (lambda: pylog.scan(directory).to_table(), lambda: pylog.scan(directory).count()):
         with pytest.raises(CorruptRecordError, match=f"batch has offsets {base} to "):
             read()
-    found, ranges = skipped(directory)
+    found, ranges = read_skipping_damage(directory)
     at = positions([BATCHES[0], far])
     assert (found, spans(ranges)) == (list(range(5)), [(at[1], at[2], 5, None)])
     assert findings(directory, "damaged_batches")
@@ -190,11 +191,11 @@ def test_nor_does_one_before_a_batch_whose_offset_is_negative(
     directory = partition(tmp_path, batches)
     with pytest.raises(CorruptRecordError, match=f"batch has offsets {2**63 - 1} to "):
         pylog.scan(directory).to_table()
-    found, ranges = skipped(directory, window_bytes=window_bytes)
+    found, ranges = read_skipping_damage(directory, window_bytes=window_bytes)
     at = positions(batches)
     assert (found, spans(ranges)) == (list(range(10)), [(at[1], at[3], 5, 5)])
     directory = partition(tmp_path / "alone", batches[1:3])
-    assert skipped(directory, window_bytes=window_bytes)[0] == []
+    assert read_skipping_damage(directory, window_bytes=window_bytes)[0] == []
     view = next(iter(pylog.open_directory(directory)))
     assert view.taken_anew(DamageReport()).log_end_offset == 0
 
@@ -219,7 +220,7 @@ def test_a_base_offset_that_is_too_high_does_not_end_a_range_early(
         for options in ({"end": end}, {"start": 12, "end": end}):
             with pytest.raises(LogStorageError, match="batch has offset"):
                 pylog.scan(directory, **options).to_table()  # type: ignore[arg-type]
-    found, ranges = skipped(directory, end=end)
+    found, ranges = read_skipping_damage(directory, end=end)
     assert found == list(range(15))
     assert end == 15 or any(
         each.next_offset <= 15 and (each.end_offset is None or each.end_offset >= end)
@@ -260,7 +261,7 @@ def test_a_control_batch_that_cannot_be_read_is_damage(
     with pytest.raises(LogStorageError, match="control batch cannot be read") as caught:
         pylog.scan(directory, isolation=isolation).to_table()
     assert caught.value.position == at[1]  # type: ignore[attr-defined]
-    found, ranges = skipped(directory, isolation=isolation)
+    found, ranges = read_skipping_damage(directory, isolation=isolation)
     assert found == [*range(5), *range(6, 10)]
     assert spans(ranges) == [(at[1], at[2], 5, 6)]
     (finding,) = findings(directory, "damaged_batches")
@@ -279,7 +280,7 @@ def test_it_is_damage_also_where_a_wrong_checksum_follows_in_the_window(
     with pytest.raises(LogStorageError, match="control batch cannot be read") as caught:
         pylog.scan(directory, isolation=isolation).to_table()
     assert caught.value.position == at[1]  # type: ignore[attr-defined]
-    found, ranges = skipped(directory, isolation=isolation)
+    found, ranges = read_skipping_damage(directory, isolation=isolation)
     assert found == [*range(5), *range(6, 10), *range(15, 20)]
     assert spans(ranges) == [(at[1], at[2], 5, 6), (at[3], at[4], 10, 15)]
 
@@ -289,7 +290,7 @@ def test_what_a_lost_marker_would_have_decided_is_not_given_as_committed(tmp_pat
         plain_records(0, 5), producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True
     )
     batches = [open_one, BAD_CONTROL["unknown codec"], marker(6, ABORT, producer_id=2)]
-    found, ranges = skipped(partition(tmp_path, batches), isolation="read_committed")
+    found, ranges = read_skipping_damage(partition(tmp_path, batches), isolation="read_committed")
     assert found == []
     assert len(ranges) == 1
 

@@ -22,7 +22,7 @@ def make(log_directory: Path, *names: str) -> None:
         write_partition(log_directory, ONE_SEGMENT, name=name)
 
 
-def found(path: Path | str) -> list[tuple[str, int, str]]:
+def discovered(path: Path | str) -> list[tuple[str, int, str]]:
     return [(*each.topic_partition, each.state) for each in discover_partitions(path)]
 
 
@@ -34,7 +34,7 @@ def refusal(*paths: Path | str) -> str:
 
 def test_a_log_directory_holds_its_partitions_in_order(tmp_path: Path) -> None:
     make(tmp_path, "orders-10", "orders-2", "a-b-c-0", "orders.eu_1-0")
-    assert found(tmp_path) == [
+    assert discovered(tmp_path) == [
         ("a-b-c", 0, ""),
         ("orders", 2, ""),
         ("orders", 10, ""),
@@ -44,23 +44,23 @@ def test_a_log_directory_holds_its_partitions_in_order(tmp_path: Path) -> None:
 
 def test_a_partition_directory_is_itself(tmp_path: Path) -> None:
     make(tmp_path, "orders-0", "orders-1")
-    assert found(tmp_path / "orders-1") == [("orders", 1, "")]
-    assert found(f"{tmp_path}/orders-1/") == [("orders", 1, "")]
+    assert discovered(tmp_path / "orders-1") == [("orders", 1, "")]
+    assert discovered(f"{tmp_path}/orders-1/") == [("orders", 1, "")]
 
 
 def test_paths_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "orders-0")
     monkeypatch.chdir(tmp_path)
-    assert found(".") == found("../" + tmp_path.name) == [("orders", 0, "")]
+    assert discovered(".") == discovered("../" + tmp_path.name) == [("orders", 0, "")]
     monkeypatch.chdir(tmp_path / "orders-0")
-    assert found(".") == [("orders", 0, "")]
+    assert discovered(".") == [("orders", 0, "")]
     assert pylog.scan(".").count() == 2
 
 
 def test_a_log_directory_may_be_named_like_a_partition(tmp_path: Path) -> None:
     make(tmp_path / "kafka-0", "orders-0", "orders-1")
-    assert found(tmp_path / "kafka-0") == [("orders", 0, ""), ("orders", 1, "")]
-    # Seen from above it is no partition: there are no files of Kafka's in it.
+    assert discovered(tmp_path / "kafka-0") == [("orders", 0, ""), ("orders", 1, "")]
+    # Seen from above it is not a partition: there are no files of Kafka's in it.
     assert "no Kafka log here" in refusal(tmp_path)
 
 
@@ -72,7 +72,7 @@ def test_what_is_not_kafkas_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "remote-log-index-cache").mkdir()
     (tmp_path / "meta.properties").write_text("version=0\n")
     (tmp_path / "orders-1").write_text("a file of that name")
-    assert found(tmp_path) == [("orders", 0, "")]
+    assert discovered(tmp_path) == [("orders", 0, "")]
 
 
 def test_a_partition_without_segments_yet_is_there(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_partition_without_segments_yet_is_there(tmp_path: Path) -> None:
     (tmp_path / "orders-1" / "partition.metadata").write_text(
         "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg"
     )
-    assert found(tmp_path) == [("orders", 0, ""), ("orders", 1, "")]
+    assert discovered(tmp_path) == [("orders", 0, ""), ("orders", 1, "")]
     view = pylog.open_directory(tmp_path)["orders", 1]
     assert (view.log_start_offset, view.log_end_offset) == (0, 0)
 
@@ -90,7 +90,7 @@ def test_directories_that_are_not_live_are_listed_with_their_state(tmp_path: Pat
     uuid = "6f44d6d0d6e640da886b8b62a6ed4a6c"
     states = ("-delete", "-future", "-stray")
     make(tmp_path, "orders-0", *(f"orders-0.{uuid}{state}" for state in states))
-    assert found(tmp_path) == [("orders", 0, ""), *(("orders", 0, state) for state in states)]
+    assert discovered(tmp_path) == [("orders", 0, ""), *(("orders", 0, state) for state in states)]
     directory = pylog.open_directory(tmp_path)
     assert len(directory) == 1
     assert [each.state for each in directory.others] == list(states)
@@ -101,16 +101,16 @@ def test_links_to_partition_directories_are_followed(tmp_path: Path) -> None:
     make(tmp_path / "disk", "orders-0")
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "orders-0").symlink_to(tmp_path / "disk" / "orders-0")
-    assert found(tmp_path / "links") == [("orders", 0, "")]
+    assert discovered(tmp_path / "links") == [("orders", 0, "")]
     (tmp_path / "shortcut").symlink_to(tmp_path / "disk" / "orders-0")
-    assert found(tmp_path / "shortcut") == [("orders", 0, "")]
+    assert discovered(tmp_path / "shortcut") == [("orders", 0, "")]
 
 
 def test_a_link_with_a_partitions_name_may_lead_to_a_directory_of_another(tmp_path: Path) -> None:
     make(tmp_path, "orders-0")
     (tmp_path / "orders-0").rename(tmp_path / "copied")
     (tmp_path / "orders-0").symlink_to(tmp_path / "copied")
-    assert found(tmp_path / "orders-0") == [("orders", 0, "")]
+    assert discovered(tmp_path / "orders-0") == [("orders", 0, "")]
 
 
 def test_an_internal_topic_is_read_where_a_link_names_it(tmp_path: Path) -> None:
@@ -120,13 +120,13 @@ def test_an_internal_topic_is_read_where_a_link_names_it(tmp_path: Path) -> None
     assert len(pylog.scan(tmp_path / "__consumer_offsets-0").plan()) == 1
 
 
-def test_a_path_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_not_there_is_reported(tmp_path: Path) -> None:
     assert refusal(tmp_path / "nowhere") == (
         f"no such directory (is it mounted on this host?) in {tmp_path}/nowhere"
     )
 
 
-def test_a_path_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_a_file_is_reported(tmp_path: Path) -> None:
     make(tmp_path, "orders-0")
     path = tmp_path / "orders-0" / "00000000000000000000.log"
     assert refusal(path) == (
@@ -134,14 +134,14 @@ def test_a_path_that_is_a_file_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_directory_without_logs_is_told(tmp_path: Path) -> None:
+def test_a_directory_without_logs_is_reported(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     text = refusal(tmp_path)
     assert text.startswith("no Kafka log here: neither segment files (<20 digits>.log) nor")
     assert text.endswith(f" in {tmp_path}")
 
 
-def test_segments_in_a_directory_that_tells_no_topic_are_told(tmp_path: Path) -> None:
+def test_segments_in_a_directory_that_names_no_topic_are_reported(tmp_path: Path) -> None:
     make(tmp_path, "orders-0")
     (tmp_path / "orders-0").rename(tmp_path / "copied")
     text = refusal(tmp_path / "copied")
@@ -162,7 +162,7 @@ def test_a_directory_that_may_not_be_read_is_an_error_for_who_reads_it(tmp_path:
         (tmp_path / "orders-0").chmod(0o755)
 
 
-def test_no_path_is_told() -> None:
+def test_no_path_is_reported() -> None:
     assert refusal() == "no path was given"
 
 
@@ -193,7 +193,7 @@ def test_two_replicas_of_a_partition_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_future_replica_beside_the_live_one_is_no_duplicate(tmp_path: Path) -> None:
+def test_a_future_replica_beside_the_live_one_is_not_a_duplicate(tmp_path: Path) -> None:
     make(tmp_path / "disk1", "orders-0")
     make(tmp_path / "disk2", "orders-0.6f44d6d0d6e640da886b8b62a6ed4a6c-future")
     assert pylog.scan([tmp_path / "disk1", tmp_path / "disk2"]).count() == 2

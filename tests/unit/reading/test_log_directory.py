@@ -89,25 +89,27 @@ def unknown(directory: pylog.LogDirectory, **chosen: object) -> str:
     return str(caught.value)
 
 
-def test_an_unknown_topic_is_told_with_the_nearest_name(directory: pylog.LogDirectory) -> None:
+def test_an_unknown_topic_is_reported_with_the_nearest_name(directory: pylog.LogDirectory) -> None:
     text = unknown(directory, topics=["order"])
     assert text.startswith("no topic 'order' here; did you mean 'orders'? Topics found: ")
     assert "payments" in text
 
 
-def test_an_unknown_topic_like_no_other_is_told_with_what_is_there(
+def test_an_unknown_topic_unlike_all_others_is_reported_with_those_there_are(
     directory: pylog.LogDirectory,
 ) -> None:
     assert unknown(directory, topics=["xyz"]).startswith("no topic 'xyz' here. Topics found: __")
 
 
-def test_an_unknown_partition_is_told_with_those_there_are(directory: pylog.LogDirectory) -> None:
+def test_an_unknown_partition_is_reported_with_those_there_are(
+    directory: pylog.LogDirectory,
+) -> None:
     assert unknown(directory, assign={"orders": [2]}) == (
         "no partition 2 of topic 'orders' here; found 0, 1, 7"
     )
 
 
-def test_an_unknown_topic_of_an_assignment_is_told(directory: pylog.LogDirectory) -> None:
+def test_an_unknown_topic_of_an_assignment_is_reported(directory: pylog.LogDirectory) -> None:
     text = unknown(directory, assign={"orderz": [2]})
     assert text.startswith("no topic 'orderz' here")
 

@@ -90,7 +90,7 @@ def test_a_bad_checksum_in_the_last_batch_does_not_move_the_end(tmp_path: Path) 
         pylog.scan(directory).to_table()
 
 
-def test_a_size_that_is_too_large_is_no_torn_tail(tmp_path: Path) -> None:
+def test_a_size_that_is_too_large_is_not_a_torn_tail(tmp_path: Path) -> None:
     # Kafka would cut such a log: what it keeps are the batches before.
     for which, text in ((1, "but its checksum is that of"), (0, "but another one begins at byte")):
         batches = [bytearray(built.data) for built in LOG[40]]

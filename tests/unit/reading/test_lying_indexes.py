@@ -89,11 +89,11 @@ def test_a_read_without_indexes_opens_none(tmp_path: Path, monkeypatch: pytest.M
     opened: list[str] = []
     real = os.open
 
-    def noted(name: Any, *args: Any, **more: Any) -> int:  # noqa: ANN401 - of os.open
+    def open_and_record(name: Any, *args: Any, **more: Any) -> int:  # noqa: ANN401 - of os.open
         opened.append(str(name))
         return real(name, *args, **more)
 
-    monkeypatch.setattr(os, "open", noted)
+    monkeypatch.setattr(os, "open", open_and_record)
     options: dict[str, Any] = {"isolation": "read_committed", "max_partition_bytes": 200}
     for start, end in ((3, 30), (pylog.Timestamp(1_000), pylog.Timestamp(1_001))):
         with_indexes = scanned(path, start=start, end=end, **options)
@@ -119,7 +119,7 @@ def test_a_chain_of_images_longer_than_a_walk_fools_no_read_without_indexes(
     assert scanned(path, use_indexes=False) == [r for built in batches for r in built.records]
 
 
-def timed(offset: int, timestamp: int) -> Built:
+def batch_at(offset: int, timestamp: int) -> Built:
     return batch_v2([Stored(offset, timestamp, None, b"v")])
 
 
@@ -127,7 +127,7 @@ def test_a_rolled_segment_is_passed_over_for_no_timestamp_that_its_last_batch_la
     tmp_path: Path,
 ) -> None:
     segments = {
-        base: [timed(base + place, 1_000 + base + place) for place in range(5)]
+        base: [batch_at(base + place, 1_000 + base + place) for place in range(5)]
         for base in range(0, 25, 5)
     }
     path = write_partition(tmp_path, segments)
@@ -150,7 +150,7 @@ def test_time_index_entries_that_do_not_go_up_are_not_used(
     tmp_path: Path, entries: list[tuple[int, int]]
 ) -> None:
     stamps = [1_000, 1_003, 1_001, 1_002, 1_009, 1_003, 1_004]
-    path = write_partition(tmp_path, {0: [timed(*each) for each in enumerate(stamps)]})
+    path = write_partition(tmp_path, {0: [batch_at(*each) for each in enumerate(stamps)]})
     segment_path(path, 0, ".timeindex").write_bytes(time_index_bytes(entries, 0))
     (view,) = pylog.open_directory(path)
     for stamp in range(1_000, 1_010):
@@ -287,7 +287,9 @@ def test_a_batch_that_is_just_being_written_is_looked_at_twice(
 
 
 @pytest.mark.parametrize("mode", MODES[1:])
-def test_the_end_of_a_log_is_told_after_overlapping_batches_too(tmp_path: Path, mode: str) -> None:
+def test_the_end_of_a_log_is_reported_after_overlapping_batches_too(
+    tmp_path: Path, mode: str
+) -> None:
     batches = [batch_v2(plain_records(at, count)) for at, count in ((0, 5), (3, 4), (7, 2))]
     path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     (view,) = pylog.scan(path, mode=mode).partitions

@@ -11,8 +11,9 @@ import pylog
 from pylog.errors import CorruptRecordError
 from pylog.reading.offset_order import Misplaced, find_misplaced
 from tests.support.batches import batch_v2, plain_records, with_bad_crc
-from tests.support.damage import positions, skipped, visible_offsets, with_base_offset
+from tests.support.damage import positions, visible_offsets, with_base_offset
 from tests.support.log_files import write_partition
+from tests.support.reading import read_skipping_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ def misplaced(
     return find_misplaced(firsts, lasts, lowest, limit)
 
 
-def places(ranges: Sequence[tuple[int, int]], **bounds: int) -> tuple[int, int] | None:
+def misplaced_range(ranges: Sequence[tuple[int, int]], **bounds: int) -> tuple[int, int] | None:
     found = misplaced(ranges, **bounds)
     return None if found is None else (found.first, found.last)
 
@@ -62,10 +63,10 @@ def places(ranges: Sequence[tuple[int, int]], **bounds: int) -> tuple[int, int] 
 def test_which_batches_are_misplaced(
     ranges: list[tuple[int, int]], bounds: dict[str, int], expected: tuple[int, int] | None
 ) -> None:
-    assert places(ranges, **bounds) == expected
+    assert misplaced_range(ranges, **bounds) == expected
 
 
-def test_what_is_expected_is_told() -> None:
+def test_what_is_expected_is_reported() -> None:
     found = misplaced([(10, 14), (5, 9)], lowest=3, limit=30)
     assert found is not None
     assert found.reason == "batch has offsets 5 to 9, expected from 15 on and below 30"
@@ -83,7 +84,7 @@ def test_in_a_contiguous_log_a_wrong_offset_costs_its_own_batch(
     directory = write_partition(tmp_path, segments, with_index=False, with_time_index=False)
     with pytest.raises(CorruptRecordError):
         pylog.scan(directory).to_table()
-    found, (damaged,) = skipped(directory, window_bytes=window_bytes)
+    found, (damaged,) = read_skipping_damage(directory, window_bytes=window_bytes)
     sound = [each for place, each in enumerate(CONTIGUOUS) if place != which]
     assert found == [*visible_offsets(sound), 30, 31]
     at = positions(batches)
@@ -100,13 +101,15 @@ def test_in_a_gapped_log_no_row_has_an_offset_that_goes_back(
     batches[which] = with_base_offset(batches[which], offset)
     segments = {0: batches, 60: [batch_v2(plain_records(60, 2))]}
     directory = write_partition(tmp_path, segments, with_index=False, with_time_index=False)
-    found, ranges = skipped(directory, window_bytes=window_bytes)
+    found, ranges = read_skipping_damage(directory, window_bytes=window_bytes)
     assert found == sorted(set(found))
     others = visible_offsets(each for place, each in enumerate(GAPPED) if place != which)
     lost = set(others) - set(found)
-    told = {offset for each in ranges for offset in range(each.next_offset, each.end_offset or 99)}
-    # A neighbour goes with it where nobody knows which of the two is wrong; and that is told.
-    assert lost <= told
+    reported_offsets = {
+        offset for each in ranges for offset in range(each.next_offset, each.end_offset or 99)
+    }
+    # A neighbour goes with it where nobody knows which of the two is wrong; and that is reported.
+    assert lost <= reported_offsets
     assert len(lost) <= 3
 
 
@@ -115,7 +118,7 @@ def test_the_last_segment_has_no_bound_above(tmp_path: Path, which: int) -> None
     batches = list(CONTIGUOUS)
     batches[which] = with_base_offset(batches[which], 5 * which - 4)
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
-    found, _ = skipped(directory)
+    found, _ = read_skipping_damage(directory)
     sound = [each for place, each in enumerate(CONTIGUOUS) if place != which]
     assert found == visible_offsets(sound)
 
@@ -125,5 +128,5 @@ def test_a_damaged_batch_contradicts_no_sound_one(tmp_path: Path, window_bytes: 
     damaged = with_bad_crc(with_base_offset(GAPPED[2], 3))
     batches = [*GAPPED[:2], damaged, *GAPPED[3:]]
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
-    found, _ = skipped(directory, window_bytes=window_bytes)
+    found, _ = read_skipping_damage(directory, window_bytes=window_bytes)
     assert found == visible_offsets([*GAPPED[:2], *GAPPED[3:]])

@@ -100,7 +100,7 @@ def test_offsets_cut_exactly(log: Path) -> None:
 
 @pytest.mark.parametrize("option", ["start", "end"])
 @pytest.mark.parametrize("offset", [0, 11, 31, 10**12])
-def test_an_offset_outside_the_log_is_told(log: Path, option: str, offset: int) -> None:
+def test_an_offset_outside_the_log_is_reported(log: Path, option: str, offset: int) -> None:
     with pytest.raises(OffsetOutOfRangeError) as caught:
         offsets(log, **{option: offset})
     assert str(caught.value) == (
@@ -113,7 +113,7 @@ def test_an_offset_outside_the_log_may_be_moved_into_it(log: Path) -> None:
     assert offsets(log, end=10**12, fail_on_data_loss=False) == list(range(12, 30))
 
 
-def test_a_start_behind_the_end_is_told(log: Path) -> None:
+def test_a_start_after_the_end_is_reported(log: Path) -> None:
     with pytest.raises(LogStorageError, match="starts at offset 20, behind its end 15"):
         offsets(log, start=20, end=15)
 
@@ -167,7 +167,7 @@ def test_under_read_committed_latest_is_the_last_stable_offset(tmp_path: Path) -
     assert [record.offset for record in found] == [0, 1, 4, 5]
 
 
-def test_a_time_found_behind_the_last_stable_offset_is_no_answer(tmp_path: Path) -> None:
+def test_a_time_found_after_the_last_stable_offset_is_not_an_answer(tmp_path: Path) -> None:
     late = [Stored(2, 9_000, None, None)]
     batches = [batch_v2(plain_records(0, 2)), batch_v2(late, is_transactional=True, producer_id=1)]
     directory = write_partition(tmp_path, {0: batches})

@@ -1,4 +1,4 @@
-"""READ_COMMITTED behind damage: what may have been decided in a gap is hidden, and nothing else."""
+"""READ_COMMITTED after damage: what may have been decided in a gap is hidden, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.support.batches import (
     plain_records,
     with_bad_crc,
 )
-from tests.support.damage import skipped
 from tests.support.log_files import Transactions, segment_path, write_partition
+from tests.support.reading import read_skipping_damage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ def data(offset: int, producer_id: int = 1) -> Built:
     return batch_v2(plain_records(offset, 1), producer_id=producer_id, is_transactional=True)
 
 
-def plain(offset: int) -> Built:
+def plain_batch(offset: int) -> Built:
     return batch_v2(plain_records(offset, 1))
 
 
@@ -46,60 +46,74 @@ def abort(offset: int, producer_id: int = 1) -> Built:
 
 def committed(directory: Path, batches: list[Built], **options: object) -> list[int]:
     path = write_partition(directory, {0: batches}, with_index=False, with_time_index=False)
-    return skipped(path, isolation="read_committed", **options)[0]
+    return read_skipping_damage(path, isolation="read_committed", **options)[0]
 
 
 @pytest.mark.parametrize("lost", [commit, abort])
 def test_records_of_a_transaction_whose_marker_is_lost_are_hidden(
     tmp_path: Path, lost: Callable[[int], Built]
 ) -> None:
-    batches = [plain(0), data(1), data(2, 2), with_bad_crc(lost(3)), commit(4, 2), plain(5)]
+    batches = [
+        plain_batch(0),
+        data(1),
+        data(2, 2),
+        with_bad_crc(lost(3)),
+        commit(4, 2),
+        plain_batch(5),
+    ]
     # That of producer 2 was open there as well: its marker may be a later transaction's.
     assert committed(tmp_path, batches) == [0, 5]
 
 
-def test_transactions_before_and_behind_the_gap_are_there(tmp_path: Path) -> None:
+def test_transactions_before_and_after_the_gap_are_there(tmp_path: Path) -> None:
     batches = [
         *(data(0), commit(1), data(2), with_bad_crc(commit(3)), data(4, 2), commit(5, 2)),
-        *(data(6, 3), abort(7, 3), plain(8)),
+        *(data(6, 3), abort(7, 3), plain_batch(8)),
     ]
     assert committed(tmp_path, batches) == [0, 4, 8]
 
 
-def test_a_producer_goes_on_behind_its_next_marker(tmp_path: Path) -> None:
+def test_a_producer_continues_after_its_next_marker(tmp_path: Path) -> None:
     batches = [
         *(data(0), with_bad_crc(commit(1)), data(2), commit(3)),
-        *(data(4), commit(5), plain(6)),
+        *(data(4), commit(5), plain_batch(6)),
     ]
     assert committed(tmp_path, batches) == [4, 6]
 
 
-def test_a_gap_does_not_hold_back_what_is_behind(tmp_path: Path) -> None:
-    batches = [data(0), with_bad_crc(commit(1)), plain(2), data(3, 2), plain(4)]
+def test_a_gap_does_not_hold_back_what_follows_it(tmp_path: Path) -> None:
+    batches = [data(0), with_bad_crc(commit(1)), plain_batch(2), data(3, 2), plain_batch(4)]
     # Producer 2's is open beyond doubt.
     assert committed(tmp_path, batches) == [2]
 
 
-def test_an_open_transaction_in_front_of_a_gap_is_hidden_where_indexes_tell_the_rest(
+def test_an_open_transaction_before_a_gap_is_hidden_where_indexes_know_the_rest(
     tmp_path: Path,
 ) -> None:
-    batches = [data(0), plain(1), data(2, 2), abort(3, 2), with_bad_crc(plain(4)), plain(5)]
+    batches = [
+        data(0),
+        plain_batch(1),
+        data(2, 2),
+        abort(3, 2),
+        with_bad_crc(plain_batch(4)),
+        plain_batch(5),
+    ]
     path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     entries = Transactions([batches[2], batches[3]]).index_bytes(0, 99)
     segment_path(path, 0, ".txnindex").write_bytes(entries)
-    assert skipped(path, isolation="read_committed")[0] == [1, 5]
+    assert read_skipping_damage(path, isolation="read_committed")[0] == [1, 5]
 
 
-def test_the_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> None:
-    sound = [data(0), plain(1), abort(2), plain(3), data(4, 2), commit(5, 2)]
+def test_the_index_knows_an_abort_whose_marker_is_lost(tmp_path: Path) -> None:
+    sound = [data(0), plain_batch(1), abort(2), plain_batch(3), data(4, 2), commit(5, 2)]
     batches = [*sound[:2], with_bad_crc(sound[2]), *sound[3:]]
     path = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     segment_path(path, 0, ".txnindex").write_bytes(Transactions(sound).index_bytes(0, 99))
-    assert skipped(path, isolation="read_committed")[0] == [1, 3, 4]
+    assert read_skipping_damage(path, isolation="read_committed")[0] == [1, 3, 4]
 
 
-def test_damage_behind_the_range_is_not_looked_at(tmp_path: Path) -> None:
-    batches = [data(0), commit(1), plain(2), with_bad_crc(plain(3)), plain(4)]
+def test_damage_after_the_range_is_not_looked_at(tmp_path: Path) -> None:
+    batches = [data(0), commit(1), plain_batch(2), with_bad_crc(plain_batch(3)), plain_batch(4)]
     directory = write_partition(tmp_path, {0: batches}, with_index=False)
     scan = pylog.scan(directory, isolation="read_committed", end=3)
     assert scan.to_table()["offset"].to_pylist() == [0, 2]

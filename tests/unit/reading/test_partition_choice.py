@@ -61,7 +61,7 @@ def test_a_partition_that_no_topic_has_is_an_error(log_directory: Path) -> None:
         chosen(log_directory, partitions=[8])
 
 
-def test_an_unknown_topic_is_told_with_the_nearest_name(log_directory: Path) -> None:
+def test_an_unknown_topic_is_reported_with_the_nearest_name(log_directory: Path) -> None:
     with pytest.raises(UnknownTopicOrPartitionError, match=r"did you mean 'orders'"):
         chosen(log_directory, topics=["order"])
 

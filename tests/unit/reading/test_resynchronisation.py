@@ -1,4 +1,4 @@
-"""Where reading goes on behind damage, also where records hold what looks like batches."""
+"""Where reading continues after damage, also where records hold what looks like batches."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from tests.support.damage import (
     PAYLOAD_AT,
     SIZE_AT,
     positions,
-    skipped,
-    spans,
     visible_offsets,
     with_bytes,
     with_flip,
@@ -36,6 +34,7 @@ from tests.support.damage import (
 )
 from tests.support.images import holding as images_at_the_end
 from tests.support.log_files import segment_path, write_partition
+from tests.support.reading import read_skipping_damage, spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,12 +60,12 @@ def holding(image: bytes, *, header: bool = False, last: bool = False) -> Built:
 
 
 def read(directory: Path, batches: Sequence[Built], *, in_middle: bool = True) -> list[int]:
-    """Return the offsets read of a partition with these batches, and maybe a segment behind."""
+    """Return the offsets read of a partition with these batches, and maybe a segment after it."""
     segments = {0: list(batches)}
     if in_middle:
         segments[30] = [batch_v2(plain_records(30, 2))]
     path = write_partition(directory, segments, with_index=False, with_time_index=False)
-    found, _ = skipped(path)
+    found, _ = read_skipping_damage(path)
     return [offset for offset in found if offset < 30]
 
 
@@ -101,7 +100,7 @@ def test_a_wrong_size_costs_its_own_batch(
 @pytest.mark.parametrize(
     "at", [0, SIZE_AT, SIZE_AT + 1, SIZE_AT + 3, MAGIC_AT, 17, 24, 59, PAYLOAD_AT]
 )
-def test_the_image_of_a_batch_in_a_damaged_one_is_no_batch(
+def test_the_image_of_a_batch_in_a_damaged_one_is_not_a_batch(
     tmp_path: Path, at: int, image: bytes, *, last: bool, header: bool, in_middle: bool
 ) -> None:
     batches = list(BATCHES)
@@ -112,7 +111,7 @@ def test_the_image_of_a_batch_in_a_damaged_one_is_no_batch(
 
 @pytest.mark.parametrize("image", IMAGES.values(), ids=IMAGES)
 @pytest.mark.parametrize("in_middle", [True, False])
-def test_the_image_of_a_batch_in_the_last_one_is_no_batch(
+def test_the_image_of_a_batch_in_the_last_one_is_not_a_batch(
     tmp_path: Path, image: bytes, *, in_middle: bool
 ) -> None:
     for at in (SIZE_AT, SIZE_AT + 2, MAGIC_AT, 40):
@@ -121,7 +120,7 @@ def test_the_image_of_a_batch_in_the_last_one_is_no_batch(
 
 
 @pytest.mark.parametrize("image", [IMAGES["one"], IMAGES["two in a row"]])
-def test_an_image_in_a_batch_of_which_the_header_is_gone_is_no_batch(
+def test_an_image_in_a_batch_whose_header_is_gone_is_not_a_batch(
     tmp_path: Path, image: bytes
 ) -> None:
     batches = list(BATCHES)
@@ -163,7 +162,7 @@ def test_damaged_batches_in_a_row_are_one_range(tmp_path: Path) -> None:
         batches[place] = with_flip(batches[place], PAYLOAD_AT + 5)
     at = positions(batches)
     directory = write_partition(tmp_path, {0: batches})
-    found, ranges = skipped(directory)
+    found, ranges = read_skipping_damage(directory)
     assert found == visible_offsets([BATCHES[0], *BATCHES[4:]])
     assert spans(ranges) == [(at[1], at[4], 5, 20)]
 
@@ -183,16 +182,16 @@ def test_old_formats_lose_the_damaged_entry_alone(tmp_path: Path, which: int, at
     assert read(tmp_path, batches) == visible_offsets(sound)
 
 
-def test_nothing_sound_behind_damage_is_the_end_of_the_file(tmp_path: Path) -> None:
+def test_nothing_sound_after_damage_is_the_end_of_the_file(tmp_path: Path) -> None:
     batches = [*BATCHES[:3], *(with_bad_crc(each) for each in BATCHES[3:])]
     at = positions(batches)
-    found, ranges = skipped(write_partition(tmp_path, {0: batches}))
+    found, ranges = read_skipping_damage(write_partition(tmp_path, {0: batches}))
     assert found == list(range(15))
     assert spans(ranges) == [(at[3], at[6], 15, None)]
 
 
 @pytest.mark.parametrize("size_bytes", [-1, 12, 1 << 20])
-def test_a_cut_batch_is_no_torn_tail_because_the_last_one_is_damaged_too(
+def test_a_cut_batch_is_not_a_torn_tail_because_the_last_one_is_damaged_too(
     tmp_path: Path, size_bytes: int
 ) -> None:
     batches = list(BATCHES)
@@ -200,26 +199,26 @@ def test_a_cut_batch_is_no_torn_tail_because_the_last_one_is_damaged_too(
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     with pytest.raises(CorruptRecordError):
         pylog.scan(directory).to_table()
-    found, _ = skipped(directory)
+    found, _ = read_skipping_damage(directory)
     assert found == visible_offsets([BATCHES[0], *BATCHES[2:5]])
 
 
 def test_an_old_message_hides_its_image_also_without_size_and_checksum(tmp_path: Path) -> None:
-    # Nothing stands behind the value: the image is followed by the log's next message.
+    # Nothing follows the value: the image is followed by the log's next message.
     image = message(Stored(1, 5, b"k", b"image"), magic=1).data
     batches = [message(Stored(offset, 1, b"k", image), magic=1) for offset in range(4)]
     batches[1] = with_bytes(batches[1], SIZE_AT, bytes(6))
     assert read(tmp_path, batches) == [0, 2, 3]
 
 
-def test_a_tail_of_zeros_behind_damage_costs_no_search_of_each_byte(tmp_path: Path) -> None:
+def test_a_tail_of_zeros_after_damage_costs_no_search_of_each_byte(tmp_path: Path) -> None:
     batches = [with_size(BATCHES[0], -1)]
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
     with segment_path(directory, 0).open("ab") as file:
         file.write(bytes(1 << 22))
     with LocalFile(str(segment_path(directory, 0))) as source:
         assert len(list(possible_headers(source, 1, source.size(), 0))) < 20
-    assert skipped(directory)[0] == []
+    assert read_skipping_damage(directory)[0] == []
 
 
 FAKE_HEADER = (20).to_bytes(8, "big") + (90).to_bytes(4, "big") + bytes(4) + b"\x02"
@@ -285,7 +284,9 @@ def test_a_size_that_has_shrunk_to_lead_to_an_image_does_not_make_it_a_batch(
     assert read(tmp_path, batches, in_middle=in_middle) == visible_offsets(sound)
 
 
-def test_behind_bytes_that_are_no_header_the_first_sound_batch_is_the_next(tmp_path: Path) -> None:
+def test_after_bytes_that_are_not_a_header_the_next_batch_is_the_first_sound_one(
+    tmp_path: Path,
+) -> None:
     # What offset the wrong bytes claim decides nothing where they cannot be a header.
     junk = b"\xee" * 100
     batches = [batch_v2(plain_records(offset, 1)) for offset in range(4)]

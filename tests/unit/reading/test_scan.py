@@ -76,7 +76,7 @@ def test_a_window_may_be_of_any_size(directory: Path) -> None:
         assert pylog.scan(directory, window_bytes=window_bytes).to_table() == expected
 
 
-def test_arguments_that_make_no_sense_are_told_before_anything_is_read(directory: Path) -> None:
+def test_arguments_that_make_no_sense_are_reported_before_anything_is_read(directory: Path) -> None:
     with pytest.raises(ValueError, match="isolation level 'committed' is neither"):
         pylog.scan(directory, isolation="committed")
     with pytest.raises(ValueError, match="no column 'keys'; did you mean 'key'"):

@@ -43,7 +43,9 @@ def directory(tmp_path: Path) -> Path:
     return write_partition(tmp_path, OLD)
 
 
-def put(directory: Path, base_offset: int, batches: Sequence[Built], suffix: str) -> None:
+def write_log_file(
+    directory: Path, base_offset: int, batches: Sequence[Built], suffix: str
+) -> None:
     segment_path(directory, base_offset, f".log{suffix}").write_bytes(joined(batches))
 
 
@@ -52,7 +54,7 @@ def offsets(directory: Path) -> list[int]:
 
 
 def test_a_swap_file_takes_the_place_of_the_segments_in_its_range(directory: Path) -> None:
-    put(directory, 0, cleaned(1, 4, 9), ".swap")
+    write_log_file(directory, 0, cleaned(1, 4, 9), ".swap")
     assert offsets(directory) == [1, 4, 9, *range(10, 20)]
     (view,) = pylog.open_directory(directory)
     assert [(each.base_offset, each.state) for each in view.segments] == [
@@ -63,18 +65,18 @@ def test_a_swap_file_takes_the_place_of_the_segments_in_its_range(directory: Pat
 
 
 def test_swap_files_take_the_place_of_all_between_them(directory: Path) -> None:
-    put(directory, 0, cleaned(3), ".swap")
-    put(directory, 10, cleaned(12), ".swap")
+    write_log_file(directory, 0, cleaned(3), ".swap")
+    write_log_file(directory, 10, cleaned(12), ".swap")
     assert offsets(directory) == [3, 12, *range(15, 20)]
 
 
 def test_an_empty_swap_file_takes_the_place_of_the_segment_of_its_name(directory: Path) -> None:
-    put(directory, 5, [], ".swap")
+    write_log_file(directory, 5, [], ".swap")
     assert offsets(directory) == [*range(5), *range(10, 20)]
 
 
 def test_a_swap_file_whose_segments_are_gone_already_counts(directory: Path) -> None:
-    put(directory, 0, cleaned(2, 8), ".swap")
+    write_log_file(directory, 0, cleaned(2, 8), ".swap")
     for base in (0, 5):
         for path in directory.glob(f"{base:020d}.*"):
             if not path.name.endswith(".swap"):
@@ -89,21 +91,21 @@ def test_a_swap_file_whose_segments_are_gone_already_counts(directory: Path) -> 
 def test_a_swap_file_at_or_above_a_cleaned_one_does_not_count(
     directory: Path, cleaned_bases: tuple[int, ...], *, is_counted: bool
 ) -> None:
-    put(directory, 0, cleaned(7), ".swap")
+    write_log_file(directory, 0, cleaned(7), ".swap")
     for base in cleaned_bases:
-        put(directory, base, cleaned(base), ".cleaned")
+        write_log_file(directory, base, cleaned(base), ".cleaned")
     assert offsets(directory) == ([7, *range(10, 20)] if is_counted else list(range(20)))
 
 
 def test_the_lowest_cleaned_file_decides_also_if_that_is_of_offset_0(directory: Path) -> None:
-    put(directory, 0, cleaned(0), ".cleaned")
-    put(directory, 10, cleaned(10), ".cleaned")
-    put(directory, 5, cleaned(7), ".swap")
+    write_log_file(directory, 0, cleaned(0), ".cleaned")
+    write_log_file(directory, 10, cleaned(10), ".cleaned")
+    write_log_file(directory, 5, cleaned(7), ".swap")
     assert offsets(directory) == list(range(20))
 
 
 def test_a_cleaned_index_counts_as_a_cleaned_file(directory: Path) -> None:
-    put(directory, 0, cleaned(7), ".swap")
+    write_log_file(directory, 0, cleaned(7), ".swap")
     segment_path(directory, 0, ".index.cleaned").write_bytes(b"")
     assert offsets(directory) == list(range(20))
 
@@ -164,7 +166,7 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Listings:
 def test_a_segment_that_is_renamed_between_listing_and_stat_is_not_left_out(
     directory: Path, between: Listings
 ) -> None:
-    put(directory, 0, cleaned(1, 4, 9), ".swap")
+    write_log_file(directory, 0, cleaned(1, 4, 9), ".swap")
 
     def finish() -> None:
         for base in (0, 5):
@@ -181,15 +183,15 @@ def test_a_segment_that_is_renamed_between_listing_and_stat_is_not_left_out(
 def test_a_segment_that_is_rolled_while_the_directory_is_listed_is_seen(
     directory: Path, between: Listings
 ) -> None:
-    between.meanwhile.append(lambda: put(directory, 20, cleaned(20), ""))
+    between.meanwhile.append(lambda: write_log_file(directory, 20, cleaned(20), ""))
     found = segment_listing.list_segments(str(directory)).segments
     assert [each.base_offset for each in found] == [0, 5, 10, 15, 20]
 
 
-def test_a_swap_file_that_is_renamed_before_it_is_read_is_looked_for_anew(
+def test_a_swap_file_that_is_renamed_before_it_is_read_is_looked_for_again(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(directory, 0, cleaned(1, 4, 9), ".swap")
+    write_log_file(directory, 0, cleaned(1, 4, 9), ".swap")
     opened = LogSegmentView.open_log
 
     def renamed_first(self: LogSegmentView) -> ByteSource:
@@ -205,7 +207,9 @@ def test_a_swap_file_that_is_renamed_before_it_is_read_is_looked_for_anew(
     assert [(each.base_offset, each.state) for each in found] == [(0, ""), (10, ""), (15, "")]
 
 
-def test_a_directory_that_never_holds_still_is_told(directory: Path, between: Listings) -> None:
+def test_a_directory_that_never_stops_changing_is_reported(
+    directory: Path, between: Listings
+) -> None:
     def touch() -> None:
         (directory / f"{between.looks}.tmp").write_bytes(b"")
         between.meanwhile.append(touch)

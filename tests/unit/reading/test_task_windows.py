@@ -151,7 +151,7 @@ def test_retention_under_a_reader_is_an_error_by_default(directory: Path) -> Non
     )
 
 
-def test_records_deleted_below_the_range_are_no_loss(directory: Path) -> None:
+def test_records_deleted_below_the_range_are_not_lost(directory: Path) -> None:
     reading = Reading(directory, start=22)
     for base in (0, 10):
         delete(directory, base)
@@ -159,7 +159,7 @@ def test_records_deleted_below_the_range_are_no_loss(directory: Path) -> None:
     assert reading.rest() == list(range(22, 40))
 
 
-def test_a_directory_that_is_gone_is_told(directory: Path) -> None:
+def test_a_directory_that_is_gone_is_reported(directory: Path) -> None:
     reading = Reading(directory)
     shutil.rmtree(directory)
     with pytest.raises(SegmentVanishedError, match=r"file is gone .*; its directory: cannot look"):
@@ -185,7 +185,7 @@ def test_a_file_that_vanishes_while_its_place_is_looked_for_is_looked_for_again(
     assert reading.rest() == [2, 13, 23, *range(30, 40)]
 
 
-def test_a_log_that_changes_for_ever_is_told(
+def test_a_log_that_never_stops_changing_is_reported(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading = Reading(directory)
@@ -201,7 +201,7 @@ def test_a_log_that_changes_for_ever_is_told(
 
 
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
-def test_a_replaced_segment_is_no_damage(directory: Path, mode: str) -> None:
+def test_a_replaced_segment_is_not_damage(directory: Path, mode: str) -> None:
     reading = Reading(directory, up_to=5, mode=mode)
     replace(directory, 10, compacted(12, 17))
     assert reading.rest() == [*range(10), 12, 17, *range(20, 40)]

@@ -34,13 +34,13 @@ def view(directory: Path) -> LogView:
     return found
 
 
-def at(offset: int, timestamp: int) -> Stored:
+def record_at(offset: int, timestamp: int) -> Stored:
     return Stored(offset, timestamp, None, None)
 
 
 def test_a_time_index_that_lost_its_last_entries_hides_nothing(tmp_path: Path) -> None:
-    first = [batch_v2([at(i, 100 + i)]) for i in range(10)]
-    directory = write_partition(tmp_path, {0: first, 10: [batch_v2([at(10, 50)])]})
+    first = [batch_v2([record_at(i, 100 + i)]) for i in range(10)]
+    directory = write_partition(tmp_path, {0: first, 10: [batch_v2([record_at(10, 50)])]})
     os.truncate(segment_path(directory, 0, ".timeindex"), 3 * 12)
     assert find_offset_for_timestamp(view(directory), 108) == (108, 8)
     assert find_max_timestamp(view(directory)) == (109, 9)
@@ -50,7 +50,9 @@ def test_a_time_index_that_lost_its_last_entries_hides_nothing(tmp_path: Path) -
 def test_a_time_index_entry_that_its_batch_does_not_bear_out_is_not_believed(
     tmp_path: Path, entry: tuple[int, int]
 ) -> None:
-    directory = write_partition(tmp_path, {0: [batch_v2([at(i, 100 + i)]) for i in range(10)]})
+    directory = write_partition(
+        tmp_path, {0: [batch_v2([record_at(i, 100 + i)]) for i in range(10)]}
+    )
     segment_path(directory, 0, ".timeindex").write_bytes(time_index_bytes([entry], 0))
     for stamp in range(100, 110):
         assert find_offset_for_timestamp(view(directory), stamp) == (stamp, stamp - 100)
@@ -59,11 +61,11 @@ def test_a_time_index_entry_that_its_batch_does_not_bear_out_is_not_believed(
 
 def test_a_batch_that_compaction_emptied_has_no_timestamp(tmp_path: Path) -> None:
     batches = [
-        batch_v2([at(0, 70)]),
+        batch_v2([record_at(0, 70)]),
         empty_batch_v2(1, 4, max_timestamp=900),
-        batch_v2([at(5, 80)]),
+        batch_v2([record_at(5, 80)]),
     ]
-    directory = write_partition(tmp_path, {0: batches, 6: [batch_v2([at(6, 60)])]})
+    directory = write_partition(tmp_path, {0: batches, 6: [batch_v2([record_at(6, 60)])]})
     assert find_max_timestamp(view(directory)) == (80, 5)
     assert find_offset_for_timestamp(view(directory), 75) == (80, 5)
     assert find_offset_for_timestamp(view(directory), 900) is None
@@ -71,13 +73,13 @@ def test_a_batch_that_compaction_emptied_has_no_timestamp(tmp_path: Path) -> Non
 
 def test_a_wrapper_whose_time_no_message_has_is_not_the_latest(tmp_path: Path) -> None:
     # KAFKA-4298: a v1 wrapper stamped by the broker around v0 messages, which have no time.
-    odd = wrapper([at(0, 5)], magic=1, codec="gzip", inner_magic=0, append_time=900)
-    directory = write_partition(tmp_path, {0: [odd, batch_v2([at(1, 80)])]})
+    odd = wrapper([record_at(0, 5)], magic=1, codec="gzip", inner_magic=0, append_time=900)
+    directory = write_partition(tmp_path, {0: [odd, batch_v2([record_at(1, 80)])]})
     assert find_max_timestamp(view(directory)) == (80, 1)
 
 
 def test_control_records_count(tmp_path: Path) -> None:
-    batches = [batch_v2([at(0, 10)]), marker(1, COMMIT, timestamp=500)]
+    batches = [batch_v2([record_at(0, 10)]), marker(1, COMMIT, timestamp=500)]
     directory = write_partition(tmp_path, {0: batches})
     assert find_max_timestamp(view(directory)) == (500, 1)
     assert find_offset_for_timestamp(view(directory), 11) == (500, 1)
@@ -93,7 +95,10 @@ def test_format_v0_has_no_timestamps(tmp_path: Path) -> None:
 
 def test_an_old_entry_names_a_record_within_a_batch(tmp_path: Path) -> None:
     # Leaders up to 3.7 stored the record's own offset.
-    batches = [batch_v2([at(0, 10)]), batch_v2([at(1, 20), at(2, 40), at(3, 30)])]
+    batches = [
+        batch_v2([record_at(0, 10)]),
+        batch_v2([record_at(1, 20), record_at(2, 40), record_at(3, 30)]),
+    ]
     directory = write_partition(tmp_path, {0: batches, 4: []}, with_time_index=False)
     path = segment_path(directory, 0, ".timeindex")
     path.write_bytes(time_index_bytes([(10, 0), (40, 2)], 0))
@@ -101,8 +106,12 @@ def test_an_old_entry_names_a_record_within_a_batch(tmp_path: Path) -> None:
     assert find_max_timestamp(view(directory)) == (40, 2)
 
 
-def test_damage_that_has_to_be_looked_at_is_told(tmp_path: Path) -> None:
-    batches = [batch_v2([at(0, 10)]), with_bad_crc(batch_v2([at(1, 20)])), batch_v2([at(2, 30)])]
+def test_damage_that_has_to_be_looked_at_is_reported(tmp_path: Path) -> None:
+    batches = [
+        batch_v2([record_at(0, 10)]),
+        with_bad_crc(batch_v2([record_at(1, 20)])),
+        batch_v2([record_at(2, 30)]),
+    ]
     directory = write_partition(tmp_path, {0: batches}, with_time_index=False)
     assert find_offset_for_timestamp(view(directory), 10) == (10, 0)
     with pytest.raises(CorruptRecordError, match="batch CRC stored"):

@@ -104,7 +104,7 @@ def test_unused_attribute_bits_of_a_legacy_message_mean_nothing() -> None:
     assert not header.is_control_batch
 
 
-def test_a_v1_message_tells_who_stamped_it() -> None:
+def test_a_v1_message_records_who_stamped_it() -> None:
     built = message(Stored(0, 5, None, None), magic=1, append_time=9)
     header = parse_batch_header(built.data)
     assert header.timestamp_type is TimestampType.LOG_APPEND_TIME
@@ -112,7 +112,7 @@ def test_a_v1_message_tells_who_stamped_it() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_a_wrapper_does_not_tell_its_first_offset_nor_its_count(magic: int) -> None:
+def test_a_wrapper_knows_neither_its_first_offset_nor_its_count(magic: int) -> None:
     header = parse_batch_header(wrapper(plain_records(3, 4), magic=magic, codec="gzip").data)
     assert header.offset == header.last_offset == 6
     assert header.base_offset is None

@@ -111,7 +111,7 @@ def test_many_small_messages_do_not_overflow_the_first_guess() -> None:
         ),
     ],
 )
-def test_an_impossible_header_is_told_and_the_batches_before_it_are_kept(
+def test_an_impossible_header_is_reported_and_the_batches_before_it_are_kept(
     tail: bytes, defect: str
 ) -> None:
     found = scan(MIXED, tail)

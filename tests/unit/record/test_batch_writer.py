@@ -37,7 +37,7 @@ from tests.support.peers import PEERS, peer_batches
 CREATE, APPEND = TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME
 NO_TYPE = TimestampType.NO_TIMESTAMP_TYPE
 RECORDS = plain_records(10, 3, timestamp=5_000)
-BEHIND = b"what lies behind"
+FOLLOWING = b"what follows"
 
 
 def header_of(data: bytes | bytearray) -> BatchHeader:
@@ -102,9 +102,9 @@ GOLDEN = {
 
 @pytest.mark.parametrize("expected", GOLDEN)
 def test_a_brokers_header_is_written_byte_for_byte(expected: str) -> None:
-    data = bytearray(61) + bytes.fromhex(expected)[61:] + BEHIND
+    data = bytearray(61) + bytes.fromhex(expected)[61:] + FOLLOWING
     write_batch_header(data, GOLDEN[expected])
-    assert data == bytes.fromhex(expected) + BEHIND
+    assert data == bytes.fromhex(expected) + FOLLOWING
 
 
 int16s = st.integers(-(2**15), 2**15 - 1)
@@ -221,10 +221,10 @@ def test_a_legacy_message_cannot_be_emptied() -> None:
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_a_v2_batch_moves_and_its_checksum_stays(codec: str) -> None:
     built = batch_v2(RECORDS, codec=codec).data
-    by_base, by_last = bytearray(built + BEHIND), bytearray(built + BEHIND)
+    by_base, by_last = bytearray(built + FOLLOWING), bytearray(built + FOLLOWING)
     set_base_offset(memoryview(by_base), 498)
     set_last_offset(memoryview(by_last), 500)
-    assert by_base == by_last == struct.pack(">q", 498) + built[8:] + BEHIND
+    assert by_base == by_last == struct.pack(">q", 498) + built[8:] + FOLLOWING
     moved = bytes(by_base[: len(built)])
     assert [offset for offset, _, _ in times_and_offsets(moved)] == [498, 499, 500]
     for found in peers_find(moved):
@@ -258,9 +258,9 @@ def test_a_plain_message_moves(magic: int) -> None:
 
 def test_the_leader_epoch_lies_outside_the_checksum() -> None:
     built = batch_v2(RECORDS, leader_epoch=-1).data
-    data = bytearray(built + BEHIND)
+    data = bytearray(built + FOLLOWING)
     set_partition_leader_epoch(memoryview(data), 387)
-    assert data == batch_v2(RECORDS, leader_epoch=387).data + BEHIND
+    assert data == batch_v2(RECORDS, leader_epoch=387).data + FOLLOWING
     assert data[17:21] == built[17:21]
 
 
@@ -281,13 +281,13 @@ def test_legacy_messages_have_neither_base_offset_nor_leader_epoch(magic: int) -
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_every_record_of_v2_reports_the_append_time_that_is_set(codec: str) -> None:
     built = batch_v2(RECORDS, codec=codec, producer_id=3, producer_epoch=1, base_sequence=0)
-    data = bytearray(built.data + BEHIND)
+    data = bytearray(built.data + FOLLOWING)
     set_max_timestamp(memoryview(data), APPEND, 7_000)
     covered = bytearray(built.data[21:])
     covered[1] |= 0x08
     covered[14:22] = struct.pack(">q", 7_000)
     expected = built.data[:17] + struct.pack(">I", crc32c(covered)) + bytes(covered)
-    assert data == expected + BEHIND
+    assert data == expected + FOLLOWING
     reported = [(offset, 7_000, 1) for offset in (10, 11, 12)]
     assert times_and_offsets(expected) == reported
     assert peers_find(expected) == [reported] * len(PEERS)
@@ -314,13 +314,13 @@ def test_every_message_of_v1_reports_the_append_time_that_is_set(codec: str) -> 
     built = (
         message(records[0], magic=1) if codec == "none" else wrapper(records, magic=1, codec=codec)
     )
-    data = bytearray(built.data + BEHIND)
+    data = bytearray(built.data + FOLLOWING)
     set_max_timestamp(memoryview(data), APPEND, 7_000)
     covered = bytearray(built.data[16:])
     covered[1] |= 0x08
     covered[2:10] = struct.pack(">q", 7_000)
     expected = built.data[:12] + struct.pack(">I", zlib.crc32(covered)) + bytes(covered)
-    assert data == expected + BEHIND
+    assert data == expected + FOLLOWING
     reported = [(record.offset, 7_000, 1) for record in records]
     assert times_and_offsets(expected) == reported
     assert peers_find(expected) == [reported] * len(PEERS)

@@ -60,7 +60,7 @@ def test_concatenated_gzip_members_are_read_through() -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"\x00", b"garbage", b"\x1f\x8b", b"\x1f\x8c\x08"])
-def test_garbage_behind_the_last_gzip_member_is_ignored(garbage: bytes) -> None:
+def test_garbage_after_the_last_gzip_member_is_ignored(garbage: bytes) -> None:
     assert gunzip(gzip_member(DATA) + garbage) == DATA
 
 
@@ -92,7 +92,7 @@ def test_a_second_gzip_member_cut_short_is_refused() -> None:
         gunzip(gzip_member(DATA) + gzip_member(DATA)[:-1])
 
 
-def test_bytes_that_are_no_gzip_are_refused() -> None:
+def test_bytes_that_are_not_gzip_are_refused() -> None:
     with pytest.raises(InvalidRecordError, match="gzip stream"):
         gunzip(b"no gzip at all")
 
@@ -122,7 +122,7 @@ def test_a_zstd_frame_with_a_wrong_checksum_is_refused() -> None:
 
 
 @pytest.mark.parametrize("stream", [b"no zstd", zstd_frame(DATA) + b"garbage"])
-def test_bytes_that_are_no_zstd_frame_are_refused(stream: bytes) -> None:
+def test_bytes_that_are_not_a_zstd_frame_are_refused(stream: bytes) -> None:
     with pytest.raises(InvalidRecordError, match="zstd stream cannot be decompressed"):
         unzstd(stream)
 

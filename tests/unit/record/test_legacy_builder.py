@@ -55,7 +55,9 @@ def inner_set(data: bytes) -> bytes:
     return bytes(decompressor.buffer.view(start, end))
 
 
-def ours(data: bytes) -> list[tuple[int, int, bytes | None, bytes | None, TimestampType]]:
+def records_by_pylog(
+    data: bytes,
+) -> list[tuple[int, int, bytes | None, bytes | None, TimestampType]]:
     found, position = [], 0
     while position < len(data):
         batch = RecordBatch(data[position:])
@@ -81,7 +83,7 @@ def peer_finds(peer: str, data: bytes) -> list[tuple[int, int, bytes | None, byt
     ]
 
 
-def reported(magic: int, record: Stored) -> tuple[int, int, bytes | None, bytes | None]:
+def as_reported(magic: int, record: Stored) -> tuple[int, int, bytes | None, bytes | None]:
     return record.offset, record.timestamp if magic else -1, record.key, record.value
 
 
@@ -119,10 +121,10 @@ def test_what_is_in_a_wrapper_is_what_the_peers_producer_puts_there(
 def test_peers_read_every_record_of_every_codec(peer: str, magic: int, codec: str) -> None:
     records = [record._replace(offset=record.offset + 70) for record in RECORDS]
     data = built(magic, records, base_offset=70, compression=codec_of(codec))
-    expected = [reported(magic, record) for record in records]
+    expected = [as_reported(magic, record) for record in records]
     assert peer_finds(peer, data) == expected
     kind = CREATE if magic else NO_TYPE
-    assert ours(data) == [(*fields, kind) for fields in expected]
+    assert records_by_pylog(data) == [(*fields, kind) for fields in expected]
 
 
 @pytest.mark.parametrize("codec", LEGACY_CODECS)
@@ -146,7 +148,7 @@ def test_inner_offsets_are_absolute_in_v0_and_relative_to_the_base_offset_in_v1(
     assert inner_set(v0) == message_set(records, inner_magic=0)
     assert inner_set(v1) == message_set(records, inner_magic=1, relative_to=10)
     for data in (v0, v1):
-        assert [fields[0] for fields in ours(data)] == [12, 15, 19]
+        assert [fields[0] for fields in records_by_pylog(data)] == [12, 15, 19]
         for peer in PEERS:
             assert [fields[0] for fields in peer_finds(peer, data)] == [12, 15, 19]
 
@@ -208,7 +210,7 @@ def test_the_size_is_exact_without_codec_and_a_guess_with_one(magic: int) -> Non
 
 @pytest.mark.parametrize("codec", ALL_CODECS)
 @pytest.mark.parametrize("magic", MAGICS)
-def test_no_record_is_no_message(magic: int, codec: str) -> None:
+def test_no_records_make_no_message(magic: int, codec: str) -> None:
     builder = LegacyBatchBuilder(magic, compression=codec_of(codec))
     assert builder.build() == b""
     assert builder.estimated_size_bytes == 0
@@ -244,7 +246,7 @@ def test_with_log_append_time_wrapper_and_messages_are_stamped(codec: str) -> No
     assert header.max_timestamp == 9_000
     expected = [message(each, magic=1, append_time=9_000).data for each in RECORDS]
     assert inner_set(data) == b"".join(expected)
-    assert [fields[1] for fields in ours(data)] == [9_000] * len(RECORDS)
+    assert [fields[1] for fields in records_by_pylog(data)] == [9_000] * len(RECORDS)
 
 
 @pytest.mark.parametrize("codec", ALL_CODECS)

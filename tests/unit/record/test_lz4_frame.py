@@ -145,7 +145,7 @@ def test_other_first_bytes_are_refused() -> None:
     assert "begins with 0x184d2205, expected 0x184d2204" in refusal(b"\x05" + lz4_frame(DATA)[1:])
 
 
-def test_a_block_that_is_no_lz4_is_refused() -> None:
+def test_a_block_that_is_not_lz4_is_refused() -> None:
     stream = lz4_header() + (5).to_bytes(4, "little") + b"\xff" * 5 + LZ4_END_MARK
     assert "block cannot be decompressed" in refusal(stream)
 

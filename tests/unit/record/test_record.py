@@ -7,8 +7,8 @@ from pylog.record.record import RecordDeltas, RecordHeader, decode_record, wrap_
 from tests.support.batches import record_v2, varint
 
 
-def decode(data: bytes, behind: bytes = b"") -> RecordDeltas:
-    deltas, after = decode_record(memoryview(data + behind), 0, len(data + behind))
+def decode(data: bytes, following: bytes = b"") -> RecordDeltas:
+    deltas, after = decode_record(memoryview(data + following), 0, len(data + following))
     assert after == len(data)
     return deltas
 
@@ -22,7 +22,7 @@ PREFIX = b"\x00" + varint(3) + varint(1)  # attributes, timestamp delta, offset 
 
 def test_a_record_has_every_field() -> None:
     data = record_v2(168, 1, b"k", b"v", [("h", b"1"), ("h", None), ("ключ", b"")])
-    assert decode(data, behind=b"\x99") == RecordDeltas(
+    assert decode(data, following=b"\x99") == RecordDeltas(
         168,
         1,
         b"k",

@@ -184,7 +184,7 @@ def test_a_codec_that_does_not_exist_is_refused(codec_id: int) -> None:
         read(batch_v2_of(ONE, attributes=codec_id))
 
 
-def test_a_wrong_checksum_is_corrupt_and_both_values_are_told() -> None:
+def test_a_wrong_checksum_is_corrupt_and_both_values_are_reported() -> None:
     built = batch_v2(plain_records(0, 1))
     right = crc32c(built.data[21:])
     with pytest.raises(CorruptRecordError) as caught:

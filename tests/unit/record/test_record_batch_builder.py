@@ -43,7 +43,7 @@ def built(records: list[Stored], **options: Any) -> bytes:  # noqa: ANN401 - han
     return builder.build()
 
 
-def ours(data: bytes) -> list[Record]:
+def records_by_pylog(data: bytes) -> list[Record]:
     batch = RecordBatch(data)
     batch.ensure_valid()
     return list(batch.records())
@@ -113,7 +113,7 @@ def test_the_fields_of_the_header_are_those_of_the_records(codec: str) -> None:
     assert header.compression is codec_of(codec)
     assert header.is_transactional
     assert not header.is_control_batch
-    assert [tuple(record[:5]) for record in ours(data)] == [
+    assert [tuple(record[:5]) for record in records_by_pylog(data)] == [
         (record.offset, record.timestamp, CREATE, record.key, record.value) for record in RECORDS
     ]
 
@@ -163,7 +163,7 @@ def test_any_uncompressed_batch_has_the_described_bytes_and_the_predicted_size(
     assert predicted == len(data) == builder.estimated_size_bytes
 
 
-def test_no_record_is_no_batch() -> None:
+def test_no_records_make_no_batch() -> None:
     # As in testWriteEmptyRecordSet.
     for codec in CODECS:
         builder = RecordBatchBuilder(compression=codec_of(codec))
@@ -203,18 +203,18 @@ def test_what_is_appended_is_copied() -> None:
     builder = RecordBatchBuilder()
     builder.append(0, None, value)
     value[:] = b"after!"
-    assert ours(builder.build())[0].value == b"before"
+    assert records_by_pylog(builder.build())[0].value == b"before"
 
 
 # --- offsets and sequences ------------------------------------------------------------------------
 
 
-def test_sequences_wrap_behind_the_highest() -> None:
+def test_sequences_wrap_after_the_highest() -> None:
     # As in buildDefaultRecordBatchWithSequenceWrapAround.
     data = built(
         RECORDS[:3], producer_id=1, producer_epoch=0, base_sequence=2**31 - 2, is_transactional=True
     )
-    assert [record.sequence for record in ours(data)] == [2**31 - 2, 2**31 - 1, 0]
+    assert [record.sequence for record in records_by_pylog(data)] == [2**31 - 2, 2**31 - 1, 0]
     (batch,) = peer_batches("kafka-python", data)
     assert batch.last_sequence == 0
 
@@ -227,7 +227,7 @@ def test_offsets_count_on_from_the_last_one() -> None:
     builder.append(3, b"c", None)
     assert (builder.last_offset, builder.next_offset, builder.record_count) == (16, 17, 3)
     data = builder.build()
-    assert [record.offset for record in ours(data)] == [10, 15, 16]
+    assert [record.offset for record in records_by_pylog(data)] == [10, 15, 16]
     assert [record.offset for record in peer_records("aiokafka", data)] == [10, 15, 16]
     assert parse_batch_header(data).last_offset_delta == 6
 
@@ -278,7 +278,7 @@ def test_with_create_time_the_highest_timestamp_counts(codec: str) -> None:
     assert builder.max_timestamp == 2
     assert builder.shallow_max_timestamp == TimestampOffset(2, 2)
     data = builder.build()
-    assert [(each.timestamp, each.timestamp_type) for each in ours(data)] == [
+    assert [(each.timestamp, each.timestamp_type) for each in records_by_pylog(data)] == [
         (0, CREATE),
         (2, CREATE),
         (1, CREATE),
@@ -334,7 +334,7 @@ def test_timestamps_are_the_same_with_a_delete_horizon(codec: str) -> None:
     assert header.delete_horizon_ms == header.base_timestamp == 100_000
     assert header.max_timestamp == 2**40
     expected = [record.timestamp for record in RECORDS]
-    assert [record.timestamp for record in ours(data)] == expected
+    assert [record.timestamp for record in records_by_pylog(data)] == expected
     for peer in PEERS:
         assert [record.timestamp for record in peer_records(peer, data)] == expected
 
@@ -437,7 +437,7 @@ def test_any_control_record_is_written_without_a_producer() -> None:
     header = parse_batch_header(data)
     assert header.is_control_batch
     assert not header.is_transactional
-    (record,) = ours(data)
+    (record,) = records_by_pylog(data)
     assert (record.key, record.value) == (struct.pack(">hh", 0, 4), b"\x00\x00\x00")
 
 
@@ -472,7 +472,9 @@ def test_one_record_always_fits() -> None:
     builder.append(0, b"foo", b"bar")
     after = builder.is_full, builder.has_room_for(0, b"foo", b"bar")
     assert (before, after) == ((False, True), (True, False))
-    assert [(each.key, each.value) for each in ours(builder.build())] == [(b"foo", b"bar")]
+    assert [(each.key, each.value) for each in records_by_pylog(builder.build())] == [
+        (b"foo", b"bar")
+    ]
 
 
 def test_there_is_room_up_to_the_last_byte() -> None:

@@ -67,9 +67,9 @@ def test_varlong_has_kafkas_vectors(value: int, encoded: str) -> None:
 
 
 @given(st.integers(-(2**31), 2**31 - 1), st.binary(max_size=3))
-def test_any_int32_comes_back_and_what_follows_is_not_read(value: int, behind: bytes) -> None:
+def test_any_int32_comes_back_and_what_follows_is_not_read(value: int, following: bytes) -> None:
     data = varint(value)
-    assert decode_varint(data + behind, 0, len(data + behind)) == (value, len(data))
+    assert decode_varint(data + following, 0, len(data + following)) == (value, len(data))
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.binary(max_size=3))
@@ -149,14 +149,14 @@ def test_any_int64_is_written_in_its_shortest_form(value: int) -> None:
 
 
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1])
-def test_what_is_no_int32_is_no_varint(value: int) -> None:
+def test_what_is_not_an_int32_is_not_a_varint(value: int) -> None:
     for function in (encode_varint, size_of_varint, encode_unsigned_varint):
         with pytest.raises(ValueError, match=f"^{value} does not fit into 32 bits$"):
             function(value)
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
-def test_what_is_no_int64_is_no_varlong(value: int) -> None:
+def test_what_is_not_an_int64_is_not_a_varlong(value: int) -> None:
     for function in (encode_varlong, size_of_varlong):
         with pytest.raises(ValueError, match=f"^{value} does not fit into 64 bits$"):
             function(value)

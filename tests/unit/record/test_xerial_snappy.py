@@ -42,7 +42,7 @@ def test_a_payload_below_16_bytes_is_one_raw_block() -> None:
     block = snappy_raw(b"tiny")
     assert len(block) < 16
     assert decompress(block) == b"tiny"
-    # Even one that begins like a stream, which is no block then.
+    # Even one that begins like a stream, and so is not a block.
     assert "block of 15 bytes" in refusal(XERIAL_HEADER[:15])
 
 
@@ -89,7 +89,7 @@ def test_a_block_cut_short_is_refused() -> None:
     assert f"is cut short after {len(stream) - 1 - 20}" in refusal(stream[:-1])
 
 
-def test_a_block_that_is_no_snappy_is_refused() -> None:
+def test_a_block_that_is_not_snappy_is_refused() -> None:
     stream = XERIAL_HEADER + struct.pack(">i", 3) + b"\x09\xff\xff"
     assert "block cannot be decompressed" in refusal(stream)
     assert "block cannot be decompressed" in refusal(b"no snappy at all, and no stream")

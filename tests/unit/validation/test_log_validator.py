@@ -119,7 +119,7 @@ def two_batches(magic: int, codec: str) -> bytes:
         (2, "zstd", "gzip"),
     ],
 )
-def test_of_v2_or_compressed_there_is_one_batch_at_a_time(
+def test_an_append_holds_one_batch_if_it_is_v2_or_compressed(
     magic: int, source: str, target: str
 ) -> None:
     with pytest.raises(InvalidRecordError, match="only 1 may be"):
@@ -128,7 +128,7 @@ def test_of_v2_or_compressed_there_is_one_batch_at_a_time(
 
 @pytest.mark.parametrize("target", ["uncompressed", "gzip"])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_of_old_plain_messages_there_may_be_many(magic: int, target: str) -> None:
+def test_old_plain_messages_may_be_many(magic: int, target: str) -> None:
     result = validated(two_batches(magic, "none"), topic=target, first_offset=OFFSET)
     assert offsets_in(result) == [OFFSET, OFFSET + 1, OFFSET + 2]
     assert only_header(result).codec_id == CODEC_IDS[target.replace("uncompressed", "none")]
@@ -233,7 +233,7 @@ def test_count_and_offsets_that_disagree_are_refused(
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_equal_offsets_in_a_wrapper_are_numbered_anew(magic: int) -> None:
+def test_equal_offsets_in_a_wrapper_are_renumbered(magic: int) -> None:
     records = [Stored(0, NOW_MS, None, b"%d" % number) for number in range(20)]
     stream = compress("gzip", message_set(records, inner_magic=magic), magic)
     data = wrapper_of(stream, offset=0, magic=magic, codec="gzip", timestamp=NOW_MS)
@@ -255,7 +255,7 @@ def test_equal_offsets_in_a_batch_are_refused_by_its_count(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [3, 40])
-def test_a_compressed_batch_whose_offsets_are_out_of_order_is_written_anew(count: int) -> None:
+def test_a_compressed_batch_whose_offsets_are_out_of_order_is_rewritten(count: int) -> None:
     deltas = [1, 0, *range(2, count)]
     payload = b"".join(record_v2(0, delta, None, b"%d" % delta) for delta in deltas)
     data = batch_v2_of(
@@ -442,7 +442,7 @@ def test_a_producer_does_not_say_that_it_is_the_broker(
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("magic", [1, 2])
 @pytest.mark.parametrize("distance", [-1001, 1001])
-def test_records_too_old_or_too_young_are_all_told(
+def test_records_too_old_or_too_young_are_all_reported(
     magic: int, codec: str, distance: int, count: int
 ) -> None:
     records = [Stored(index, NOW_MS + distance, None, b"v") for index in range(count)]
@@ -475,7 +475,7 @@ def test_records_without_time_are_never_too_old() -> None:
     assert validated(data).max_timestamp == NOW_MS
 
 
-def test_a_wrong_time_is_told_before_other_errors() -> None:
+def test_a_wrong_time_is_reported_before_other_errors() -> None:
     inner = message_bytes(0, None, b"timestamp", magic=1, timestamp=NOW_MS - 1200)
     inner += b"".join(
         message_bytes(30 * (index + 1), None, b"%d" % index, magic=0) for index in range(5)

@@ -61,7 +61,9 @@ def test_facts_of_a_few_records_by_hand(way: int) -> None:
 
 @pytest.mark.parametrize("way", [BY_KERNEL, BY_PLAIN_DECODER])
 @pytest.mark.parametrize("offsets", [(0, 2), (1, 2), (0, 0), (1, 0)])
-def test_offsets_that_do_not_count_up_from_0_are_told(offsets: tuple[int, int], way: int) -> None:
+def test_offsets_that_do_not_count_up_from_0_are_reported(
+    offsets: tuple[int, int], way: int
+) -> None:
     records = [Stored(offset, 1_000_000, b"k", b"v") for offset in offsets]
     found = summarize(payload_of(records), 2, way)
     assert found is not None

@@ -229,7 +229,7 @@ def test_an_integer_key_goes_to_its_remainder(key: int | bytes | str, expected: 
 
 
 @pytest.mark.parametrize("key", [b"", b"a", b"1.0", b"1_0", " 1", "1\n", b"0x1", "٣", b"\xb2", "-"])
-def test_a_key_that_is_no_decimal_number_is_refused(key: bytes | str) -> None:
+def test_a_key_that_is_not_a_decimal_number_is_refused(key: bytes | str) -> None:
     with pytest.raises(ValueError, match="is not a decimal number"):
         IntegerKeyPartitioner(4).partition(key)
 

@@ -28,7 +28,7 @@ def test_only_the_value_must_be_there() -> None:
 
 
 @pytest.mark.parametrize("line", [b"", b"  ", b"\r"])
-def test_a_blank_json_line_is_no_record(line: bytes) -> None:
+def test_a_blank_json_line_is_not_a_record(line: bytes) -> None:
     assert parse_json_line(line) is None
 
 

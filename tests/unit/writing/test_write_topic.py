@@ -154,7 +154,7 @@ def test_more_records_than_are_held_at_once_keep_their_order(tmp_path: Path) -> 
     assert rows(tmp_path, "value") == [(b"%d" % number,) for number in range(count)]
 
 
-def test_nothing_to_write_makes_the_topic_all_the_same(tmp_path: Path) -> None:
+def test_the_topic_is_made_even_if_there_is_nothing_to_write(tmp_path: Path) -> None:
     summary = pylog.write_topic(tmp_path, "t", [], partitions=2)
     assert (summary.records, summary.size_bytes, summary.end_offsets) == (0, 0, {0: 0, 1: 0})
     assert pylog.write_topic(tmp_path, "t", table(0)).end_offsets == {0: 0, 1: 0}
@@ -237,7 +237,7 @@ def test_every_codec_may_be_chosen_by_name(codec: CompressionType, tmp_path: Pat
     assert rows(tmp_path, "value") == [(b"v" * 100,)] * 500
 
 
-def test_batches_are_no_larger_than_asked_for_and_than_the_topic_allows(tmp_path: Path) -> None:
+def test_batches_are_not_larger_than_asked_for_nor_than_the_topic_allows(tmp_path: Path) -> None:
     given = pa.table({"value": [b"v" * 100] * 500})
     pylog.write_topic(tmp_path / "a", "t", given, batch_size=1_000)
     config = {"max.message.bytes": "600"}
@@ -297,7 +297,7 @@ def test_records_follow_the_newest_leader_epoch(tmp_path: Path) -> None:
         ([(b"k", b"v", -5)], "row 0: timestamp -5 ms is below 0"),
     ],
 )
-def test_what_is_no_record_is_a_clear_error(given: object, message: str, tmp_path: Path) -> None:
+def test_what_is_not_a_record_is_a_clear_error(given: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared below
         pylog.write_topic(tmp_path, "t", given)
     assert message in str(caught.value)

@@ -104,7 +104,7 @@ def test_every_codec_is_what_lands_on_the_disk(
     assert sum(row["records"] for row in found) == 50
 
 
-def test_the_summary_counts_records_and_tells_end_offsets(
+def test_the_summary_counts_records_and_names_end_offsets(
     tmp_path: Path, lines: Callable[..., Path], pylog_run: Callable[..., Outcome]
 ) -> None:
     path = lines({"value": "YQ=="}, "", {"value": "Yg==", "partition": 1}, {"value": None})
@@ -220,7 +220,7 @@ def test_a_line_without_topic_needs_one(
     assert "--format text needs --topic" in done.error
 
 
-def test_a_refused_record_is_told_with_its_lines(
+def test_a_refused_record_is_reported_with_its_lines(
     tmp_path: Path, lines: Callable[..., Path], pylog_run: Callable[..., Outcome]
 ) -> None:
     config = ("--config", "cleanup.policy=compact")
@@ -285,7 +285,7 @@ def test_what_fails_before_a_record_is_appended_leaves_no_new_topic(
     assert (logs / "pylog-topic-configs.json").read_bytes() == configs
 
 
-def test_a_missing_file_is_told(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
     done = pylog_run("append", tmp_path / "logs", tmp_path / "none", "--topic", "t")
     assert done.status == 2
     assert done.error == f"pylog: error: No such file or directory: {tmp_path / 'none'}\n"

@@ -35,7 +35,7 @@ def records_of(done: Outcome) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.lines]
 
 
-def places(done: Outcome) -> list[tuple[int, int]]:
+def partitions_and_offsets(done: Outcome) -> list[tuple[int, int]]:
     return [(record["partition"], record["offset"]) for record in records_of(done)]
 
 
@@ -61,7 +61,9 @@ def test_partitions_come_one_after_the_other(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     done = pylog_run("cat", log_directory)
-    assert places(done) == [(0, at) for at in range(20)] + [(1, at) for at in range(3, 23)]
+    assert partitions_and_offsets(done) == [(0, at) for at in range(20)] + [
+        (1, at) for at in range(3, 23)
+    ]
 
 
 def test_many_rows_are_formatted_in_pieces(
@@ -76,7 +78,7 @@ def test_offsets_bound_every_partition(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     done = pylog_run("cat", log_directory, "--start-offset", 4, "--end-offset", 6)
-    assert places(done) == [(0, 4), (0, 5), (1, 4), (1, 5)]
+    assert partitions_and_offsets(done) == [(0, 4), (0, 5), (1, 4), (1, 5)]
 
 
 def test_an_offset_outside_one_partition_names_it_and_its_range(
@@ -91,7 +93,7 @@ def test_an_offset_outside_one_partition_names_it_and_its_range(
     assert pylog_run("cat", log_directory, "--end-offset", 2**63).status == 2
 
 
-def test_a_start_behind_the_end_is_an_error(
+def test_a_start_after_the_end_is_an_error(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     done = pylog_run("cat", log_directory, "--start-offset", 9, "--end-offset", 5)
@@ -103,8 +105,8 @@ def test_timestamps_are_looked_up_and_late_partitions_are_empty(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     done = pylog_run("cat", log_directory, "--start-timestamp", 1_018, "--end-timestamp", 5_005)
-    assert places(done) == [(0, 18), (0, 19), (1, 3), (1, 4)]
-    assert places(pylog_run("cat", log_directory, "--start-timestamp", 5_021)) == [
+    assert partitions_and_offsets(done) == [(0, 18), (0, 19), (1, 3), (1, 4)]
+    assert partitions_and_offsets(pylog_run("cat", log_directory, "--start-timestamp", 5_021)) == [
         (1, 21),
         (1, 22),
     ]
@@ -116,7 +118,7 @@ def test_one_partition_may_be_chosen(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     done = pylog_run("cat", log_directory, "--topic", "orders", "--partition", 1)
-    assert {partition for partition, _ in places(done)} == {1}
+    assert {partition for partition, _ in partitions_and_offsets(done)} == {1}
 
 
 @pytest.mark.parametrize(
@@ -207,4 +209,4 @@ def test_index_files_that_were_forged_may_be_ignored(
     lies = [(7 + place, at + place * size) for place in range(200)]
     segment_path(path, 0, ".index").write_bytes(offset_index_bytes(lies, 0))
     done = pylog_run("cat", tmp_path, "--start-offset", "190", "--ignore-indexes")
-    assert places(done) == [(0, 300)]
+    assert partitions_and_offsets(done) == [(0, 300)]

@@ -59,7 +59,7 @@ def test_records_below_the_offset_are_served_no_more(
         (["--offset", 2], 3, 0),
     ],
 )
-def test_a_dry_run_tells_what_would_go_and_changes_nothing(
+def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
     arguments: list[object],
     start: int,
     segments: int,

@@ -28,7 +28,7 @@ def log_directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_row_tells_offsets_segments_size_epoch_and_topic_id(
+def test_a_row_has_offsets_segments_size_epoch_and_topic_id(
     golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
 ) -> None:
     done = pylog_run("ls", golden_root.case("4.3.0/plain"))
@@ -106,7 +106,7 @@ def test_a_damaged_tail_is_a_note_and_status_1(
     )
 
 
-def test_a_wrong_checksum_of_the_last_batch_is_a_note_and_the_end_is_told(
+def test_a_wrong_checksum_of_the_last_batch_is_a_note_and_the_end_is_reported(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     write_segment(log_directory / "orders-0", 0, [BATCHES[0], with_bad_crc(BATCHES[1])])
@@ -141,7 +141,7 @@ def test_index_files_without_their_log_are_a_note_and_status_1(
 
 
 @pytest.mark.parametrize("name", ["partition.metadata", "leader-epoch-checkpoint"])
-def test_a_side_file_that_is_no_file_is_a_note_and_the_row_stays(
+def test_a_side_file_that_is_not_a_file_is_a_note_and_the_row_stays(
     log_directory: Path, pylog_run: Callable[..., Outcome], name: str
 ) -> None:
     put(log_directory / "orders-0" / name, "fifo")
@@ -153,7 +153,7 @@ def test_a_side_file_that_is_no_file_is_a_note_and_the_row_stays(
     assert "not a regular file but a FIFO" in done.lines[2]
 
 
-def test_the_end_is_told_where_the_start_is_not(
+def test_the_end_is_reported_where_the_start_is_not(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     (log_directory / "log-start-offset-checkpoint").write_bytes(b"nonsense")
@@ -176,7 +176,9 @@ def test_a_partition_that_is_a_broken_link_is_a_row_with_a_note(
     assert str(log_directory / "orders-1") in done.lines[3]
 
 
-def test_a_torn_tail_is_no_finding(log_directory: Path, pylog_run: Callable[..., Outcome]) -> None:
+def test_a_torn_tail_is_not_a_finding(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
     torn = batch_v2(plain_records(10, 5)).data[:-7]
     write_segment(log_directory / "orders-0", 0, BATCHES, tail=torn)
     done = pylog_run("ls", log_directory)

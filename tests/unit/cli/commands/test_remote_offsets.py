@@ -29,7 +29,7 @@ def directory(tmp_path: Path) -> Path:
     return write_partition(tmp_path, {100: [batch_v2(plain_records(100, 5, timestamp=1000))]})
 
 
-def note_of(directory: Path) -> dict[str, Any] | None:
+def remote_offsets_finding(directory: Path) -> dict[str, Any] | None:
     rows = pylog.read_table(directory, "findings").to_pylist()
     found = [row for row in rows if row["code"] == "remote_offsets"]
     assert len(found) <= 1
@@ -46,7 +46,7 @@ def test_what_a_broker_has_uploaded_is_a_note_with_its_offsets(
     golden_root: GoldenRoot, partition_id: str, start: int, end: int
 ) -> None:
     directory = golden_root.partition(partition_id).directory
-    row = note_of(directory)
+    row = remote_offsets_finding(directory)
     assert row is not None
     assert (row["severity"], row["path"]) == ("note", str(directory))
     assert (row["next_offset"], row["end_offset"]) == (start, end)
@@ -104,29 +104,29 @@ def test_the_topic_of_remote_log_metadata_is_internal(golden_root: GoldenRoot) -
     assert len(directory.select(topics=["__remote_log_metadata"])) == 1
 
 
-def test_the_log_start_offset_checkpoint_tells_where_the_remote_part_begins(
+def test_the_log_start_offset_checkpoint_gives_where_the_remote_part_begins(
     directory: Path,
 ) -> None:
     write_epochs(directory, (0, 3), (1, 100))
     write_log_start_offsets(directory.parent, {("orders", 0): 40})
-    row = note_of(directory)
+    row = remote_offsets_finding(directory)
     assert row is not None
     assert (row["next_offset"], row["end_offset"]) == (40, 100)
     write_log_start_offsets(directory.parent, {("orders", 0): 102})
-    assert note_of(directory) is None
+    assert remote_offsets_finding(directory) is None
 
 
 def test_without_that_checkpoint_the_first_leader_epoch_tells_it(directory: Path) -> None:
-    assert note_of(directory) is None
+    assert remote_offsets_finding(directory) is None
     write_epochs(directory, (0, 100))
-    assert note_of(directory) is None
+    assert remote_offsets_finding(directory) is None
     write_epochs(directory, (0, 3), (1, 100))
-    row = note_of(directory)
+    row = remote_offsets_finding(directory)
     assert row is not None
     assert (row["next_offset"], row["end_offset"]) == (3, 100)
 
 
-def test_side_files_that_cannot_be_read_tell_of_no_remote_offsets(directory: Path) -> None:
+def test_side_files_that_cannot_be_read_give_no_remote_offsets(directory: Path) -> None:
     (directory.parent / "log-start-offset-checkpoint").write_bytes(b"\xff")
     (directory / "leader-epoch-checkpoint").write_bytes(b"\xff")
-    assert note_of(directory) is None
+    assert remote_offsets_finding(directory) is None

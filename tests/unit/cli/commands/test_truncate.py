@@ -110,7 +110,7 @@ def test_a_compressed_batch_of_an_old_format_is_not_cut_through(
     assert offsets(tmp_path) == list(range(9 if cut is None else cut))
 
 
-def test_a_dry_run_tells_what_would_go_and_changes_nothing(
+def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
     tmp_path: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     # As a broker that was killed leaves it: an owner would recover it, and write.
@@ -150,7 +150,7 @@ def test_a_dry_run_tells_what_would_go_and_changes_nothing(
 
 
 @pytest.mark.parametrize("offset", [0, 3, 5, 8, 9, 40])
-def test_a_dry_run_says_what_the_cut_does(
+def test_a_dry_run_reports_what_the_cut_removes(
     offset: int, logs: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     said = json.loads(

@@ -6,7 +6,7 @@ from pylog.cli.rendering.printable import printable
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "printed"),
     [
         ("orders-0", "orders-0"),
         ("größe 注文 🎈", "größe 注文 🎈"),
@@ -17,5 +17,5 @@ from pylog.cli.rendering.printable import printable
         (r"a\b", r"a\b"),
     ],
 )
-def test_only_what_could_move_the_cursor_is_escaped(text: str, shown: str) -> None:
-    assert printable(text) == shown
+def test_only_what_could_move_the_cursor_is_escaped(text: str, printed: str) -> None:
+    assert printable(text) == printed

@@ -29,10 +29,10 @@ def test_a_bar_is_shown_afterwards_and_removed_at_the_end(monkeypatch: pytest.Mo
     with ProgressBar("reading", 4096) as bar:
         bar.show(1024)
         bar.show(4096)
-    shown = terminal.getvalue()
-    assert "reading" in shown
-    assert "4.0 KiB" in shown
-    assert shown.endswith("\x1b[2K")  # the line is erased
+    output = terminal.getvalue()
+    assert "reading" in output
+    assert "4.0 KiB" in output
+    assert output.endswith("\x1b[2K")  # the line is erased
 
 
 def test_a_bar_without_a_total_shows_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:

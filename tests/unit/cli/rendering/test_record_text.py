@@ -30,7 +30,7 @@ def test_null_and_empty_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [
         ("grün 注文 🎈".encode(), "grün 注文 🎈"),
         (b"a\tb\nc\rd", r"a\tb\nc\rd"),
@@ -42,5 +42,5 @@ def test_null_and_empty_differ() -> None:
         ("\u2028".encode(), r"\u2028"),
     ],
 )
-def test_a_record_is_one_line_whatever_it_holds(value: bytes, shown: str) -> None:
-    assert lines((b"k", value)) == [f"k\t{shown}"]
+def test_a_record_is_one_line_whatever_it_holds(value: bytes, text: str) -> None:
+    assert lines((b"k", value)) == [f"k\t{text}"]

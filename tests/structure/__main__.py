@@ -1,0 +1,74 @@
+"""``python -m tests.structure``: check the shape of the packages; with ``--write``, draw it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.structure.imports import (
+    circles,
+    imports_inside_functions,
+    private_imports,
+    unannounced_loading,
+)
+from tests.structure.layers import (
+    import_graph,
+    imports_that_point_up,
+    modules_in_no_layer,
+    read_layers,
+)
+from tests.structure.page import generated_files, stale_files
+from tests.structure.sizes import crowded_packages, long_files, long_functions
+from tests.structure.source_tree import SourceTree
+from tests.structure.support import read_support, shared_code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tests.structure.layers import Layer
+    from tests.structure.source_tree import Problem
+
+ROOT = Path(__file__).parents[2]
+
+_RULES = (
+    long_files,
+    long_functions,
+    crowded_packages,
+    circles,
+    imports_inside_functions,
+    unannounced_loading,
+    private_imports,
+)
+
+
+def problems_of(root: Path, tree: SourceTree, layers: Sequence[Layer]) -> Iterator[Problem]:
+    """Check every rule."""
+    for rule in _RULES:
+        yield from rule(tree)
+    yield from modules_in_no_layer(tree, layers)
+    yield from imports_that_point_up(tree, layers)
+    yield from shared_code(read_support(root))
+    yield from stale_files(root, generated_files(import_graph(tree, layers)))
+
+
+def main() -> int:
+    """Print what is wrong, or write the picture and its page; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.structure", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the pages about it to docs/")
+    arguments = parser.parse_args()
+    tree, layers = SourceTree.read(ROOT), read_layers(ROOT / "pyproject.toml")
+    if arguments.write:
+        for path, text in generated_files(import_graph(tree, layers)).items():
+            (ROOT / path).write_text(text, encoding="utf-8")
+        return 0
+    problems = list(problems_of(ROOT, tree, layers))
+    sys.stdout.writelines(f"{problem}\n" for problem in problems)
+    summary = f"{len(problems)} problems in" if problems else "No problem in"
+    sys.stdout.write(f"{summary} the shape of {len(tree.modules)} modules.\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
