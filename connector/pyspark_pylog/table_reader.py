@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pylog.errors import TimestampOverflowError
-from pylog.inspect.tables import metadata_table
+from pylog.inspect.tables.metadata_table import metadata_table
 from pylog.reading.damage import DamageReport
 from pylog.reading.log_directory import open_directory
 from pyspark_pylog.errors import advice_added
