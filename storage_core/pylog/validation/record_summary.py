@@ -34,7 +34,6 @@ _NOBODY = TopicPartition("", 0)  # columns that name the partition are not asked
 _ANY_END = 2**63 - 1
 _ANY_OFFSET = -(2**62)
 _HIGHEST_DELTA = 2**31 - 1
-_NULL_KEYS = 2
 # The kernel's outputs for values and headers.
 _NOT_WANTED = (
     np.empty(1, dtype=np.int32),
@@ -210,7 +209,7 @@ def _summarize_by_kernel(payload: memoryview, header: BatchHeader) -> RecordSumm
     return RecordSummary(
         count,
         is_consecutive,
-        int(totals[_NULL_KEYS]),
+        int(totals[kernel.TOTAL_NULL_KEYS]),
         int(stamped.min()) if stamped.size else None,
         int(timestamps.max()),
         without,
