@@ -7,6 +7,7 @@ without NumPy, Numba and Arrow.
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pylog.config import LogManagerConfig as LogManagerConfig
     from pylog.errors import LogStorageError as LogStorageError
     from pylog.inspect.read_table import read_table as read_table
+    from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
     from pylog.log.unified_log import UnifiedLog as UnifiedLog
     from pylog.model import CompressionType as CompressionType
@@ -32,10 +34,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# Whoever uses the library decides what becomes of its warnings, by setting logging up or not.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
 _HOMES = {
     "CompressionType": "pylog.model",
     "IsolationLevel": "pylog.model",
     "LogConfig": "pylog.config",
+    "LogContext": "pylog.log.log_context",
     "LogDirectory": "pylog.reading.log_directory",
     "LogManager": "pylog.log.log_manager",
     "LogManagerConfig": "pylog.config",
@@ -58,6 +64,7 @@ __all__ = [
     "CompressionType",
     "IsolationLevel",
     "LogConfig",
+    "LogContext",
     "LogDirectory",
     "LogManager",
     "LogManagerConfig",

@@ -6,13 +6,13 @@ the test's own thread and without waiting:
 
 >>> clock = ManualClock(1_700_000_000_000)
 >>> scheduler = ManualScheduler(clock)
->>> context = LogContext(clock=clock, scheduler=scheduler)
->>> with LogManager([directory], context=context) as manager:
+>>> context = pylog.LogContext(clock=clock, scheduler=scheduler)
+>>> with pylog.LogManager([directory], context=context) as manager:
 ...     ...
 ...     clock.sleep(60_000)
 ...     scheduler.tick()  # what was due within this minute has been done
 
-``LogContext`` is `pylog.log.log_context.LogContext`. Source: MockTime, MockScheduler (Kafka 4.3).
+Source: MockTime, MockScheduler (Kafka 4.3).
 Differs from Kafka: shutting a `ManualScheduler` down runs nothing.
 """
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pylog
 from pylog.cli.printable import printable
+from pylog.log.log_dir_failure_channel import LogDirFailureChannel
 from pylog.writing.writable_directory import writable_log_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pylog.log.log_context import LogContext
+    from pylog.files.durable_io import DurableIO
     from pylog.log.log_manager import LogManager
-
-_FAILURES = "pylog.log.log_dir_failure_channel"
 
 
 @contextmanager
 def owned_directory(
-    path: str, *, must_exist: bool = True, context: LogContext | None = None
+    path: str, *, must_exist: bool = True, io: DurableIO | None = None
 ) -> Iterator[LogManager]:
     """Hold the directory open; where the block fails, that is the error, not what follows from it.
 
@@ -33,8 +31,8 @@ def owned_directory(
         As the user gave it.
     must_exist
         Otherwise it is made.
-    context
-        The real disk and time if None.
+    io
+        The real disk if None.
 
     Raises
     ------
@@ -45,13 +43,11 @@ def owned_directory(
     """
     local = writable_log_directory(path, must_exist=must_exist)
     # A failing disk ends the command with that error; it need not be logged as well.
-    failures = logging.getLogger(_FAILURES)
-    was_disabled, failures.disabled = failures.disabled, True
-    try:
-        with pylog.LogManager([local], context=context) as manager:
-            yield manager
-    finally:
-        failures.disabled = was_disabled
+    context = pylog.LogContext(failures=LogDirFailureChannel(is_logged=False))
+    if io is not None:
+        context.io = io
+    with pylog.LogManager([local], context=context) as manager:
+        yield manager
 
 
 def write_summary(document: dict[str, Any], lines: Iterable[str], *, as_json: bool) -> None:

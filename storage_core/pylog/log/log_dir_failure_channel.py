@@ -30,12 +30,17 @@ class LogDirFailureChannel:
     ----------
     on_failure
         Called once for each directory that fails, with its path.
+    is_logged
+        Whether each first error is logged, too. Not for owners who report it themselves.
     """
 
-    def __init__(self, on_failure: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, on_failure: Callable[[str], None] | None = None, *, is_logged: bool = True
+    ) -> None:
         self._errors: dict[str, KafkaStorageError] = {}
         self._lock = threading.Lock()
         self._on_failure = on_failure
+        self._is_logged = is_logged
 
     def is_offline(self, log_directory: str) -> bool:
         """Whether the directory has failed."""
@@ -57,7 +62,8 @@ class LogDirFailureChannel:
             if log_directory in self._errors:
                 return
             self._errors[log_directory] = error
-        _LOGGER.error("log directory %s goes offline: %s", log_directory, error)
+        if self._is_logged:
+            _LOGGER.error("log directory %s goes offline: %s", log_directory, error)
         if self._on_failure is not None:
             self._on_failure(log_directory)
 

@@ -16,8 +16,6 @@ import pylog
 from pylog.cli import append as command
 from pylog.cli import owned_directory as opening
 from pylog.config import LogConfig
-from pylog.log.log_context import LogContext
-from pylog.log.log_dir_failure_channel import LogDirFailureChannel
 from pylog.model import TopicPartition
 from pylog.writing.partitioner import murmur2
 from tests.support.golden import Holds, golden_partitions
@@ -304,8 +302,7 @@ def test_a_full_disk_is_one_clear_line(
     owned = opening.owned_directory
 
     def on_a_small_disk(path: str, *, must_exist: bool) -> Any:  # noqa: ANN401 - as it returns
-        context = LogContext(io=FaultyIO(fault), failures=LogDirFailureChannel())
-        return owned(path, must_exist=must_exist, context=context)
+        return owned(path, must_exist=must_exist, io=FaultyIO(fault))
 
     monkeypatch.setattr(command, "owned_directory", on_a_small_disk)
     path = lines(*({"value": "YWFh" * 1_000} for _ in range(8)))
