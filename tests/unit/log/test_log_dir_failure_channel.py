@@ -26,7 +26,7 @@ def test_the_first_error_of_a_directory_is_the_one_that_counts(
     assert "log directory /data/a goes offline" in caplog.text
     assert "cannot write" in caplog.text
     failures.ensure_online("/data/b")
-    with pytest.raises(KafkaStorageError, match="is offline since an I/O error .*cannot write"):
+    with pytest.raises(KafkaStorageError, match=r"is offline since an I/O error .*cannot write"):
         failures.ensure_online("/data/a")
 
 
