@@ -37,7 +37,7 @@ class RecordColumns:
     key_and_value_bytes
         Bytes that its keys, and its values, have at the most.
     want
-        Sum of the kernels' ``WANT_…``: columns not wanted get no memory to speak of.
+        Sum of the kernels' ``WANT_…``: columns that are not wanted get hardly any memory.
     base_offsets
         First offset of each batch, shape (batches,); the kernel fills it where headers lack them.
 

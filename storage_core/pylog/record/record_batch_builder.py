@@ -192,7 +192,7 @@ class RecordBatchBuilder(BatchBuilder):
         Raises
         ------
         ValueError
-            The batch is no control batch, the type is UNKNOWN, or as in `append_with_offset`.
+            The batch is not a control batch, the type is UNKNOWN, or as in `append_with_offset`.
         """
         if not self.is_control_batch:
             msg = "a control record needs a control batch"

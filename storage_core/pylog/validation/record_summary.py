@@ -93,9 +93,9 @@ def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor
     if len(payload) > _LARGE_BYTES or header.record_count > _MANY_RECORDS:
         return _summarize_in_pieces(batch, header, decompressor)
     if is_v2 and (header.record_count > _FEW_RECORDS or len(payload) > _FEW_BYTES):
-        found = _summarize_by_kernel(payload, header)
-        if found is not None:
-            return found
+        summary = _summarize_by_kernel(payload, header)
+        if summary is not None:
+            return summary
     offsets, timestamps, null_keys = [], [], 0
     readable = RecordBatch(batch, decompressor)
     has_payload = is_v2 and header.record_count > 0
@@ -142,22 +142,22 @@ def _summarize_in_pieces(
     count = null_keys = without = 0
     lowest: int | None = None
     highest = NO_TIMESTAMP
-    following = header.offset if header.magic == MAGIC_VALUE_V2 else None
+    next_offset = header.offset if header.magic == MAGIC_VALUE_V2 else None
     is_consecutive = True
     window = Window(scan.buffer, scan.headers, "", 0)
     try:
-        for piece in decoder.decode(window, -_ANY_END, _ANY_END):
+        for columns in decoder.decode(window, -_ANY_END, _ANY_END):
             offsets, timestamps = (
-                np.frombuffer(piece.column(name).buffers()[1], np.int64)[: piece.num_rows]
+                np.frombuffer(columns.column(name).buffers()[1], np.int64)[: columns.num_rows]
                 for name in ("offset", "timestamp")
             )
-            first = int(offsets[0]) if following is None else following
+            first = int(offsets[0]) if next_offset is None else next_offset
             is_consecutive = is_consecutive and bool(
                 (offsets == np.arange(first, first + offsets.size)).all()
             )
-            following = first + offsets.size
+            next_offset = first + offsets.size
             count += offsets.size
-            null_keys += piece.column("key").null_count
+            null_keys += columns.column("key").null_count
             stamped = timestamps[timestamps != NO_TIMESTAMP]
             without += offsets.size - stamped.size
             if stamped.size:
