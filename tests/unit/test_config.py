@@ -140,7 +140,9 @@ def test_blanks_around_a_value_and_letter_case_of_a_truth_value_do_not_count() -
 
 
 def test_unknown_property_is_refused_with_the_nearest_known_one() -> None:
-    with pytest.raises(ValueError, match=r"^segment\.byte is not a property of a topic; did you mean segm"):
+    with pytest.raises(
+        ValueError, match=r"^segment\.byte is not a property of a topic; did you mean segm"
+    ):
         LogConfig.from_properties({"segment.byte": "1024"})
     with pytest.raises(ValueError, match=r"^zzz is not a property of a log manager$"):
         LogManagerConfig.from_properties({"zzz": "1024"})

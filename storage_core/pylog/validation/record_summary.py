@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.columnar.arrow_buffers import int64_values
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
@@ -147,10 +148,8 @@ def _summarize_in_pieces(
     window = Window(scan.buffer, scan.headers, "", 0)
     try:
         for columns in decoder.decode(window, -_ANY_END, _ANY_END):
-            offsets, timestamps = (
-                np.frombuffer(columns.column(name).buffers()[1], np.int64)[: columns.num_rows]
-                for name in ("offset", "timestamp")
-            )
+            offsets = int64_values(columns.column("offset"))
+            timestamps = int64_values(columns.column("timestamp"))
             first = int(offsets[0]) if next_offset is None else next_offset
             is_consecutive = is_consecutive and bool(
                 (offsets == np.arange(first, first + offsets.size)).all()
