@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -190,3 +192,11 @@ def test_shutting_down_by_hand_drops_what_waits(clock: ManualClock) -> None:
     manual.schedule_once("again", calls)
     manual.tick()
     assert calls.count == 1
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    code = "import sys, pylog.testing; print({'numpy', 'numba', 'pyarrow'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "set()\n"
