@@ -25,7 +25,7 @@ from pyspark_pylog.errors import advice_added
 from pyspark_pylog.pushdown import PushFilters, is_pruning
 from pyspark_pylog.pushed_filters import intersection
 from pyspark_pylog.spark_schema import check_damaged_rows_fit, check_schema
-from pyspark_pylog.worker_process import exempt_modules_from_collection
+from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +78,7 @@ class PylogBatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return one input partition for each topic-partition that has anything to read."""
+        let_warnings_through()
         options = self._options
         with advice_added():
             directory = open_directory(*options.paths, include_stray=options.include_stray)
@@ -103,6 +104,7 @@ class PylogBatchReader(DataSourceReader):
         """Yield the records of one input partition."""
         if not isinstance(partition, TaskPartition):  # Spark's stand-in for "no partitions"
             return
+        let_warnings_through()
         with advice_added():
             reader = TaskReader(
                 partition.task,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from pylog.inspect.table_names import RECORDS
+from pylog.inspect.tables.table_names import RECORDS
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.options import ReadOptions
 from pyspark_pylog.spark_schema import read_schema

@@ -11,7 +11,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.inspect.table_names import RECORDS, TABLE_NAMES, unknown_table
+from pylog.inspect.tables.table_names import RECORDS, TABLE_NAMES, unknown_table
 from pylog.model import IsolationLevel
 from pylog.reading.damage import ReadMode
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES

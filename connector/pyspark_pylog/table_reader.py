@@ -9,12 +9,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pylog.errors import TimestampOverflowError
-from pylog.inspect.tables import metadata_table
+from pylog.inspect.tables.metadata_table import metadata_table
 from pylog.reading.damage import DamageReport
 from pylog.reading.log_directory import open_directory
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
-from pyspark_pylog.worker_process import exempt_modules_from_collection
+from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +63,7 @@ class PylogTableReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return one input partition for each topic-partition."""
+        let_warnings_through()
         options = self._options
         with advice_added(_OF_DAMAGE):
             directory = open_directory(*options.paths, include_stray=options.include_stray)
@@ -78,6 +79,7 @@ class PylogTableReader(DataSourceReader):
         """Yield the rows of one input partition."""
         if not isinstance(partition, ViewPartition):  # Spark's stand-in for "no partitions"
             return
+        let_warnings_through()
         view = partition.view
         with advice_added(_OF_DAMAGE):
             table = metadata_table(

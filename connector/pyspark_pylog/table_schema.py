@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pylog.inspect.tables import metadata_table
+from pylog.inspect.tables.metadata_table import metadata_table
 from pyspark_pylog.spark_schema import check_schema, selection
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a Python worker of Spark is told about itself.
+"""What a Python worker of Spark needs: its warnings written, and little garbage collection.
 
 Spark keeps its workers from task to task, and its daemon runs ``gc.collect()`` after each one. That
 walks every object of every loaded module: 30 ms with Arrow and Numba, where a task over a small
@@ -8,9 +8,20 @@ partition takes 5. Modules never become garbage, so they are taken out of the wa
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 
 _DAEMON = "pyspark.daemon"
+
+
+def let_warnings_through() -> None:
+    """Have pylog's warnings written to the worker's stderr, which Spark keeps in its logs.
+
+    As any library, pylog leaves it to its user to set logging up. In a worker nobody does, and
+    what `DROPMALFORMED` leaves out has to be seen. Nothing is done where logging is set up.
+    """
+    if not logging.getLogger().handlers and logging.lastResort is not None:
+        logging.getLogger("pylog").addHandler(logging.lastResort)
 
 
 def exempt_modules_from_collection() -> None:

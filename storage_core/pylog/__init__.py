@@ -7,6 +7,7 @@ without NumPy, Numba and Arrow.
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pylog.inspect.partition_listing import PartitionListing as PartitionListing
     from pylog.inspect.partition_listing import list_partitions as list_partitions
     from pylog.inspect.read_table import read_table as read_table
+    from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
     from pylog.log.unified_log import UnifiedLog as UnifiedLog
     from pylog.model import CompressionType as CompressionType
@@ -53,6 +55,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# Whoever uses the library decides what becomes of its warnings, by setting logging up or not.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
 _HOMES = {
     "DEFAULT_MAX_DECOMPRESSED_BYTES": "pylog.record.decompression_limit",
     "CompressionType": "pylog.model",
@@ -60,6 +65,7 @@ _HOMES = {
     "LineAppender": "pylog.writing.line_appender",
     "ListedPartition": "pylog.inspect.partition_listing",
     "LogConfig": "pylog.config",
+    "LogContext": "pylog.log.log_context",
     "LogDirectory": "pylog.reading.log_directory",
     "LogManager": "pylog.log.log_manager",
     "LogManagerConfig": "pylog.config",
@@ -101,6 +107,7 @@ __all__ = [
     "LineAppender",
     "ListedPartition",
     "LogConfig",
+    "LogContext",
     "LogDirectory",
     "LogManager",
     "LogManagerConfig",

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING
 
 from kafka import TopicPartition as KafkaPartition
 
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
+from pylog.testing import ManualClock
 from tests.broker.acceptance_stages import BrokerStage, PylogStage, read_all
 from tests.broker.dumps import dumps_of
 from tests.support.batches import LOG_APPEND_TIME, batch_v2

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.append_origin import AppendOrigin
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import InvalidTxnStateError, OffsetOutOfRangeError
 from pylog.log.fetch_isolation import FetchIsolation
@@ -17,7 +16,7 @@ from pylog.model import ControlRecordType, TopicPartition
 from pylog.record.control_record import end_transaction_marker
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
-from pylog.scheduler import ManualScheduler
+from pylog.testing import ManualClock, ManualScheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable

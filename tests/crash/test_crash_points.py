@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import pylog
-from pylog.clock import ManualClock
 from pylog.errors import LogStorageError
 from pylog.files.durable_io import DurableIO
+from pylog.testing import ManualClock
 from tests.crash.script import (
     NOW_MS,
     PARTITION,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from pylog.clock import ManualClock
 from pylog.errors import KafkaStorageError
 from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import CLEAN_SHUTDOWN
+from pylog.testing import ManualClock
 from tests.crash.script import (
     NOW_MS,
     PARTITION,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pylog
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError
 from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
-from pylog.scheduler import ManualScheduler
+from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.log_files import write_partition
 from tests.support.recording_io import Fault, FaultyIO, Kind

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import pylog
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import LogStorageError
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
-from pylog.scheduler import ManualScheduler
+from pylog.testing import ManualClock, ManualScheduler
 from tests.crash.test_crash_points import ForgetfulIO
 from tests.support.batches import Stored, batch_v2, joined
 from tests.support.crash_replay import Kind, Names, Operation, replay

@@ -26,7 +26,6 @@ from hypothesis.stateful import (
 )
 
 from pylog.append_origin import AppendOrigin
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
 from pylog.files.durable_io import DurableIO
@@ -37,7 +36,7 @@ from pylog.model import CompressionType, ControlRecordType, TimestampType, Topic
 from pylog.record.control_record import end_transaction_marker
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder
-from pylog.scheduler import ManualScheduler
+from pylog.testing import ManualClock, ManualScheduler
 from tests.support import peers
 
 if TYPE_CHECKING:

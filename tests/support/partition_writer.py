@@ -14,8 +14,8 @@ from tests.support.partition_account import record_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.clock import ManualClock
     from pylog.log.unified_log import UnifiedLog
+    from pylog.testing import ManualClock
     from tests.support.batches import Stored
     from tests.support.partition_account import PartitionAccount, Producer
 

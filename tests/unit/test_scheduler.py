@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.clock import ManualClock
-from pylog.scheduler import BackgroundScheduler, ManualScheduler, Scheduler
+from pylog.scheduler import BackgroundScheduler, Scheduler
+from pylog.testing import ManualClock, ManualScheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 # Far more than any wait needs, so that a busy machine fails no test.
 PATIENCE_SECONDS = 60.0
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock(1_700_000_000_000)
-
-
-@pytest.fixture
-def manual(clock: ManualClock) -> ManualScheduler:
-    return ManualScheduler(clock)
 
 
 @pytest.fixture
@@ -51,143 +41,6 @@ class Calls:
             assert self._changed.wait_for(lambda: self.count >= count, PATIENCE_SECONDS)
 
 
-def runs_at(clock: ManualClock, manual: ManualScheduler, sleep_ms: int) -> None:
-    clock.sleep(sleep_ms)
-    manual.tick()
-
-
-# ---- by hand
-
-
-def test_single_task_runs_once_when_its_time_has_come(
-    clock: ManualClock, manual: ManualScheduler
-) -> None:
-    soon, later = Calls(), Calls()
-    manual.schedule_once("soon", soon, 1)
-    manual.schedule_once("later", later, 100)
-    manual.tick()
-    assert (soon.count, later.count) == (0, 0)
-    runs_at(clock, manual, 1)
-    assert (soon.count, later.count) == (1, 0)
-    runs_at(clock, manual, 98)
-    assert (soon.count, later.count) == (1, 0)
-    runs_at(clock, manual, 1)
-    runs_at(clock, manual, 100_000)
-    assert (soon.count, later.count) == (1, 1)
-    assert manual.pending_tasks == 0
-
-
-def test_task_without_delay_waits_for_the_next_tick(manual: ManualScheduler) -> None:
-    calls = Calls()
-    manual.schedule_once("now", calls)
-    assert (calls.count, manual.pending_tasks) == (0, 1)
-    manual.tick()
-    assert (calls.count, manual.pending_tasks) == (1, 0)
-
-
-def test_periodic_task_runs_as_often_as_its_period_has_passed(
-    clock: ManualClock, manual: ManualScheduler
-) -> None:
-    often, seldom = Calls(), Calls()
-    manual.schedule("often", often, delay_ms=1, period_ms=1)
-    manual.schedule("seldom", seldom, delay_ms=100, period_ms=100)
-    runs_at(clock, manual, 1)
-    assert (often.count, seldom.count) == (1, 0)
-    runs_at(clock, manual, 100)
-    assert (often.count, seldom.count) == (101, 1)
-    assert manual.pending_tasks == 2
-
-
-def test_tasks_run_in_the_order_of_their_times_then_of_scheduling(
-    clock: ManualClock, manual: ManualScheduler
-) -> None:
-    ran: list[str] = []
-
-    def record_run(name: str) -> Callable[[], None]:
-        return lambda: ran.append(name)
-
-    for name, delay_ms in (("c", 30), ("a", 10), ("d", 30), ("b", 20)):
-        manual.schedule_once(name, record_run(name), delay_ms)
-    manual.schedule("p", record_run("p"), delay_ms=15, period_ms=10)
-    runs_at(clock, manual, 35)
-    assert ran == ["a", "p", "b", "p", "c", "d", "p"]
-
-
-def test_task_may_schedule_another_one_for_the_same_tick(
-    clock: ManualClock, manual: ManualScheduler
-) -> None:
-    inner, late = Calls(), Calls()
-
-    def outer() -> None:
-        manual.schedule_once("inner", inner)
-        manual.schedule_once("late", late, 1)
-
-    manual.schedule_once("outer", outer, 5)
-    runs_at(clock, manual, 5)
-    assert (inner.count, late.count) == (1, 0)
-    runs_at(clock, manual, 1)
-    assert (inner.count, late.count) == (1, 1)
-
-
-def test_cancelled_tasks_do_not_run(clock: ManualClock, manual: ManualScheduler) -> None:
-    once, again = Calls(), Calls()
-    single = manual.schedule_once("once", once, 10)
-    periodic = manual.schedule("again", again, delay_ms=1, period_ms=1)
-    runs_at(clock, manual, 3)
-    single.cancel()
-    periodic.cancel()
-    assert manual.pending_tasks == 0
-    assert single.is_cancelled
-    runs_at(clock, manual, 100)
-    assert (once.count, again.count) == (0, 3)
-
-
-def test_periodic_task_may_cancel_itself(clock: ManualClock, manual: ManualScheduler) -> None:
-    calls = Calls()
-
-    def task() -> None:
-        calls()
-        periodic.cancel()
-
-    periodic = manual.schedule("once only", task, delay_ms=1, period_ms=1)
-    runs_at(clock, manual, 50)
-    assert calls.count == 1
-
-
-def test_error_of_a_task_run_by_hand_is_the_callers(
-    clock: ManualClock, manual: ManualScheduler
-) -> None:
-    calls = Calls()
-
-    def fail() -> None:
-        raise OSError("disk gone")
-
-    manual.schedule("failing", fail, delay_ms=1, period_ms=1000)
-    manual.schedule_once("next", calls, 2)
-    clock.sleep(10)
-    with pytest.raises(OSError, match="disk gone"):
-        manual.tick()
-    assert calls.count == 0
-    manual.tick()
-    assert calls.count == 1
-    assert manual.pending_tasks == 1
-
-
-def test_shutting_down_by_hand_drops_what_waits(clock: ManualClock) -> None:
-    calls = Calls()
-    with ManualScheduler(clock) as manual:
-        first = manual.schedule_once("first", calls)
-    assert first.is_cancelled
-    assert manual.schedule_once("too late", calls).is_cancelled
-    manual.tick()
-    manual.shutdown()
-    assert (calls.count, manual.pending_tasks) == (0, 0)
-    manual.startup()
-    manual.schedule_once("again", calls)
-    manual.tick()
-    assert calls.count == 1
-
-
 @pytest.mark.parametrize("make", [lambda: ManualScheduler(ManualClock()), BackgroundScheduler])
 def test_impossible_times_are_bad_arguments(make: Callable[[], Scheduler]) -> None:
     scheduler = make()
@@ -198,9 +51,6 @@ def test_impossible_times_are_bad_arguments(make: Callable[[], Scheduler]) -> No
     with pytest.raises(ValueError, match="period of task x is 0 ms, expected 1 or more"):
         scheduler.schedule("x", Calls(), 0, 0)
     assert scheduler.pending_tasks == 0
-
-
-# ---- in the background
 
 
 def test_single_task_runs_in_the_background(background: BackgroundScheduler) -> None:
@@ -391,3 +241,123 @@ def test_threads_are_named_and_do_not_keep_the_program_alive() -> None:
 def test_scheduler_without_threads_is_refused() -> None:
     with pytest.raises(ValueError, match="with 0 threads runs nothing"):
         BackgroundScheduler(threads=0)
+
+
+def threads_named(prefix: str) -> list[str]:
+    return sorted(
+        thread.name for thread in threading.enumerate() if thread.name.startswith(f"{prefix}-")
+    )
+
+
+def test_threads_are_started_when_there_is_something_for_them_to_do() -> None:
+    scheduler = BackgroundScheduler(threads=3, thread_name_prefix="lazy")
+    scheduler.schedule_once("early", Calls(), HOUR_MS)
+    assert threads_named("lazy") == []
+    with scheduler:
+        assert threads_named("lazy") == ["lazy-0"]
+        scheduler.schedule_once("far", Calls(), HOUR_MS)
+        assert threads_named("lazy") == ["lazy-0"]
+    assert threads_named("lazy") == []
+    with BackgroundScheduler(threads=3, thread_name_prefix="lazy"):
+        assert threads_named("lazy") == []
+
+
+def test_a_thread_is_started_for_what_waits_while_the_others_are_busy_up_to_the_limit() -> None:
+    release, started, last = threading.Event(), Calls(), Calls()
+
+    def busy() -> None:
+        started()
+        release.wait(PATIENCE_SECONDS)
+
+    with BackgroundScheduler(threads=2, thread_name_prefix="busy") as scheduler:
+        scheduler.schedule_once("one", busy)
+        started.wait_for(1)
+        assert threads_named("busy") == ["busy-0"]
+        scheduler.schedule_once("two", busy)
+        started.wait_for(2)
+        scheduler.schedule_once("three", busy)
+        scheduler.schedule_once("last", last)
+        assert threads_named("busy") == ["busy-0", "busy-1"]
+        assert scheduler.pending_tasks == 2
+        release.set()
+        started.wait_for(3)
+        last.wait_for(1)
+        assert threads_named("busy") == ["busy-0", "busy-1"]
+
+
+def test_a_thread_that_is_free_runs_the_next_task() -> None:
+    seen: list[str] = []
+    calls = Calls()
+
+    def task() -> None:
+        seen.append(threading.current_thread().name)
+        calls()
+
+    with BackgroundScheduler(threads=4, thread_name_prefix="free") as scheduler:
+        for count in range(1, 6):
+            scheduler.schedule_once("task", task)
+            calls.wait_for(count)
+            wait_until_idle(scheduler)
+    assert seen == ["free-0"] * 5
+
+
+def wait_until_idle(scheduler: BackgroundScheduler) -> None:
+    """Return once the one thread of ``scheduler`` waits again: what it ran has told us before."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not scheduler._idle_threads:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def test_many_tasks_at_once_are_all_run() -> None:
+    calls = Calls()
+    with BackgroundScheduler(threads=3) as scheduler:
+        for number in range(300):
+            scheduler.schedule_once("task", calls, number % 3)
+        calls.wait_for(300)
+        assert scheduler.pending_tasks == 0
+
+
+def test_a_system_without_a_thread_to_give_is_an_error_only_for_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release, started, second = threading.Event(), Calls(), Calls()
+
+    def busy() -> None:
+        started()
+        release.wait(PATIENCE_SECONDS)
+
+    def none_left(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    start = threading.Thread.start
+    with BackgroundScheduler(threads=2) as scheduler:
+        monkeypatch.setattr(threading.Thread, "start", none_left)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            scheduler.schedule_once("refused", Calls())
+        assert scheduler.pending_tasks == 0
+        monkeypatch.setattr(threading.Thread, "start", start)
+        scheduler.schedule_once("busy", busy)
+        started.wait_for(1)
+        monkeypatch.setattr(threading.Thread, "start", none_left)
+        scheduler.schedule_once("second", second)
+        monkeypatch.setattr(threading.Thread, "start", start)
+        release.set()
+        second.wait_for(1)
+
+
+def test_a_periodic_task_that_starts_its_scheduler_anew_is_not_run_again() -> None:
+    scheduler, done, other = BackgroundScheduler(threads=1), Calls(), Calls()
+
+    def last() -> None:
+        scheduler.shutdown()
+        scheduler.startup()
+        done()
+
+    scheduler.startup()
+    scheduler.schedule("last", last, 0, 1)
+    done.wait_for(1)
+    scheduler.schedule_once("other", other, 20)
+    other.wait_for(1)
+    assert (done.count, scheduler.pending_tasks) == (1, 0)
+    scheduler.shutdown()

@@ -108,7 +108,7 @@ def record_schema(
     Raises
     ------
     ValueError
-        A column does not exist (the nearest name is told) or is named twice.
+        A column does not exist (the error names the nearest) or is named twice.
     """
     if timestamp_unit not in TIMESTAMP_UNITS:
         msg = f"timestamp unit {timestamp_unit!r} is neither 'us' nor 'ms'"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class ConstantColumns:
     """Makes constant arrays once and hands out slices of them.
 
-    An array is made anew, at twice the rows, only when more rows are asked for than ever before.
+    An array is made again, with twice the rows, only when more rows are wanted than ever before.
     One thread.
     """
 

@@ -8,19 +8,19 @@ after the other into one reused buffer first.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar import decode_legacy, decode_v2
 from pylog.columnar.arrow_schema import CORRUPT_RECORD, record_schema
 from pylog.columnar.batch_column import batch_array
 from pylog.columnar.constant_columns import ConstantColumns
+from pylog.columnar.decode_legacy import LegacyGroupDecoder
 from pylog.columnar.decode_limits import DecodeLimits
-from pylog.columnar.window import GroupRequest, Window
+from pylog.columnar.decode_v2 import V2GroupDecoder
+from pylog.columnar.group_request import BATCH_END, BATCH_START, GroupRequest
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
 from pylog.locations import name_of
@@ -30,11 +30,12 @@ from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES, ove
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
 
     import numpy.typing as npt
 
+    from pylog.columnar.group_decoder import GroupDecoder
     from pylog.columnar.record_columns import RecordColumns
+    from pylog.columnar.window import Window
     from pylog.model import TopicPartition
     from pylog.record.batch_scan import BatchHeaders
 
@@ -47,7 +48,8 @@ _WANT = {
     "headers": WANT_HEADERS,
     "timestamp": WANT_TIMESTAMP,
 }
-_START, _END = 0, 1  # of both kernels' input tables
+_V2: GroupDecoder = V2GroupDecoder()
+_LEGACY: GroupDecoder = LegacyGroupDecoder()
 
 
 class RecordDecoder:
@@ -105,16 +107,16 @@ class RecordDecoder:
         Raises
         ------
         CorruptRecordError, InvalidRecordError, UnsupportedCodecError
-            The records of a batch break their format; file, position and cause are told.
+            The records of a batch break their format; the error names file, position and cause.
         TimestampOverflowError
             A timestamp does not fit the schema's unit.
         """
         self.finished_batches = 0
         if len(window.headers) and window.headers.last_offsets[0] <= self._last_offset:
             self._last_offset = -1  # batches that were given before, once more
-        for family, run in _runs(window.headers):
-            table = family.describe_batches(run)
-            for group, buffer in self._groups(window, run, table, family):
+        for decoder, run in _runs(window.headers):
+            table = decoder.describe_batches(run)
+            for group, buffer in self._groups(window, run, table, decoder):
                 request = GroupRequest(
                     buffer,
                     start_offset,
@@ -126,7 +128,7 @@ class RecordDecoder:
                     self._last_offset,
                 )
                 headers = run.select(group)
-                for columns in self._columns(family, request, headers, table[group]):
+                for columns in self._columns(decoder, request, headers, table[group]):
                     if columns.rows:
                         yield self._assemble(window, headers, columns)
                     del columns  # before memory is made for the next ones
@@ -135,24 +137,24 @@ class RecordDecoder:
 
     def _columns(
         self,
-        family: ModuleType,
+        decoder: GroupDecoder,
         request: GroupRequest,
         headers: BatchHeaders,
         table: npt.NDArray[np.int64],
     ) -> Iterator[RecordColumns]:
         """Yield the columns of a group: at once, or those of a large batch piece by piece."""
-        if len(headers) > 1 or not self._is_large(family, headers, table).any():
-            yield family.decode_group(request, headers, table)
+        if len(headers) > 1 or not self._is_large(decoder, headers, table).any():
+            yield decoder.decode(request, headers, table)
             return
-        size = int(table[0, _END] - table[0, _START])
+        size = int(table[0, BATCH_END] - table[0, BATCH_START])
         if size > self._limits.batch_bytes:
             reason = over_limit(f"batch has {size} bytes of records", self._limits.batch_bytes)
-            raise InvalidRecordError(reason, request.path, request.position_of(headers, 0))
-        pieces = family.pieces_of(request, headers, table, self._limits)
-        request = replace(request, pieces_from=int(table[0, _START]))
+            raise request.error(InvalidRecordError, reason, headers, 0)
+        pieces = decoder.cut_into_pieces(request, headers, table, self._limits)
+        request = request._replace(large_batch_start=int(table[0, BATCH_START]))
         base_offsets = None
         for index in range(len(pieces)):
-            columns = family.decode_group(request, headers, pieces[index : index + 1])
+            columns = decoder.decode(request, headers, pieces[index : index + 1])
             if base_offsets is None:
                 base_offsets = columns.base_offsets
             columns.base_offsets = base_offsets
@@ -160,21 +162,21 @@ class RecordDecoder:
             del columns
 
     def _is_large(
-        self, family: ModuleType, run: BatchHeaders, table: npt.NDArray[np.int64]
+        self, decoder: GroupDecoder, run: BatchHeaders, table: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
-        sizes = table[:, _END] - table[:, _START]
-        return self._limits.is_large(sizes, family.most_rows(run, table))
+        sizes = table[:, BATCH_END] - table[:, BATCH_START]
+        return self._limits.is_large(sizes, decoder.most_rows(run, table))
 
     def _groups(
         self,
         window: Window,
         run: BatchHeaders,
         table: npt.NDArray[np.int64],
-        family: ModuleType,
+        decoder: GroupDecoder,
     ) -> Iterator[tuple[slice, npt.NDArray[np.uint8]]]:
         """Yield slices of ``run`` with the buffer that their rows of ``table`` point into."""
         if not run.traits.any_has(COMPRESSION_CODEC_MASK):
-            for group in self._plain_groups(run, table, family):
+            for group in self._plain_groups(run, table, decoder):
                 yield group, window.buffer
             return
         scratch = self._decompressor.buffer
@@ -182,17 +184,17 @@ class RecordDecoder:
         view = window.buffer.data
         first = 0
         for index in range(len(run)):
-            start, end = int(table[index, _START]), int(table[index, _END])
+            start, end = int(table[index, BATCH_START]), int(table[index, BATCH_END])
             try:
-                stream, codec = family.stream_of(run, index, view[start:end])
+                stream, codec = decoder.stream_of(run, index, view[start:end])
                 placed = self._decompressor.append(codec, stream, int(run.magics[index]))
             except (CorruptRecordError, InvalidRecordError) as error:
                 position = window.file_position + int(run.positions[index])
                 raise type(error)(error.reason, window.path, position) from error
-            table[index, _START], table[index, _END] = placed
+            table[index, BATCH_START], table[index, BATCH_END] = placed
             batch = slice(index, index + 1)
             is_small = placed[1] - placed[0] <= self._limits.small_bytes
-            if not is_small and self._is_large(family, run.select(batch), table[batch]).any():
+            if not is_small and self._is_large(decoder, run.select(batch), table[batch]).any():
                 if first < index:
                     yield slice(first, index), self._scratch_array()
                 yield batch, self._scratch_array()
@@ -206,19 +208,19 @@ class RecordDecoder:
             yield slice(first, len(run)), self._scratch_array()
 
     def _plain_groups(
-        self, run: BatchHeaders, table: npt.NDArray[np.int64], family: ModuleType
+        self, run: BatchHeaders, table: npt.NDArray[np.int64], decoder: GroupDecoder
     ) -> Iterator[slice]:
         """Yield slices of batches without a codec: all of them, unless they are large or many."""
-        rows = family.most_rows(run, table)
+        rows = decoder.most_rows(run, table)
         most_rows = self._limits.piece_rows
-        span_bytes = int(table[-1, _END]) - int(table[0, _START])
+        span_bytes = int(table[-1, BATCH_END]) - int(table[0, BATCH_START])
         if span_bytes <= self._limits.piece_bytes and rows.sum() <= most_rows:
             yield slice(0, len(run))  # the usual window
             return
-        bytes_so_far = np.cumsum(table[:, _END] - table[:, _START])
+        bytes_so_far = np.cumsum(table[:, BATCH_END] - table[:, BATCH_START])
         rows_so_far = np.cumsum(rows)
         most_bytes = max(self._limits.piece_bytes, GROUP_BYTES)
-        is_large = self._is_large(family, run, table)
+        is_large = self._is_large(decoder, run, table)
         number = bytes_so_far // most_bytes + rows_so_far // most_rows
         is_cut = (np.diff(number) != 0) | is_large[1:] | is_large[:-1]
         for start, end in pairwise([0, *(np.flatnonzero(is_cut) + 1).tolist(), len(run)]):
@@ -260,14 +262,14 @@ class RecordDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _runs(headers: BatchHeaders) -> Iterator[tuple[ModuleType, BatchHeaders]]:
-    """Yield consecutive batches of one format family, with the module that decodes them."""
+def _runs(headers: BatchHeaders) -> Iterator[tuple[GroupDecoder, BatchHeaders]]:
+    """Yield consecutive batches of one format family, with what decodes them."""
     if not len(headers):
         return
     if headers.traits.all_v2:
-        yield decode_v2, headers
+        yield _V2, headers
         return
     is_v2 = headers.is_v2
     edges = [0, *(np.flatnonzero(np.diff(is_v2)) + 1).tolist(), len(headers)]
     for start, end in pairwise(edges):
-        yield (decode_v2 if is_v2[start] else decode_legacy), headers.select(slice(start, end))
+        yield (_V2 if is_v2[start] else _LEGACY), headers.select(slice(start, end))

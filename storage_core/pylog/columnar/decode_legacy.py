@@ -8,13 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.arrow_schema import HEADERS_TYPE
+from pylog.columnar.group_request import Refusal
 from pylog.columnar.record_columns import RecordColumns
-from pylog.errors import (
-    CorruptRecordError,
-    InvalidRecordError,
-    MisplacedBatchError,
-    TimestampOverflowError,
-)
+from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
 from pylog.kernels import decode_legacy as kernel
 from pylog.kernels.decode_records import WANT_HEADERS
 from pylog.kernels.split_batch import PIECE_END, PIECE_LAST_RECORD, PIECE_START
@@ -28,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.columnar.decode_limits import DecodeLimits
-    from pylog.columnar.window import GroupRequest
+    from pylog.columnar.group_request import GroupRequest
     from pylog.errors import LogStorageError
     from pylog.record.batch_scan import BatchHeaders
 
@@ -47,111 +43,107 @@ _INVALID = {
 }
 
 
-def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
-    """Return the kernel's input table; its first two columns bound each set's bytes."""
-    table = np.empty((len(run), kernel.SET_FIELDS), dtype=np.int64)
-    table[:, kernel.SET_START] = run.positions
-    table[:, kernel.SET_END] = run.positions + run.sizes_bytes
-    table[:, kernel.SET_IS_WRAPPED] = run.codec_ids != 0
-    table[:, kernel.SET_WRAPPER_OFFSET] = run.offsets
-    table[:, kernel.SET_WRAPPER_MAGIC] = run.magics
-    table[:, kernel.SET_APPEND_TIME] = run.is_append_time
-    table[:, kernel.SET_WRAPPER_TIMESTAMP] = run.max_timestamps
-    return table
+class LegacyGroupDecoder:
+    """See `pylog.columnar.group_decoder.GroupDecoder`; a batch is a set of messages here."""
 
+    __slots__ = ()
 
-def stream_of(
-    run: BatchHeaders, index: int, entry: memoryview
-) -> tuple[memoryview, CompressionType]:
-    """Return the bytes to decompress of entry ``index``, and their codec; a plain one as it is."""
-    magic = int(run.magics[index])
-    codec = codec_of(int(run.codec_ids[index]), magic)
-    if codec is CompressionType.NONE:
-        return entry, codec
-    return wrapped_stream(entry, magic), codec
-
-
-def decode_group(
-    request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
-) -> RecordColumns:
-    """Return the columns of the group's messages; see `pylog.columnar.decode_v2.decode_group`.
-
-    Raises
-    ------
-    CorruptRecordError, InvalidRecordError
-        A message breaks its format.
-    TimestampOverflowError
-        A timestamp does not fit the unit asked for.
-    """
-    sizes = table[:, kernel.SET_END] - table[:, kernel.SET_START]
-    most = int((sizes // MIN_ENTRY_SIZE_V0).sum())
-    if request.is_empty:
-        most = 0
-    data_bytes = int(sizes.sum())
-    columns = RecordColumns(most, (data_bytes, data_bytes), request.want)
-    columns.batch_rows = np.zeros(len(run), dtype=np.int64)
-    columns.base_offsets = np.zeros(len(run), dtype=np.int64)
-    totals = np.zeros(kernel.TOTALS, dtype=np.int64)
-    rows, status, at = kernel.decode_legacy(
-        request.buffer,
-        table,
-        request.start_offset,
-        request.end_offset,
-        request.want,
-        request.timestamp_scale,
-        columns.offsets,
-        columns.timestamps,
-        columns.key_ends,
-        columns.key_data,
-        columns.key_validity,
-        columns.value_ends,
-        columns.value_data,
-        columns.value_validity,
-        columns.batch_rows,
-        columns.base_offsets,
-        totals,
-    )
-    if status != kernel.STATUS_OK:
-        raise _error(request, run, table, status, totals, int(at))
-    _check_offsets(request, run, columns.base_offsets)
-    columns.finish(int(rows), totals, request.timestamp_type)
-    if request.want & WANT_HEADERS:
-        columns.arrays["headers"] = pa.nulls(int(rows), HEADERS_TYPE)
-    return columns
-
-
-def most_rows(run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how many messages each set can hold; a wrapper's header does not count them."""
-    sizes = table[:, kernel.SET_END] - table[:, kernel.SET_START]
-    return np.where(run.codec_ids == 0, 1, sizes // MIN_ENTRY_SIZE_V0)
-
-
-def pieces_of(
-    request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64], limits: DecodeLimits
-) -> npt.NDArray[np.int64]:
-    """Return the table's one set as several rows; see `pylog.columnar.decode_v2.pieces_of`.
-
-    The inner offsets of a v1 wrapper count from its last message. So that those of a piece count
-    from the piece's last one, the piece's wrapper has the offset that this one has.
-
-    Raises
-    ------
-    CorruptRecordError, InvalidRecordError
-        Anywhere in the set a message breaks its format.
-    """
-    checked = decode_group(request.of_nothing(), run, table)
-    start, end = int(table[0, kernel.SET_START]), int(table[0, kernel.SET_END])
-    if not table[0, kernel.SET_IS_WRAPPED]:
+    def describe_batches(self, run: BatchHeaders) -> npt.NDArray[np.int64]:
+        """Return the kernel's input table."""
+        table = np.empty((len(run), kernel.SET_FIELDS), dtype=np.int64)
+        table[:, kernel.SET_START] = run.positions
+        table[:, kernel.SET_END] = run.positions + run.sizes_bytes
+        table[:, kernel.SET_IS_WRAPPED] = run.codec_ids != 0
+        table[:, kernel.SET_WRAPPER_OFFSET] = run.offsets
+        table[:, kernel.SET_WRAPPER_MAGIC] = run.magics
+        table[:, kernel.SET_APPEND_TIME] = run.is_append_time
+        table[:, kernel.SET_WRAPPER_TIMESTAMP] = run.max_timestamps
         return table
-    most = (end - start) // MIN_ENTRY_SIZE_V0
-    cuts = limits.pieces(request.buffer, start, end, most, is_v2=False)
-    inner_offsets = np.array([_inner_offset(request, int(at)) for at in cuts[:, PIECE_LAST_RECORD]])
-    base = wrap_int64(int(checked.base_offsets[0]) - _inner_offset(request, start))
-    pieces = np.repeat(table, len(cuts), axis=0)
-    pieces[:, kernel.SET_START] = cuts[:, PIECE_START]
-    pieces[:, kernel.SET_END] = cuts[:, PIECE_END]
-    pieces[:, kernel.SET_WRAPPER_OFFSET] = base + inner_offsets
-    return pieces
+
+    def stream_of(
+        self, run: BatchHeaders, index: int, entry: memoryview
+    ) -> tuple[memoryview, CompressionType]:
+        """Return the bytes to decompress of an entry, and their codec; a plain one as it is."""
+        magic = int(run.magics[index])
+        codec = codec_of(int(run.codec_ids[index]), magic)
+        if codec is CompressionType.NONE:
+            return entry, codec
+        return wrapped_stream(entry, magic), codec
+
+    def most_rows(self, run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return how many messages each set can hold; a wrapper's header does not count them."""
+        sizes = table[:, kernel.SET_END] - table[:, kernel.SET_START]
+        return np.where(run.codec_ids == 0, 1, sizes // MIN_ENTRY_SIZE_V0)
+
+    def decode(
+        self, request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
+    ) -> RecordColumns:
+        """Return the columns of the group's messages; see `GroupDecoder.decode` for the errors.
+
+        Raises
+        ------
+        MisplacedBatchError
+            A wrapper's messages begin before the entry in front of it ends.
+        """
+        sizes = table[:, kernel.SET_END] - table[:, kernel.SET_START]
+        most = 0 if request.is_empty else int((sizes // MIN_ENTRY_SIZE_V0).sum())
+        data_bytes = int(sizes.sum())
+        base_offsets = np.zeros(len(run), dtype=np.int64)
+        columns = RecordColumns(most, (data_bytes, data_bytes), request.want, base_offsets)
+        totals = np.zeros(kernel.TOTALS, dtype=np.int64)
+        rows, status, at = kernel.decode_legacy(
+            request.buffer,
+            table,
+            request.start_offset,
+            request.end_offset,
+            request.want,
+            request.timestamp_scale,
+            *columns.outputs,
+            columns.batch_rows,
+            base_offsets,
+            totals,
+        )
+        if status != kernel.STATUS_OK:
+            index = int(totals[kernel.TOTAL_BAD_SET])
+            raise _error(Refusal.at(request, run, table, index, int(at)), totals, status)
+        _check_offsets(request, run, base_offsets)
+        columns.finish(int(rows), totals, request.timestamp_type)
+        if request.want & WANT_HEADERS:
+            columns.arrays["headers"] = pa.nulls(int(rows), HEADERS_TYPE)
+        return columns
+
+    def cut_into_pieces(
+        self,
+        request: GroupRequest,
+        run: BatchHeaders,
+        table: npt.NDArray[np.int64],
+        limits: DecodeLimits,
+    ) -> npt.NDArray[np.int64]:
+        """Return the table's one large set as several rows, each for a piece of its messages.
+
+        The inner offsets of a v1 wrapper count from its last message. So that those of a piece
+        count from the piece's last one, the piece's wrapper has the offset that this one has.
+
+        Raises
+        ------
+        CorruptRecordError, InvalidRecordError
+            Anywhere in the set a message breaks its format.
+        """
+        checked = self.decode(request.of_nothing(), run, table)
+        start, end = table[0, : kernel.SET_END + 1].tolist()
+        if not table[0, kernel.SET_IS_WRAPPED]:
+            return table
+        most = (end - start) // MIN_ENTRY_SIZE_V0
+        cuts = limits.pieces(request.buffer, start, end, most, is_v2=False)
+        inner_offsets = np.array(
+            [_inner_offset(request, int(at)) for at in cuts[:, PIECE_LAST_RECORD]]
+        )
+        base = wrap_int64(int(checked.base_offsets[0]) - _inner_offset(request, start))
+        pieces = np.repeat(table, len(cuts), axis=0)
+        pieces[:, kernel.SET_START] = cuts[:, PIECE_START]
+        pieces[:, kernel.SET_END] = cuts[:, PIECE_END]
+        pieces[:, kernel.SET_WRAPPER_OFFSET] = base + inner_offsets
+        return pieces
 
 
 def _inner_offset(request: GroupRequest, at: int) -> int:
@@ -173,26 +165,19 @@ def _check_offsets(
             f"messages begin with offset {first_offsets[index]}, "
             f"expected at least {int(before[index]) + 1}"
         )
-        raise MisplacedBatchError(reason, request.path, request.position_of(run, index))
+        raise request.error(MisplacedBatchError, reason, run, index)
 
 
-def _error(
-    request: GroupRequest,
-    run: BatchHeaders,
-    table: npt.NDArray[np.int64],
-    status: int,
-    totals: npt.NDArray[np.int64],
-    at: int,
-) -> LogStorageError:
-    index, offset, offset_before = totals[4:].tolist()
-    position = request.position_of(run, index)
-    start = request.pieces_from
-    inside = at - (int(table[index, kernel.SET_START]) if start is None else start)
+def _error(refusal: Refusal, totals: npt.NDArray[np.int64], status: int) -> LogStorageError:
     if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
-        return TimestampOverflowError(request.overflow_reason(inside), request.path, position)
-    where = f" ({inside} bytes into the message set)" if inside else ""
+        return refusal.timestamp_overflow()
+    where = f" ({refusal.inside} bytes into the message set)" if refusal.inside else ""
     if status in _CORRUPT:
-        return CorruptRecordError(_CORRUPT[status] + where, request.path, position)
-    lowest_offset = max(request.last_offset_before, offset_before) + 1
-    what = _INVALID[status].format(offset, lowest_offset, run.offsets[index])
-    return InvalidRecordError(what + where, request.path, position)
+        return refusal.error(CorruptRecordError, _CORRUPT[status] + where)
+    offset_before = int(totals[kernel.TOTAL_OFFSET_BEFORE])
+    reason = _INVALID[status].format(
+        totals[kernel.TOTAL_OFFSET],
+        max(refusal.request.last_offset_before, offset_before) + 1,
+        refusal.run.offsets[refusal.batch_index],
+    )
+    return refusal.error(InvalidRecordError, reason + where)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pylog.columnar.group_request import Refusal
 from pylog.columnar.headers_column import headers_array
 from pylog.columnar.large_record import LARGE_RECORD_BYTES, measure_record
 from pylog.columnar.record_columns import RecordColumns
-from pylog.errors import InvalidRecordError, TimestampOverflowError
+from pylog.errors import InvalidRecordError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import decode_records as kernel
 from pylog.kernels.split_batch import PIECE_END, PIECE_RECORDS, PIECE_START
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.columnar.decode_limits import DecodeLimits
-    from pylog.columnar.window import GroupRequest
+    from pylog.columnar.group_request import GroupRequest
     from pylog.errors import LogStorageError
     from pylog.model import CompressionType
     from pylog.record.batch_scan import BatchHeaders
@@ -44,7 +45,6 @@ _REASONS = {
     kernel.STATUS_BYTES_REMAIN: "bytes remain after the last record that the batch counts",
 }
 
-
 # Rows of the headers that fill the columns of the kernel's table, some of them only for a moment.
 _SOURCES = np.empty(kernel.BATCH_FIELDS, dtype=np.int64)
 _SOURCES[kernel.BATCH_START] = fields.POSITION
@@ -57,134 +57,112 @@ _SOURCES[kernel.BATCH_RECORD_COUNT] = fields.RECORD_COUNT
 _SOURCES[kernel.BATCH_LAST_OFFSET] = fields.LAST_OFFSET
 
 
-def describe_batches(run: BatchHeaders) -> npt.NDArray[np.int64]:
-    """Return the kernel's input table; its first two columns bound the records' bytes."""
-    table = np.ascontiguousarray(run.columns[_SOURCES].T)
-    table[:, kernel.BATCH_START] += RECORDS_OFFSET
-    table[:, kernel.BATCH_END] += run.sizes_bytes
-    table[:, kernel.BATCH_APPEND_TIME] &= TIMESTAMP_TYPE_MASK
-    counts = run.record_counts
-    if not counts.all():
-        # As in Kafka, which opens the stream of an empty batch that is compressed. Differs from
-        # Kafka: there has to be nothing in it.
-        unseen = (counts == 0) & (run.codec_ids == 0)
-        table[unseen, kernel.BATCH_END] = table[unseen, kernel.BATCH_START]
-    return table
+class V2GroupDecoder:
+    """See `pylog.columnar.group_decoder.GroupDecoder`."""
 
+    __slots__ = ()
 
-def stream_of(
-    run: BatchHeaders, index: int, records: memoryview
-) -> tuple[memoryview, CompressionType]:
-    """Return the bytes to decompress of batch ``index``, and their codec."""
-    return records, codec_of(int(run.codec_ids[index]), MAGIC_VALUE_V2)
+    def describe_batches(self, run: BatchHeaders) -> npt.NDArray[np.int64]:
+        """Return the kernel's input table."""
+        table = np.ascontiguousarray(run.columns[_SOURCES].T)
+        table[:, kernel.BATCH_START] += RECORDS_OFFSET
+        table[:, kernel.BATCH_END] += run.sizes_bytes
+        table[:, kernel.BATCH_APPEND_TIME] &= TIMESTAMP_TYPE_MASK
+        counts = run.record_counts
+        if not counts.all():
+            # As in Kafka, which opens the stream of an empty batch that is compressed. Differs from
+            # Kafka: there has to be nothing in it.
+            unseen = (counts == 0) & (run.codec_ids == 0)
+            table[unseen, kernel.BATCH_END] = table[unseen, kernel.BATCH_START]
+        return table
 
+    def stream_of(
+        self, run: BatchHeaders, index: int, records: memoryview
+    ) -> tuple[memoryview, CompressionType]:
+        """Return the bytes to decompress of batch ``index``, and their codec."""
+        return records, codec_of(int(run.codec_ids[index]), MAGIC_VALUE_V2)
 
-def decode_group(
-    request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
-) -> RecordColumns:
-    """Return the columns of the group's records.
+    def most_rows(self, _run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return how many records each batch says it has."""
+        return table[:, kernel.BATCH_RECORD_COUNT]
 
-    Parameters
-    ----------
-    request
-        Buffer, offsets and columns wanted.
-    run
-        Headers of the batches in the group.
-    table
-        From `describe_batches`, its bounds pointing into ``request.buffer``.
-
-    Raises
-    ------
-    InvalidRecordError
-        The records break the format, are not as many as counted, or have offsets that do not go up
-        or are not the batch's.
-    TimestampOverflowError
-        A timestamp does not fit the unit asked for.
-    """
-    sizes = table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]
-    counts = table[:, kernel.BATCH_RECORD_COUNT]
-    # Counts that the bytes cannot hold are refused before memory is made for them.
-    if (counts * MIN_RECORD_SIZE_V2 > sizes).any() or counts.min() < 0:
-        raise _count_error(request, run, counts, sizes // MIN_RECORD_SIZE_V2)
-    most = 0 if request.is_empty else int(counts.sum())
-    key_and_value_bytes, header_bytes = _data_bytes(request, table)
-    columns = RecordColumns(most, key_and_value_bytes, request.want)
-    with_headers = bool(request.want & kernel.WANT_HEADERS)
-    header_positions = np.empty(most if with_headers else 0, dtype=np.int64)
-    header_counts = np.empty(most if with_headers else 0, dtype=np.int32)
-    columns.batch_rows = np.zeros(len(run), dtype=np.int64)
-    columns.base_offsets = run.offsets
-    totals = np.zeros(kernel.TOTALS, dtype=np.int64)
-    rows, status, at = kernel.decode_records(
-        request.buffer,
-        table,
-        request.start_offset,
-        request.end_offset,
-        request.want,
-        request.timestamp_scale,
-        columns.offsets,
-        columns.timestamps,
-        columns.key_ends,
-        columns.key_data,
-        columns.key_validity,
-        columns.value_ends,
-        columns.value_data,
-        columns.value_validity,
-        header_positions,
-        header_counts,
-        columns.batch_rows,
-        totals,
-    )
-    if status != kernel.STATUS_OK:
-        raise _error(request, run, table, status, totals, int(at))
-    columns.finish(int(rows), totals, request.timestamp_type)
-    if with_headers:
-        columns.arrays["headers"] = headers_array(
-            request.buffer, header_positions[:rows], header_counts[:rows], header_bytes
+    def decode(
+        self, request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
+    ) -> RecordColumns:
+        """Return the columns of the group's records; see `GroupDecoder.decode` for the errors."""
+        sizes = table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]
+        counts = table[:, kernel.BATCH_RECORD_COUNT]
+        # Counts that the bytes cannot hold are refused before memory is made for them.
+        if (counts * MIN_RECORD_SIZE_V2 > sizes).any() or counts.min() < 0:
+            raise _count_error(request, run, counts, sizes // MIN_RECORD_SIZE_V2)
+        most = 0 if request.is_empty else int(counts.sum())
+        key_and_value_bytes, header_bytes = _data_bytes(request, table, int(sizes.sum()))
+        columns = RecordColumns(most, key_and_value_bytes, request.want, run.offsets)
+        with_headers = bool(request.want & kernel.WANT_HEADERS)
+        header_positions = np.empty(most if with_headers else 0, dtype=np.int64)
+        header_counts = np.empty(most if with_headers else 0, dtype=np.int32)
+        totals = np.zeros(kernel.TOTALS, dtype=np.int64)
+        rows, status, at = kernel.decode_records(
+            request.buffer,
+            table,
+            request.start_offset,
+            request.end_offset,
+            request.want,
+            request.timestamp_scale,
+            *columns.outputs,
+            header_positions,
+            header_counts,
+            columns.batch_rows,
+            totals,
         )
-    return columns
+        if status != kernel.STATUS_OK:
+            index = int(totals[kernel.TOTAL_BAD_BATCH])
+            raise _error(Refusal.at(request, run, table, index, int(at)), table, status)
+        columns.finish(int(rows), totals, request.timestamp_type)
+        if with_headers:
+            columns.arrays["headers"] = headers_array(
+                request.buffer, header_positions[:rows], header_counts[:rows], header_bytes
+            )
+        return columns
+
+    def cut_into_pieces(
+        self,
+        request: GroupRequest,
+        run: BatchHeaders,
+        table: npt.NDArray[np.int64],
+        limits: DecodeLimits,
+    ) -> npt.NDArray[np.int64]:
+        """Return the table's one large batch as several rows, each for a piece of its records.
+
+        Raises
+        ------
+        InvalidRecordError
+            Anywhere in the batch its records break the format, or are not as many as counted, or
+            one of them has more headers than there may be memory for.
+        """
+        self.decode(request.of_nothing(), run, table)
+        start, end = table[0, : kernel.BATCH_END + 1].tolist()
+        count = int(table[0, kernel.BATCH_RECORD_COUNT])
+        cuts = limits.pieces(request.buffer, start, end, count, is_v2=True)
+        pieces = np.repeat(table, len(cuts), axis=0)
+        pieces[:, kernel.BATCH_START] = cuts[:, PIECE_START]
+        pieces[:, kernel.BATCH_END] = cuts[:, PIECE_END]
+        pieces[:, kernel.BATCH_RECORD_COUNT] = cuts[:, PIECE_RECORDS]
+        if request.want & kernel.WANT_HEADERS:
+            _check_headers(request, run, cuts, limits)
+        return pieces
 
 
 def _data_bytes(
-    request: GroupRequest, table: npt.NDArray[np.int64]
+    request: GroupRequest, table: npt.NDArray[np.int64], size_bytes: int
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return what keys and values, and header keys and header values, have at the most."""
-    bounds = int((table[:, kernel.BATCH_END] - table[:, kernel.BATCH_START]).sum())
-    is_one = request.pieces_from is not None and table[0, kernel.BATCH_RECORD_COUNT] == 1
-    if is_one and bounds > LARGE_RECORD_BYTES:
-        start, end = (int(table[0, field]) for field in (kernel.BATCH_START, kernel.BATCH_END))
-        measures = measure_record(request.buffer, start, end)
-        return measures.key_and_value, measures.header_keys_and_values
-    return (bounds, bounds), (bounds, bounds)
-
-
-def most_rows(_run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how many records each batch says it has."""
-    return table[:, kernel.BATCH_RECORD_COUNT]
-
-
-def pieces_of(
-    request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64], limits: DecodeLimits
-) -> npt.NDArray[np.int64]:
-    """Return the table's one batch as several rows, each a piece of its records.
-
-    Raises
-    ------
-    InvalidRecordError
-        Anywhere in the batch its records break the format, or are not as many as counted, or one
-        of them has more headers than there may be memory for.
-    """
-    decode_group(request.of_nothing(), run, table)
-    start, end = (int(table[0, field]) for field in (kernel.BATCH_START, kernel.BATCH_END))
-    count = int(table[0, kernel.BATCH_RECORD_COUNT])
-    cuts = limits.pieces(request.buffer, start, end, count, is_v2=True)
-    pieces = np.repeat(table, len(cuts), axis=0)
-    pieces[:, kernel.BATCH_START] = cuts[:, PIECE_START]
-    pieces[:, kernel.BATCH_END] = cuts[:, PIECE_END]
-    pieces[:, kernel.BATCH_RECORD_COUNT] = cuts[:, PIECE_RECORDS]
-    if request.want & kernel.WANT_HEADERS:
-        _check_headers(request, run, cuts, limits)
-    return pieces
+    if size_bytes > LARGE_RECORD_BYTES and request.large_batch_start is not None:
+        start, end = table[0, : kernel.BATCH_END + 1].tolist()
+        if table[0, kernel.BATCH_RECORD_COUNT] == 1:
+            measures = measure_record(request.buffer, start, end)
+            return measures.key_and_value, measures.header_keys_and_values
+    return (size_bytes, size_bytes), (size_bytes, size_bytes)
 
 
 def _check_headers(
@@ -197,7 +175,7 @@ def _check_headers(
         size_bytes = batch_bytes + measures.column_bytes
         if size_bytes > limits.record_bytes or not measures.fits_arrow:
             reason = limits.too_many_headers(measures.header_count, size_bytes)
-            raise InvalidRecordError(reason, request.path, request.position_of(run, 0))
+            raise request.error(InvalidRecordError, reason, run, 0)
 
 
 def _count_error(
@@ -208,7 +186,7 @@ def _count_error(
 ) -> InvalidRecordError:
     index = int(np.argmax((counts < 0) | (counts > room)))
     reason = f"batch counts {counts[index]} records, its bytes have room for {room[index]}"
-    return InvalidRecordError(reason, request.path, request.position_of(run, index))
+    return request.error(InvalidRecordError, reason, run, index)
 
 
 def _disorder(records: memoryview, run: BatchHeaders, index: int) -> str:
@@ -230,23 +208,14 @@ def _disorder(records: memoryview, run: BatchHeaders, index: int) -> str:
     return f"the records' offsets do not go up, or are not within {base} to {last}"
 
 
-def _error(
-    request: GroupRequest,
-    run: BatchHeaders,
-    table: npt.NDArray[np.int64],
-    status: int,
-    totals: npt.NDArray[np.int64],
-    at: int,
-) -> LogStorageError:
-    index = int(totals[5])
-    first = request.pieces_from
-    inside = at - (int(table[index, kernel.BATCH_START]) if first is None else first)
-    position = request.position_of(run, index)
+def _error(refusal: Refusal, table: npt.NDArray[np.int64], status: int) -> LogStorageError:
     if status == kernel.STATUS_TIMESTAMP_OVERFLOW:
-        return TimestampOverflowError(request.overflow_reason(inside), request.path, position)
+        return refusal.timestamp_overflow()
     if status == kernel.STATUS_BAD_OFFSET:
-        start, end = table[index, : kernel.BATCH_END + 1].tolist()
-        records = request.buffer[start:end].data
-        return InvalidRecordError(_disorder(records, run, index), request.path, position)
-    reason = f"{_REASONS[status]} ({inside} bytes into the batch's records)"
-    return InvalidRecordError(reason, request.path, position)
+        start, end = table[refusal.batch_index, : kernel.BATCH_END + 1].tolist()
+        records = refusal.request.buffer[start:end].data
+        return refusal.error(
+            InvalidRecordError, _disorder(records, refusal.run, refusal.batch_index)
+        )
+    reason = f"{_REASONS[status]} ({refusal.inside} bytes into the batch's records)"
+    return refusal.error(InvalidRecordError, reason)

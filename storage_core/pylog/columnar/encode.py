@@ -77,7 +77,7 @@ class EncodedBatch(NamedTuple):
 class RecordEncoder:
     """Turns the rows of one partition, in order, into v2 batches of create-time records.
 
-    Invariant: `next_offset` is the offset behind the last batch that was yielded, and the batches
+    Invariant: `next_offset` is the offset after the last batch that was yielded, and the batches
     yielded have offsets without gaps. One thread.
 
     Parameters
@@ -163,12 +163,12 @@ class RecordEncoder:
     ) -> Iterator[EncodedBatch]:
         """Yield the batches of all rows of ``data``.
 
-        A batch ends where ``data`` does, and where a piece of a chunked table does.
+        A batch ends where ``data`` does, and where a chunk of a chunked table does.
 
         Parameters
         ----------
         data
-            Sliced or not; columns as the module's table tells.
+            Sliced or not; columns as the module's table says.
         timestamp_ms
             Timestamp of the records that have none.
 
@@ -176,18 +176,18 @@ class RecordEncoder:
         ------
         ValueError
             A column is missing or of a wrong type; a timestamp is below 0 and not -1 ms, or too
-            large; a header or its key is null; a record is too large for any batch. The row is
-            told, counted from 0. Of a record batch with a wrong column, timestamp or header
-            nothing has been yielded.
+            large; a header or its key is null; a record is too large for any batch. The error
+            names the row, counted from 0. Of a record batch with a wrong column, timestamp or
+            header nothing has been yielded.
         """
         if timestamp_ms < NO_TIMESTAMP:
             msg = f"timestamp_ms {timestamp_ms} is below 0 and not {NO_TIMESTAMP} (none)"
             raise ValueError(msg)
         first_row = 0
-        for piece in [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
-            columns = columns_of(piece, timestamp_ms, first_row)
+        for chunk in [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
+            columns = columns_of(chunk, timestamp_ms, first_row)
             yield from self._encode_columns(columns, first_row)
-            first_row += piece.num_rows
+            first_row += chunk.num_rows
 
     def _encode_columns(self, columns: Columns, first_row: int) -> Iterator[EncodedBatch]:
         row, rows = 0, columns.timestamps.size

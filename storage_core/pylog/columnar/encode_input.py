@@ -95,7 +95,7 @@ def columns_of(batch: pa.RecordBatch, timestamp_ms: int, first_row: int) -> Colu
     Raises
     ------
     ValueError
-        As `pylog.columnar.encode.RecordEncoder.encode` tells.
+        As of `pylog.columnar.encode.RecordEncoder.encode`.
     """
     names = batch.schema.names
     for name in ("key", "value", "timestamp", "headers"):

@@ -14,13 +14,17 @@ from pylog.columnar.arrow_buffers import (
     binary_array,
 )
 from pylog.columnar.arrow_schema import HEADERS_TYPE
-from pylog.kernels.decode_records import copy_headers
+from pylog.kernels.decode_records import (
+    HEADERS_KEY_BYTES,
+    HEADERS_NULL_VALUES,
+    HEADERS_TOTALS,
+    HEADERS_VALUE_BYTES,
+    copy_headers,
+)
 from pylog.kernels.header_keys import measure_keys, replace_malformed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-_KEY_TOTAL, _VALUE_TOTAL, _NULL_VALUES = range(3)
 
 
 def headers_array(
@@ -51,7 +55,7 @@ def headers_array(
     key_data, key_view = allocate(key_and_value_bytes[0])
     value_data, value_view = allocate(key_and_value_bytes[1])
     validity = all_valid_bitmap(total)
-    totals = np.zeros(3, dtype=np.int64)
+    totals = np.zeros(HEADERS_TOTALS, dtype=np.int64)
     copy_headers(
         buffer,
         positions,
@@ -63,14 +67,15 @@ def headers_array(
         validity,
         totals,
     )
-    keys = _strings(key_ends, key_data.slice(0, int(totals[_KEY_TOTAL])), total)
-    if totals[_KEY_TOTAL] and key_view[: totals[_KEY_TOTAL]].max() > 0x7F:
+    key_bytes = int(totals[HEADERS_KEY_BYTES])
+    keys = _strings(key_ends, key_data.slice(0, key_bytes), total)
+    if key_bytes and key_view[:key_bytes].max() > 0x7F:
         keys = _well_formed(keys, key_ends_view, key_view)
     values = binary_array(
         total,
-        (value_ends, value_data.slice(0, int(totals[_VALUE_TOTAL]))),
+        (value_ends, value_data.slice(0, int(totals[HEADERS_VALUE_BYTES]))),
         validity,
-        int(totals[_NULL_VALUES]),
+        int(totals[HEADERS_NULL_VALUES]),
     )
     entries = pa.StructArray.from_arrays([keys, values], fields=list(HEADERS_TYPE.value_type))
     has_none = counts == 0

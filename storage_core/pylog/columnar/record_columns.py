@@ -13,13 +13,18 @@ from pylog.columnar.arrow_buffers import (
     allocate_together,
     binary_array,
 )
-from pylog.kernels.decode_records import WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
+from pylog.kernels.decode_records import (
+    TOTAL_KEY_BYTES,
+    TOTAL_NULL_KEYS,
+    TOTAL_NULL_VALUES,
+    TOTAL_VALUE_BYTES,
+    WANT_KEY,
+    WANT_TIMESTAMP,
+    WANT_VALUE,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-# What both decoding kernels leave in the first places of their ``totals``.
-KEY_BYTES, VALUE_BYTES, NULL_KEYS, NULL_VALUES = range(4)
 
 
 class RecordColumns:
@@ -32,32 +37,64 @@ class RecordColumns:
     key_and_value_bytes
         Bytes that its keys, and its values, have at the most.
     want
-        Sum of the kernels' ``WANT_…``: columns not wanted get no memory to speak of.
+        Sum of the kernels' ``WANT_…``: columns that are not wanted get hardly any memory.
+    base_offsets
+        First offset of each batch, shape (batches,); the kernel fills it where headers lack them.
+
+    Attributes
+    ----------
+    outputs
+        Writable views, in the order in which both decoding kernels take them: offsets, timestamps,
+        ends, data and validity of the keys, and of the values.
+    rows
+        Rows that the kernel wrote; 0 before `finish`.
+    batch_rows
+        Rows of each batch, shape (batches,), for a kernel to fill.
+    base_offsets
+        As given.
+    arrays
+        The finished columns by name.
     """
 
-    def __init__(self, most_rows: int, key_and_value_bytes: tuple[int, int], want: int) -> None:
+    def __init__(
+        self,
+        most_rows: int,
+        key_and_value_bytes: tuple[int, int],
+        want: int,
+        base_offsets: npt.NDArray[np.int64],
+    ) -> None:
         key_rows = most_rows if want & WANT_KEY else 0
         value_rows = most_rows if want & WANT_VALUE else 0
         timestamp_rows = most_rows if want & WANT_TIMESTAMP else 0
         self._want = want
         (
-            (self._offsets, self.offsets),
-            (self._timestamps, self.timestamps),
-            (self._key_ends, self.key_ends),
-            (self._value_ends, self.value_ends),
+            (self._offsets, offsets),
+            (self._timestamps, timestamps),
+            (self._key_ends, key_ends),
+            (self._value_ends, value_ends),
         ) = allocate_together(
             (most_rows, np.int64),
             (timestamp_rows, np.int64),
             (key_rows + 1, np.int32),
             (value_rows + 1, np.int32),
         )
-        self._key_data, self.key_data = allocate(key_and_value_bytes[0] if key_rows else 0)
-        self._value_data, self.value_data = allocate(key_and_value_bytes[1] if value_rows else 0)
-        self.key_validity = all_valid_bitmap(key_rows)
-        self.value_validity = all_valid_bitmap(value_rows)
+        self._key_data, key_data = allocate(key_and_value_bytes[0] if key_rows else 0)
+        self._value_data, value_data = allocate(key_and_value_bytes[1] if value_rows else 0)
+        self._key_validity = all_valid_bitmap(key_rows)
+        self._value_validity = all_valid_bitmap(value_rows)
+        self.outputs = (
+            offsets,
+            timestamps,
+            key_ends,
+            key_data,
+            self._key_validity,
+            value_ends,
+            value_data,
+            self._value_validity,
+        )
         self.rows = 0
-        self.batch_rows = np.zeros(0, dtype=np.int64)
-        self.base_offsets = np.zeros(0, dtype=np.int64)
+        self.batch_rows = np.zeros(base_offsets.size, dtype=np.int64)
+        self.base_offsets = base_offsets
         self.arrays: dict[str, pa.Array] = {}
 
     def finish(
@@ -73,7 +110,7 @@ class RecordColumns:
         rows
             Rows that the kernel wrote.
         totals
-            Begins with key bytes, value bytes, null keys, null values.
+            Of a decoding kernel; what it says of keys and values is used.
         timestamp_type
             Arrow type whose unit the kernel has scaled to.
         """
@@ -89,14 +126,14 @@ class RecordColumns:
         if self._want & WANT_KEY:
             self.arrays["key"] = binary_array(
                 rows,
-                (self._key_ends, self._key_data.slice(0, int(totals[KEY_BYTES]))),
-                self.key_validity,
-                int(totals[NULL_KEYS]),
+                (self._key_ends, self._key_data.slice(0, int(totals[TOTAL_KEY_BYTES]))),
+                self._key_validity,
+                int(totals[TOTAL_NULL_KEYS]),
             )
         if self._want & WANT_VALUE:
             self.arrays["value"] = binary_array(
                 rows,
-                (self._value_ends, self._value_data.slice(0, int(totals[VALUE_BYTES]))),
-                self.value_validity,
-                int(totals[NULL_VALUES]),
+                (self._value_ends, self._value_data.slice(0, int(totals[TOTAL_VALUE_BYTES]))),
+                self._value_validity,
+                int(totals[TOTAL_NULL_VALUES]),
             )

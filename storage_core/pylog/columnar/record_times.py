@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pylog.columnar.arrow_buffers import int64_values
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.model import TopicPartition
@@ -39,9 +40,6 @@ class RecordTimes:
             Anywhere in a batch its records break their format.
         """
         for batch in self._decoder.decode(window, _LOWEST, _HIGHEST):
-            offsets, timestamps = (
-                np.frombuffer(column.buffers()[1], np.int64)[: batch.num_rows]
-                for column in batch.columns
-            )
+            offsets, timestamps = map(int64_values, batch.columns)
             late = np.flatnonzero(timestamps >= timestamp)
             yield from zip(offsets[late].tolist(), timestamps[late].tolist(), strict=True)

@@ -10,7 +10,7 @@ string       one of the listed words, exactly
 list         listed words between commas, each at most once, in any order; empty is allowed
 ===========  =================================================================================
 
-Blanks around a value are no part of it.
+Blanks around a value are not part of it.
 
 Source: ConfigDef (Kafka 4.3).
 """
@@ -212,7 +212,7 @@ class PropertyConfig:
             if name not in fields:
                 near = get_close_matches(name, fields, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                msg = f"{name} is no property of {cls.source}{hint}"
+                msg = f"{name} is not a property of {cls.source}{hint}"
                 raise ValueError(msg)
             values[fields[name].name] = _parsed(name, text, fields[name].metadata[_METADATA_KEY])
         return cls(**values)

@@ -158,7 +158,7 @@ class LogConfig(PropertyConfig):
         return CompressionType[self.compression_type.upper()]
 
     def random_segment_jitter(self, random: Random) -> int:
-        """Return by how many ms a segment is rolled earlier, drawn anew for each.
+        """Return by how many ms a segment is rolled earlier, drawn for each.
 
         At least 0 and below the smaller one of ``segment.jitter.ms`` and ``segment.ms``, so that
         logs made at the same time do not all roll at the same time.

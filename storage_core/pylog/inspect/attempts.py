@@ -13,12 +13,12 @@ _Value = TypeVar("_Value")
 
 
 class Attempts:
-    """Reads values, and keeps what went wrong, so that a row has whatever can be told.
+    """Reads values, and keeps what went wrong, so that a row has whatever can be read.
 
     Attributes
     ----------
     errors
-        What went wrong, each once: a file that cannot be read is behind more than one value.
+        What went wrong, each once: a file that cannot be read keeps back more than one value.
     """
 
     def __init__(self) -> None:

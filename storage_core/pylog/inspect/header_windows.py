@@ -56,7 +56,7 @@ class SegmentHeaders:
     Raises
     ------
     CorruptRecordError
-        It is the last segment, and where the log ends cannot be told.
+        It is the last segment, and where the log ends is not known.
     """
 
     def __init__(self, view: LogView, index: int) -> None:
@@ -64,18 +64,18 @@ class SegmentHeaders:
             # Raises where the last segment is damaged: what follows it would be left out.
             _ = view.next_offset
         self._segment = view.segments[index]
-        self._piece = slice_of(view, index)
+        self._slice = slice_of(view, index)
         self._damage = view.damage
         self.end_position = 0
         self.next_offset = self._segment.base_offset
 
     def __iter__(self) -> Iterator[SegmentWindow]:
         """Yield windows in file order; see `header_windows` for the errors."""
-        opened = open_slice(self._piece, self._damage)
+        opened = open_slice(self._slice, self._damage)
         if opened is None:
             return
         with opened as source:
-            windows = CheckedWindows(source, self._piece, damage=self._damage, has_checksums=False)
+            windows = CheckedWindows(source, self._slice, damage=self._damage, has_checksums=False)
             for window in windows:
                 self.next_offset = windows.next_offset
                 self.end_position = window.end_position

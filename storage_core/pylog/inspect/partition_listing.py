@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import CorruptRecordError, LogStorageError
 from pylog.files.partition_metadata import format_uuid
 from pylog.inspect.attempts import Attempts
-from pylog.inspect.directory_findings import directory_findings
-from pylog.inspect.finding import Severity
+from pylog.inspect.findings.directory_findings import directory_findings
+from pylog.inspect.findings.finding import Severity
 from pylog.locations import shown
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.log_directory import open_directory

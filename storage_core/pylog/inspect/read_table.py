@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pylog.inspect.tables import metadata_table
+from pylog.inspect.tables.metadata_table import metadata_table
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -44,8 +44,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         returned. Never written to, locked or mapped.
     table
         "partitions", "segments", "batches", "index_entries", "transactions", "producers",
-        "leader_epochs" or "findings"; columns are told in the module of that name in
-        `pylog.inspect`.
+        "leader_epochs" or "findings"; `pylog.inspect.tables` has a module for each,
+        which documents its columns.
     topics, assign, pattern
         Which partitions: topic names, partitions by topic, or a regular expression found in topic
         names. All but internal topics by default.
@@ -97,5 +97,5 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     # Threads: kernels and reads release the interpreter, and a disk or a store has latency to hide.
     threads = max(1, min(_MAX_THREADS, len(views), os.cpu_count() or 1))
     with ThreadPoolExecutor(threads, "pylog-table") as pool:
-        batches = [batch for found in pool.map(rows_of, views) for batch in found]
+        batches = [batch for partition in pool.map(rows_of, views) for batch in partition]
     return pa.Table.from_batches(batches, schema=wanted.schema)

@@ -44,8 +44,17 @@ SET_APPEND_TIME = 5
 SET_WRAPPER_TIMESTAMP = 6
 SET_FIELDS = 7
 
+# The output ``totals``; the first four are those of `decode_records`, too.
+TOTAL_KEY_BYTES = 0
+TOTAL_VALUE_BYTES = 1
+TOTAL_NULL_KEYS = 2
+TOTAL_NULL_VALUES = 3
+# Not sums, and meant where the status is not STATUS_OK: the index of the set at fault, the offset
+# of the message looked at last, and the one before it in its set.
+TOTAL_BAD_SET = 4
+TOTAL_OFFSET = 5
+TOTAL_OFFSET_BEFORE = 6
 TOTALS = 7
-"""What a call fills of its output ``totals``."""
 
 LOG_OVERHEAD = 12
 MAGIC_OFFSET = 16
@@ -255,9 +264,7 @@ def decode_legacy(
     set_base_offsets
         Offset of each set's first message, whether or not it is in the range.
     totals
-        Filled with key bytes, value bytes, null keys, null values, and on failure the index of the
-        set at fault, the offset of the message looked at last, and the one before it in its set.
-        Shape (TOTALS,).
+        Shape (TOTALS,); each TOTAL_… is the place of one.
 
     Returns
     -------
@@ -359,11 +366,11 @@ def decode_legacy(
             bad_set = np.int64(i)
             break
         set_rows[i] = row - first_row
-    totals[0] = key_at
-    totals[1] = value_at
-    totals[2] = null_keys
-    totals[3] = null_values
-    totals[4] = bad_set
-    totals[5] = offset
-    totals[6] = offset_before
+    totals[TOTAL_KEY_BYTES] = key_at
+    totals[TOTAL_VALUE_BYTES] = value_at
+    totals[TOTAL_NULL_KEYS] = null_keys
+    totals[TOTAL_NULL_VALUES] = null_values
+    totals[TOTAL_BAD_SET] = bad_set
+    totals[TOTAL_OFFSET] = offset
+    totals[TOTAL_OFFSET_BEFORE] = offset_before
     return row, status, at

@@ -53,8 +53,21 @@ BATCH_RECORD_COUNT = 6
 BATCH_LAST_OFFSET = 7
 BATCH_FIELDS = 8
 
+# The output ``totals`` of `decode_records`; the first four are those of `decode_legacy`, too.
+TOTAL_KEY_BYTES = 0
+TOTAL_VALUE_BYTES = 1
+TOTAL_NULL_KEYS = 2
+TOTAL_NULL_VALUES = 3
+TOTAL_HEADERS = 4
+TOTAL_BAD_BATCH = 5
+"""Not a sum: the index of the batch at fault, where the status is not STATUS_OK."""
 TOTALS = 6
-"""What a call fills of its output ``totals``."""
+
+# The output ``totals`` of `copy_headers`.
+HEADERS_KEY_BYTES = 0
+HEADERS_VALUE_BYTES = 1
+HEADERS_NULL_VALUES = 2
+HEADERS_TOTALS = 3
 
 COMMON_HEADER_BYTES = 16
 """Bytes that the common form may read before it knows a length: at most 2 + 1 + 3 + 2 for length,
@@ -218,8 +231,7 @@ def decode_records(
     batch_rows
         Rows that each batch gave.
     totals
-        Filled with key bytes, value bytes, null keys, null values, headers, and on failure the
-        index of the batch at fault. Shape (TOTALS,).
+        Shape (TOTALS,); each TOTAL_… is the place of one.
 
     Returns
     -------
@@ -413,12 +425,12 @@ def decode_records(
             bad_batch = batch
             break
         batch_rows[batch] = row - first_row
-    totals[0] = key_at
-    totals[1] = value_at
-    totals[2] = null_keys
-    totals[3] = null_values
-    totals[4] = header_total
-    totals[5] = bad_batch
+    totals[TOTAL_KEY_BYTES] = key_at
+    totals[TOTAL_VALUE_BYTES] = value_at
+    totals[TOTAL_NULL_KEYS] = null_keys
+    totals[TOTAL_NULL_VALUES] = null_values
+    totals[TOTAL_HEADERS] = header_total
+    totals[TOTAL_BAD_BATCH] = bad_batch
     return row, status, record_start
 
 
@@ -437,8 +449,8 @@ def copy_headers(
     """Copy the headers at ``positions``, which `decode_records` has walked over and found sound.
 
     ``key_ends`` and ``value_ends`` have one element more than ``counts`` sums up to, the data
-    outputs as many bytes as ``buf``. ``totals`` is filled with key bytes, value bytes and null
-    values.
+    outputs as many bytes as ``buf``. ``totals`` has shape (HEADERS_TOTALS,), and each HEADERS_…
+    is the place of one.
     """
     entry = np.int64(0)
     key_at = np.int64(0)
@@ -464,6 +476,6 @@ def copy_headers(
                 null_values += 1
             value_ends[entry + 1] = value_at
             entry += 1
-    totals[0] = key_at
-    totals[1] = value_at
-    totals[2] = null_values
+    totals[HEADERS_KEY_BYTES] = key_at
+    totals[HEADERS_VALUE_BYTES] = value_at
+    totals[HEADERS_NULL_VALUES] = null_values

@@ -1,7 +1,7 @@
 """Which log directories have failed. Source: LogDirFailureChannel (KIP-112; Kafka 4.3).
 
 After a failed write or fsync nobody knows what is on disk, and the system may have dropped pages
-that it could not write. So nothing is written into that directory any more; whoever opens it anew
+that it could not write. So nothing is written into that directory any more; whoever opens it again
 recovers it from what is really there.
 
 Only errors of the operating system count (`KafkaStorageError`). An operation that is refused, or a
@@ -31,7 +31,7 @@ class LogDirFailureChannel:
     on_failure
         Called once for each directory that fails, with its path.
     is_logged
-        Whether the first error of each is logged, too.
+        Whether each first error is logged, too. Not for owners who report it themselves.
     """
 
     def __init__(

@@ -124,7 +124,7 @@ def walk_headers(
     position
         Where a batch begins.
     end
-        Byte behind the last one to look at.
+        Byte after the last one to look at.
     lowest_offset
         What the first batch's offset is at the least.
 
@@ -140,15 +140,15 @@ def walk_headers(
     chunks = _Chunks(source, end)
     while position < end:
         data, at = chunks.at(position, RECORD_BATCH_OVERHEAD)
-        found = _parse(data, at, source.path, position, end)
-        if found is None:
+        batch = _parse(data, at, source.path, position, end)
+        if batch is None:
             return
-        if found.header.offset < lowest_offset:
-            reason = f"batch has offset {found.header.offset}, expected at least {lowest_offset}"
+        if batch.header.offset < lowest_offset:
+            reason = f"batch has offset {batch.header.offset}, expected at least {lowest_offset}"
             raise CorruptRecordError(reason, source.path, position)
-        yield found
-        lowest_offset = found.header.next_offset
-        position = found.end_position
+        yield batch
+        lowest_offset = batch.header.next_offset
+        position = batch.end_position
 
 
 def find_whole_batches(
@@ -158,8 +158,8 @@ def find_whole_batches(
 
     Zeros up to ``end`` (a preallocated file, a hole) and a batch or header cut short by ``end`` are
     normal ends: Kafka acknowledges before it forces to disk. Anything else that cannot be a header
-    is told as a defect, and so is an offset that is not above the one before, or the first if it is
-    below ``lowest_offset``: the end of the log is taken from the last one.
+    is a defect, and so is an offset that is not above the one before, or the first if it is below
+    ``lowest_offset``: the end of the log is taken from the last one.
     """
     chunks = _Chunks(source, end)
     before_last = last = None
@@ -193,14 +193,14 @@ def _whole(
     before_last, last = last_two
     if last is None:
         return WholeBatches(end_position, None, defect)
-    found = chunks.header(last)
-    if found is not None and not (
-        found.header.offset <= found.header.last_offset < _HIGHEST_OFFSET
+    batch = chunks.header(last)
+    if batch is not None and not (
+        batch.header.offset <= batch.header.last_offset < _HIGHEST_OFFSET
     ):
-        defect = f"batch has offsets {found.header.offset} to {found.header.last_offset}"
+        defect = f"batch has offsets {batch.header.offset} to {batch.header.last_offset}"
         sound = None if before_last is None else chunks.header(before_last)
         return WholeBatches(last, sound, defect)
-    return WholeBatches(end_position, found, defect)
+    return WholeBatches(end_position, batch, defect)
 
 
 def is_zero(source: ByteSource, position: int, end: int) -> bool:
@@ -216,19 +216,19 @@ def is_zero(source: ByteSource, position: int, end: int) -> bool:
     return True
 
 
-def has_valid_checksum(source: ByteSource, found: PositionedHeader) -> bool:
+def has_valid_checksum(source: ByteSource, batch: PositionedHeader) -> bool:
     """Whether the batch's stored checksum is that of its bytes; memory is bounded."""
-    return computed_checksum(source, found) == found.header.crc
+    return computed_checksum(source, batch) == batch.header.crc
 
 
-def computed_checksum(source: ByteSource, found: PositionedHeader) -> int:
+def computed_checksum(source: ByteSource, batch: PositionedHeader) -> int:
     """Return the checksum that the batch should store, read a chunk at a time."""
-    is_v2 = found.header.magic == MAGIC_VALUE_V2
+    is_v2 = batch.header.magic == MAGIC_VALUE_V2
     update = crc32c if is_v2 else zlib.crc32
-    position = found.position + (ATTRIBUTES_OFFSET if is_v2 else MAGIC_OFFSET)
+    position = batch.position + (ATTRIBUTES_OFFSET if is_v2 else MAGIC_OFFSET)
     value = 0
-    while position < found.end_position:
-        data = source.read_at(position, min(_LARGEST_CHUNK, found.end_position - position))
+    while position < batch.end_position:
+        data = source.read_at(position, min(_LARGEST_CHUNK, batch.end_position - position))
         if not data:
             break
         value = update(data, value)

@@ -95,7 +95,7 @@ class FileRecords(ByteSource):
         ValueError
             The file would be longer than 2^31-1 bytes.
         KafkaStorageError
-            The write failed. What it may have left behind the content is cut off again; where that
+            The write failed. What it may have left after the content is cut off again; where that
             fails, too, whoever opens the file next finds a torn tail.
         """
         position = self._size_bytes
@@ -131,7 +131,7 @@ class FileRecords(ByteSource):
         return removed
 
     def trim(self) -> bool:
-        """Cut off what was preallocated behind the content; return whether there was something."""
+        """Cut off what was preallocated after the content; return whether there was something."""
         if self._opened is None or self._opened.size() == self._size_bytes:
             return False
         self.truncate_to(self._size_bytes)
@@ -168,9 +168,9 @@ class FileRecords(ByteSource):
         position
             A batch boundary at or before the batch.
         """
-        for found in self.batches_from(position):
-            if found.header.last_offset >= target_offset:
-                return found
+        for batch in self.batches_from(position):
+            if batch.header.last_offset >= target_offset:
+                return batch
         return None
 
     def rename_to(self, path: str) -> None:
@@ -204,7 +204,7 @@ class FileRecords(ByteSource):
     def revert_to(self, position: int) -> None:
         """Take back an append that failed, so that nobody sees a half of it.
 
-        Where the file cannot be cut either, what remains lies behind the content, and whoever
+        Where the file cannot be cut either, what remains lies after the content, and whoever
         opens the file next finds a torn tail.
         """
         self._size_bytes = position

@@ -40,7 +40,7 @@ class HeaderReading:
         """Fill in the headers of the batches that begin in the window at ``position``.
 
         False where all is to be read instead: batches are small, or something is wrong, which
-        whoever reads all finds out and tells.
+        whoever reads all finds out.
         """
         end = position + len(memory)
         if self._batch_bytes < _LEAST_BATCH_BYTES or end > self._source.size():

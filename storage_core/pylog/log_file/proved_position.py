@@ -129,9 +129,9 @@ class ProvedPositions:
         if nearest >= 0 and self._index.entry(nearest).position >= self._end:
             nearest = self._index.first_slot_from_position(self._end) - 1
         for slot in _backwards(nearest):
-            found = self.prove(slot, offset)
-            if found is not None and found.lowest_offset <= offset:
-                return found
+            proved = self.prove(slot, offset)
+            if proved is not None and proved.lowest_offset <= offset:
+                return proved
         return self._start
 
     def last(self, *, is_sound: bool = False) -> ProvedPosition:
@@ -140,14 +140,14 @@ class ProvedPositions:
         With ``is_sound``, one of a batch with a right checksum.
         """
         for slot in _backwards(self._index.first_slot_from_position(self._end) - 1):
-            found = self.prove(slot)
-            if found is not None and (not is_sound or self._has_sound_batch(found.position)):
-                return found
+            proved = self.prove(slot)
+            if proved is not None and (not is_sound or self._has_sound_batch(proved.position)):
+                return proved
         return self._start
 
     def _has_sound_batch(self, position: int) -> bool:
-        found = read_header(self._source, position, self._end)
-        return found is not None and has_valid_checksum(self._source, found)
+        batch = read_header(self._source, position, self._end)
+        return batch is not None and has_valid_checksum(self._source, batch)
 
     def from_position(self, position: int, tries: int) -> ProvedPosition | None:
         """Return the first proved entry at or after a byte; None if ``tries`` entries are not."""
@@ -155,9 +155,9 @@ class ProvedPositions:
         for slot in range(first, min(first + tries, self._index.entry_count)):
             if self._index.entry(slot).position >= self._end:
                 return None
-            found = self.prove(slot)
-            if found is not None:
-                return found
+            proved = self.prove(slot)
+            if proved is not None:
+                return proved
         return None
 
     def prove(self, slot: int, offset: int = -1) -> ProvedPosition | None:

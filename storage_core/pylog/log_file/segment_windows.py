@@ -61,8 +61,8 @@ class SegmentWindow(NamedTuple):
     def read_batches(self, which: npt.NDArray[np.bool_] | None = None) -> None:
         """Have the whole batches that a mask picks in the buffer, all if None.
 
-        To be called before more than headers is looked at where `SegmentWindows` was told that
-        they are enough.
+        To be called before more than headers is looked at where `SegmentWindows` was made
+        for headers alone.
         """
         if self.reader is not None:
             which = np.ones(len(self.scan.headers), dtype=np.bool_) if which is None else which
@@ -93,7 +93,7 @@ class SegmentWindows:
     start
         Where a batch begins.
     end
-        Byte behind the last one to read.
+        Byte after the last one to read.
     window_bytes
         How much is read at once, at the most: the first windows are smaller.
     first_window_bytes
@@ -210,13 +210,13 @@ class SegmentWindows:
 
     def _check(self, position: int) -> None:
         """Refuse a batch with a wrong checksum before it is in memory."""
-        found = read_header(self._source, position, self._end)
-        if found is None:
+        batch = read_header(self._source, position, self._end)
+        if batch is None:
             raise shorter_than_planned(self._source.path, position, self._end)
-        computed = computed_checksum(self._source, found)
-        if computed != found.header.crc:
+        computed = computed_checksum(self._source, batch)
+        if computed != batch.header.crc:
             reason = (
-                f"batch of {found.header.size_bytes} bytes: CRC stored "
-                f"{found.header.crc:#010x}, computed {computed:#010x}"
+                f"batch of {batch.header.size_bytes} bytes: CRC stored "
+                f"{batch.header.crc:#010x}, computed {computed:#010x}"
             )
             raise CorruptRecordError(reason, self._source.path, position)

@@ -31,7 +31,7 @@ def batch_offsets(batch: memoryview) -> BatchOffsets:
     Raises
     ------
     CorruptRecordError, InvalidRecordError
-        It is a compressed batch of v0 or v1, whose header does not tell its first offset, and it
+        It is a compressed batch of v0 or v1, whose header does not have its first offset, and it
         cannot be read.
     """
     header = parse_batch_header(batch, 0)

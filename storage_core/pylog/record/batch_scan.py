@@ -38,7 +38,7 @@ _GUESSED_BATCH_BYTES = 512
 
 
 class BatchTraits(NamedTuple):
-    """What the headers of some batches have in common, so that the usual case is told at once.
+    """What the headers of some batches have in common, to recognise the usual case at once.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class BatchHeaders:
     def select(self, which: BoolArray | slice) -> BatchHeaders:
         """Return the headers that a mask or slice picks, in their order."""
         if isinstance(which, slice) and which.indices(len(self)) == (0, len(self), 1):
-            return self  # with its traits, which need not be found anew
+            return self  # with its traits, which need not be worked out again
         return BatchHeaders(self.columns[:, which])
 
     @property
@@ -236,22 +236,22 @@ def find_batches(buffer: npt.NDArray[np.uint8]) -> BatchScan:
 
     Notes
     -----
-    Neither checksums nor offsets are looked at. An impossible header ends the scan and is told in
+    Neither checksums nor offsets are looked at. An impossible header ends the scan and is put into
     ``defect``; the batches before it are returned.
     """
     capacity = max(16, buffer.size // _GUESSED_BATCH_BYTES)
-    pieces: list[Int64Array] = []
+    parts: list[Int64Array] = []
     at = 0
     while True:
         positions = np.empty(capacity, dtype=np.int64)
         count, at, status = kernel.scan_batches(buffer, at, buffer.size, positions)
         columns = np.empty((fields.FIELD_COUNT, count), dtype=np.int64)
         decode_headers(buffer, positions, count, columns)
-        pieces.append(columns)
+        parts.append(columns)
         if status != kernel.STATUS_FULL:
             break
         capacity *= 4
-    columns = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
+    columns = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
     defect = None
     if status in (kernel.STATUS_BAD_SIZE, kernel.STATUS_BAD_MAGIC):
         defect = _describe(buffer, at)

@@ -12,7 +12,7 @@ wrote, and what that does to the checksum::
 keeps none of the attribute bits that have no meaning (bit 7 and the high byte), as in Kafka.
 
 All functions take a writable, one-dimensional buffer of bytes that begins with the batch; what
-lies behind the batch is not touched. They do not verify the checksum they replace: a batch from
+lies after the batch is not touched. They do not verify the checksum they replace: a batch from
 elsewhere is to be verified before its timestamp is set, or the new CRC hides the damage.
 
 Source: DefaultRecordBatch.writeHeader, writeEmptyHeader, setLastOffset, setMaxTimestamp,

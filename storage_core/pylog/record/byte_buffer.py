@@ -57,8 +57,8 @@ class ByteBuffer:
     def reserve_up_to(self, count: int) -> memoryview:
         """Return a writable view for a stream of unknown length, at most one byte over the limit.
 
-        The byte over the limit tells a stream that just fits from one that does not; content
-        that reaches it is refused here, on the next call.
+        The byte over the limit shows whether a stream just fits or does not; content that reaches
+        it is refused here, on the next call.
 
         Raises
         ------

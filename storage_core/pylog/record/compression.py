@@ -79,7 +79,7 @@ class Decompressor:
         InvalidRecordError
             The stream is damaged, cut short, or larger than the limit, which is for bytes without a
             codec, too. A zstd stream cut short gives fewer bytes and no error: the batch's
-            record count tells.
+            record count says.
         """
         start = self.buffer.open_batch()
         match codec:
@@ -118,7 +118,7 @@ def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
     while True:
         start = position
         position = _append_gzip_member(payload, start, slice_bytes, out)
-        # What follows and is no further member is ignored by the JDK.
+        # What follows and is not a further member is ignored by the JDK.
         if payload[position : position + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
             return
         # The library copies what it is given and does not use: not all that follows, therefore.

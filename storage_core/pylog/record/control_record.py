@@ -99,7 +99,7 @@ def encode_end_transaction_value(marker: EndTransactionMarker) -> bytes:
     Raises
     ------
     ValueError
-        The marker is of another type, or its coordinator epoch is no int32.
+        The marker is of another type, or its coordinator epoch is not an int32.
     """
     if marker.control_type not in _MARKER_TYPES:
         name = marker.control_type.name
@@ -142,7 +142,7 @@ def end_transaction_marker(  # noqa: PLR0913 - keyword-only fields of the batch
     Raises
     ------
     ValueError
-        The type is no marker's, producer id or epoch is missing, the timestamp is negative and
+        The type is not a marker's, producer id or epoch is missing, the timestamp is negative and
         not `NO_TIMESTAMP`, or a number does not fit its width.
     """
     value = encode_end_transaction_value(EndTransactionMarker(control_type, coordinator_epoch))

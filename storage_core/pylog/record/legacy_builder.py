@@ -21,7 +21,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from pylog.model import NO_TIMESTAMP, CompressionType, TimestampOffset, TimestampType
-from pylog.record.append_rules import ensure_offset_rises, ensure_timestamp
+from pylog.record.batch_builder import BatchBuilder
 from pylog.record.batch_layout import (
     LEGACY_CRC_LENGTH,
     MAGIC_VALUE_V0,
@@ -30,11 +30,11 @@ from pylog.record.batch_layout import (
     MIN_ENTRY_SIZE_V1,
     TIMESTAMP_TYPE_MASK,
 )
-from pylog.record.compressor import Compressor, ensure_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pylog.record.compressor import Compressor
     from pylog.record.record_encoder import Bytes, HeaderPair
 
 _MIN_ENTRY_SIZES = (MIN_ENTRY_SIZE_V0, MIN_ENTRY_SIZE_V1)
@@ -86,7 +86,7 @@ def encode_message(
     return _ENTRY.pack(offset, LEGACY_CRC_LENGTH + len(covered), zlib.crc32(covered)) + covered
 
 
-class LegacyBatchBuilder:
+class LegacyBatchBuilder(BatchBuilder):
     """Collects records and gives v0 or v1 messages. One thread.
 
     Parameters
@@ -110,6 +110,8 @@ class LegacyBatchBuilder:
         is given NO_TIMESTAMP_TYPE.
     """
 
+    _RESULT = "the messages are"
+
     def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         magic: int,
@@ -130,29 +132,16 @@ class LegacyBatchBuilder:
         if magic == MAGIC_VALUE_V1 and timestamp_type is TimestampType.NO_TIMESTAMP_TYPE:
             msg = "a v1 message has a timestamp type: CREATE_TIME or LOG_APPEND_TIME"
             raise ValueError(msg)
-        ensure_level(compression, level)
+        super().__init__(
+            base_offset=base_offset,
+            compression=compression,
+            level=level,
+            timestamp_type=timestamp_type,
+            log_append_time=log_append_time,
+            compressor=compressor,
+        )
         self.magic = magic
-        self.base_offset = base_offset
-        self.compression = compression
-        self.timestamp_type = timestamp_type
-        self.log_append_time = log_append_time
-        self.record_count = 0
-        self._compressor = compressor or Compressor()
-        self._level = level
-        self._messages = bytearray()
         self._highest = TimestampOffset(NO_TIMESTAMP, -1)
-        self._last_offset: int | None = None
-        self._result: bytes | None = None
-
-    def append(
-        self,
-        timestamp: int,
-        key: Bytes | None,
-        value: Bytes | None,
-        headers: Sequence[HeaderPair] = (),
-    ) -> None:
-        """Add a record at the next offset; otherwise as `append_with_offset`."""
-        self.append_with_offset(self.next_offset, timestamp, key, value, headers)
 
     def append_with_offset(
         self,
@@ -171,10 +160,13 @@ class LegacyBatchBuilder:
             it; the timestamp is negative and not `NO_TIMESTAMP`; there are headers; the builder
             has built. The builder is as before then.
         """
-        self._ensure_appendable(offset, timestamp, headers)
+        self._ensure_appendable(offset, timestamp)
+        if headers:
+            msg = f"a record with headers does not fit into message format v{self.magic}"
+            raise ValueError(msg)
         is_relative = self.magic == MAGIC_VALUE_V1 and self.compression is not CompressionType.NONE
         stored = self.log_append_time if self._is_log_append_time else timestamp
-        self._messages += encode_message(
+        self._encoded += encode_message(
             offset - self.base_offset if is_relative else offset,
             key,
             value,
@@ -187,18 +179,6 @@ class LegacyBatchBuilder:
         self._last_offset = offset
         self.record_count += 1
 
-    def _ensure_appendable(
-        self, offset: int, timestamp: int, headers: Sequence[HeaderPair]
-    ) -> None:
-        if self._result is not None:
-            msg = "the messages are built, no record can be added"
-            raise ValueError(msg)
-        ensure_offset_rises(offset, self.next_offset, self.base_offset)
-        ensure_timestamp(timestamp)
-        if headers:
-            msg = f"a record with headers does not fit into message format v{self.magic}"
-            raise ValueError(msg)
-
     @property
     def _is_log_append_time(self) -> bool:
         return self.timestamp_type is TimestampType.LOG_APPEND_TIME
@@ -206,16 +186,6 @@ class LegacyBatchBuilder:
     @property
     def _timestamp_type_bit(self) -> int:
         return TIMESTAMP_TYPE_MASK if self.magic and self._is_log_append_time else 0
-
-    @property
-    def last_offset(self) -> int | None:
-        """The last record's offset; None before the first."""
-        return self._last_offset
-
-    @property
-    def next_offset(self) -> int:
-        """The offset that `append` gives to the next record."""
-        return self.base_offset if self._last_offset is None else self._last_offset + 1
 
     @property
     def max_timestamp(self) -> int:
@@ -243,20 +213,15 @@ class LegacyBatchBuilder:
         if self._result is not None:
             return len(self._result)
         if self.compression is CompressionType.NONE:
-            return len(self._messages)
-        return _MIN_ENTRY_SIZES[self.magic] + len(self._messages)
+            return len(self._encoded)
+        return _MIN_ENTRY_SIZES[self.magic] + len(self._encoded)
 
-    def build(self) -> bytes:
-        """Return the messages, zero bytes if there are none; the same bytes when called again."""
-        if self._result is None:
-            is_wrapped = self.record_count and self.compression is not CompressionType.NONE
-            self._result = self._wrapper() if is_wrapped else bytes(self._messages)
-            self._messages = bytearray()
-        return self._result
-
-    def _wrapper(self) -> bytes:
+    def _built(self) -> bytes:
+        """Return the messages, or the wrapper around them."""
+        if self.compression is CompressionType.NONE:
+            return bytes(self._encoded)
         stream = self._compressor.compress(
-            self.compression, self._messages, magic=self.magic, level=self._level
+            self.compression, self._encoded, magic=self.magic, level=self._level
         )
         return encode_message(
             self.next_offset - 1,

@@ -12,7 +12,7 @@
     00000000               end mark, also with the top bit set
     [content checksum]     never verified
 
-Everything behind the end mark is ignored; a missing end mark is an error. Format v0 has the
+Everything after the end mark is ignored; a missing end mark is an error. Format v0 has the
 header checksum wrong for ever (KAFKA-3160: it covers the magic too), so for magic 0 it is not
 looked at; v1 and v2 refuse a wrong one. Block checksums are verified.
 
@@ -76,7 +76,7 @@ def decompress_lz4(payload: memoryview, magic: int, out: ByteBuffer) -> None:
     Parameters
     ----------
     payload
-        The frame, and possibly ignored bytes behind it.
+        The frame, and possibly ignored bytes after it.
     magic
         Record format of the batch; 0 leaves the header checksum unchecked.
     out

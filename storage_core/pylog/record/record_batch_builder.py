@@ -30,11 +30,11 @@ from pylog.model import (
     TimestampOffset,
     TimestampType,
 )
-from pylog.record.append_rules import MAX_INT32, ensure_offset_rises, ensure_timestamp
+from pylog.record.append_rules import MAX_INT32, ensure_offset_rises
+from pylog.record.batch_builder import BatchBuilder
 from pylog.record.batch_header import BatchHeader
 from pylog.record.batch_layout import MAGIC_VALUE_V2, RECORD_BATCH_OVERHEAD
 from pylog.record.batch_writer import batch_attributes, write_batch_header
-from pylog.record.compressor import Compressor, ensure_level
 from pylog.record.control_record import (
     EndTransactionMarker,
     encode_control_record_key,
@@ -46,13 +46,14 @@ from pylog.record.record_encoder import encode_record, size_of_record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pylog.record.compressor import Compressor
     from pylog.record.record_encoder import Bytes, HeaderPair
 
 COMPRESSION_RATIO_MARGIN = 1.05
 """By what an estimate exceeds the expected size (Kafka: COMPRESSION_RATE_ESTIMATION_FACTOR)."""
 
 
-class RecordBatchBuilder:
+class RecordBatchBuilder(BatchBuilder):
     """Collects records and gives the bytes of one v2 batch.
 
     Invariant: `build` gives a batch that a broker accepts as it is, or nothing. One thread.
@@ -102,14 +103,17 @@ class RecordBatchBuilder:
         size_limit_bytes: int | None = None,
         compressor: Compressor | None = None,
     ) -> None:
-        ensure_level(compression, level)
+        super().__init__(
+            base_offset=base_offset,
+            compression=compression,
+            level=level,
+            timestamp_type=timestamp_type,
+            log_append_time=log_append_time,
+            compressor=compressor,
+        )
         if delete_horizon_ms is not None and delete_horizon_ms < 0:
             msg = f"delete horizon is {delete_horizon_ms}, expected None or no negative time"
             raise ValueError(msg)
-        self.base_offset = base_offset
-        self.compression = compression
-        self.timestamp_type = timestamp_type
-        self.log_append_time = log_append_time
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
         self.base_sequence = base_sequence
@@ -119,14 +123,8 @@ class RecordBatchBuilder:
         self.delete_horizon_ms = delete_horizon_ms
         self.size_limit_bytes = size_limit_bytes
         self.estimated_compression_ratio = 1.0
-        self.record_count = 0
-        self._compressor = compressor or Compressor()
-        self._level = level
-        self._records = bytearray()
-        self._first_timestamp: int | None = None
+        self._base_timestamp = delete_horizon_ms  # or else the first record's, once there is one
         self._highest_timestamp = NO_TIMESTAMP
-        self._last_offset: int | None = None
-        self._result: bytes | None = None
         self._attributes()  # refuses a type of timestamp that v2 does not have
         self._ensure_producer_state()
 
@@ -145,16 +143,6 @@ class RecordBatchBuilder:
                 f"not {self.base_sequence}"
             )
             raise ValueError(msg)
-
-    def append(
-        self,
-        timestamp: int,
-        key: Bytes | None,
-        value: Bytes | None,
-        headers: Sequence[HeaderPair] = (),
-    ) -> None:
-        """Add a record at the next offset; otherwise as `append_with_offset`."""
-        self.append_with_offset(self.next_offset, timestamp, key, value, headers)
 
     def append_with_offset(
         self,
@@ -204,7 +192,7 @@ class RecordBatchBuilder:
         Raises
         ------
         ValueError
-            The batch is no control batch, the type is UNKNOWN, or as in `append_with_offset`.
+            The batch is not a control batch, the type is UNKNOWN, or as in `append_with_offset`.
         """
         if not self.is_control_batch:
             msg = "a control record needs a control batch"
@@ -234,27 +222,17 @@ class RecordBatchBuilder:
         value: Bytes | None,
         headers: Sequence[HeaderPair],
     ) -> None:
-        if self._result is not None:
-            msg = "the batch is built, no record can be added"
-            raise ValueError(msg)
-        ensure_offset_rises(offset, self.next_offset, self.base_offset)
-        ensure_timestamp(timestamp)
+        self._ensure_appendable(offset, timestamp)
         if self.record_count == MAX_INT32:
             msg = f"a batch holds at most {MAX_INT32} records"
             raise ValueError(msg)
-        base_timestamp = self._base_timestamp(timestamp)
+        base_timestamp = timestamp if self._base_timestamp is None else self._base_timestamp
         delta = wrap_int64(timestamp - base_timestamp)
-        self._records += encode_record(delta, offset - self.base_offset, key, value, headers)
-        if self._first_timestamp is None:
-            self._first_timestamp = timestamp
+        self._encoded += encode_record(delta, offset - self.base_offset, key, value, headers)
+        self._base_timestamp = base_timestamp
         self._highest_timestamp = max(self._highest_timestamp, timestamp)
         self._last_offset = offset
         self.record_count += 1
-
-    def _base_timestamp(self, first_timestamp: int) -> int:
-        if self.delete_horizon_ms is not None:
-            return self.delete_horizon_ms
-        return first_timestamp if self._first_timestamp is None else self._first_timestamp
 
     def override_last_offset(self, offset: int) -> None:
         """Make the batch end at ``offset``, above its last record: what compaction keeps.
@@ -271,16 +249,6 @@ class RecordBatchBuilder:
         lowest = self.base_offset if self._last_offset is None else self._last_offset
         ensure_offset_rises(offset, lowest, self.base_offset)
         self._last_offset = offset
-
-    @property
-    def last_offset(self) -> int | None:
-        """The last offset so far; None before the first record."""
-        return self._last_offset
-
-    @property
-    def next_offset(self) -> int:
-        """The offset that `append` gives to the next record."""
-        return self.base_offset if self._last_offset is None else self._last_offset + 1
 
     @property
     def max_timestamp(self) -> int:
@@ -308,9 +276,9 @@ class RecordBatchBuilder:
         if self._result is not None:
             return len(self._result)
         if self.compression is CompressionType.NONE:
-            return RECORD_BATCH_OVERHEAD + len(self._records)
+            return RECORD_BATCH_OVERHEAD + len(self._encoded)
         ratio = self.estimated_compression_ratio * COMPRESSION_RATIO_MARGIN
-        return RECORD_BATCH_OVERHEAD + int(len(self._records) * ratio)
+        return RECORD_BATCH_OVERHEAD + int(len(self._encoded) * ratio)
 
     @property
     def is_full(self) -> bool:
@@ -336,23 +304,11 @@ class RecordBatchBuilder:
             return False
         if self.size_limit_bytes is None or self.record_count == 0:
             return True
-        delta = wrap_int64(timestamp - self._base_timestamp(timestamp))
+        base_timestamp = timestamp if self._base_timestamp is None else self._base_timestamp
+        delta = wrap_int64(timestamp - base_timestamp)
         offset_delta = self.next_offset - self.base_offset
         size = size_of_record(delta, offset_delta, key, value, headers)
         return self.estimated_size_bytes + size <= self.size_limit_bytes
-
-    def build(self) -> bytes:
-        """Return the batch, zero bytes if it has no record; the same bytes when called again.
-
-        Raises
-        ------
-        ValueError
-            The batch would have more than 2^31+11 bytes, or a field does not fit its width.
-        """
-        if self._result is None:
-            self._result = self._built() if self.record_count else b""
-            self._records = bytearray()
-        return self._result
 
     def _attributes(self) -> int:
         return batch_attributes(
@@ -365,7 +321,7 @@ class RecordBatchBuilder:
 
     def _built(self) -> bytes:
         payload = self._compressor.compress(
-            self.compression, self._records, magic=MAGIC_VALUE_V2, level=self._level
+            self.compression, self._encoded, magic=MAGIC_VALUE_V2, level=self._level
         )
         batch = bytearray(RECORD_BATCH_OVERHEAD) + payload
         header = BatchHeader(
@@ -376,7 +332,7 @@ class RecordBatchBuilder:
             attributes=self._attributes(),
             partition_leader_epoch=self.partition_leader_epoch,
             last_offset_delta=self.next_offset - 1 - self.base_offset,
-            base_timestamp=self._base_timestamp(NO_TIMESTAMP),
+            base_timestamp=NO_TIMESTAMP if self._base_timestamp is None else self._base_timestamp,
             max_timestamp=self.max_timestamp,
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,

@@ -95,30 +95,30 @@ def batches_of(records: memoryview) -> list[PositionedHeader]:
     CorruptRecordError
         A header is impossible.
     """
-    found = []
+    batches = []
     position = 0
     while len(records) - position >= HEADER_SIZE_UP_TO_MAGIC:
         if position + peek_entry_size(records, position) > len(records):
             break
         header = parse_batch_header(records, position)
-        found.append(PositionedHeader(position, header))
+        batches.append(PositionedHeader(position, header))
         position += header.size_bytes
-    return found
+    return batches
 
 
-def ensure_valid(records: memoryview, found: PositionedHeader) -> None:
+def ensure_valid(records: memoryview, batch: PositionedHeader) -> None:
     """Raise `CorruptRecordError` unless a batch's stored checksum is the computed one."""
-    header = found.header
+    header = batch.header
     if header.magic == MAGIC_VALUE_V2:
-        computed = crc32c(records[found.position + ATTRIBUTES_OFFSET : found.end_position])
+        computed = crc32c(records[batch.position + ATTRIBUTES_OFFSET : batch.end_position])
     else:
-        computed = zlib.crc32(records[found.position + MAGIC_OFFSET : found.end_position])
+        computed = zlib.crc32(records[batch.position + MAGIC_OFFSET : batch.end_position])
     if computed != header.crc:
         reason = (
             f"record batch with last offset {header.last_offset} has CRC {header.crc:#010x}, "
             f"computed {computed:#010x}"
         )
-        raise CorruptRecordError(reason, position=found.position)
+        raise CorruptRecordError(reason, position=batch.position)
 
 
 def analyze_records(
@@ -160,47 +160,47 @@ def analyze_records(
     info = LogAppendInfo()
     batches: list[PositionedHeader] = []
     keeps_offsets = origin in (AppendOrigin.REPLICATION, AppendOrigin.RAFT_LEADER)
-    for found in batches_of(records):
-        header = found.header
+    for batch in batches_of(records):
+        header = batch.header
         if (
             origin is AppendOrigin.REPLICATION
             and leader_epoch != NO_PARTITION_LEADER_EPOCH
             and header.partition_leader_epoch > leader_epoch
         ):
             break
-        _check_batch(found, records, config, topic_partition, origin, leader_epoch)
+        _check_batch(batch, records, config, topic_partition, origin, leader_epoch)
         if keeps_offsets:
-            first_offset = _first_offset(found, records)
-            _ensure_increases(first_offset, found, info.last_offset, topic_partition)
+            first_offset = _first_offset(batch, records)
+            _ensure_increases(first_offset, batch, info.last_offset, topic_partition)
             if not batches:
                 info.lowest_offset = first_offset
         _add_batch(info, header, is_first=not batches)
-        batches.append(found)
-        info.valid_bytes = found.end_position
+        batches.append(batch)
+        info.valid_bytes = batch.end_position
     info.batch_count = len(batches)
     return info, batches
 
 
-def _first_offset(found: PositionedHeader, records: memoryview) -> int:
-    base_offset = found.header.base_offset
+def _first_offset(batch: PositionedHeader, records: memoryview) -> int:
+    base_offset = batch.header.base_offset
     if base_offset is not None:
         return base_offset
-    wrapper = RecordBatch(records[found.position : found.end_position])
+    wrapper = RecordBatch(records[batch.position : batch.end_position])
     for record in wrapper.records():
         return record.offset
-    reason = f"compressed message with offset {found.header.offset} holds no records"
-    raise InvalidRecordError(reason, position=found.position)
+    reason = f"compressed message with offset {batch.header.offset} holds no records"
+    raise InvalidRecordError(reason, position=batch.position)
 
 
 def _ensure_increases(
-    first_offset: int, found: PositionedHeader, previous_offset: int, topic_partition: str
+    first_offset: int, batch: PositionedHeader, previous_offset: int, topic_partition: str
 ) -> None:
     # Differs from Kafka, which compares last offsets alone. It takes batches that overlap, and one
     # whose last offset is below its first, and serves some offsets twice, others never.
-    last_offset = found.header.last_offset
+    last_offset = batch.header.last_offset
     if not previous_offset < first_offset <= last_offset:
         reason = (
-            f"batch at byte {found.position} of the records to append holds offsets {first_offset} "
+            f"batch at byte {batch.position} of the records to append holds offsets {first_offset} "
             f"to {last_offset}, the one before it ends at {previous_offset}: offsets must increase"
         )
         raise OffsetsOutOfOrderError(reason, topic_partition)
@@ -219,29 +219,29 @@ def _add_batch(info: LogAppendInfo, header: BatchHeader, *, is_first: bool) -> N
 
 
 def _check_batch(
-    found: PositionedHeader,
+    batch: PositionedHeader,
     records: memoryview,
     config: LogConfig,
     topic_partition: str,
     origin: AppendOrigin,
     leader_epoch: int,
 ) -> None:
-    header = found.header
+    header = batch.header
     if origin is AppendOrigin.CLIENT and header.magic == MAGIC_VALUE_V2 and header.offset != 0:
         reason = (
             f"the base offset of a batch from a client is {header.offset}, expected 0 "
             f"(partition {topic_partition})"
         )
-        raise InvalidRecordError(reason, position=found.position)
+        raise InvalidRecordError(reason, position=batch.position)
     if origin is AppendOrigin.RAFT_LEADER and header.partition_leader_epoch != leader_epoch:
         reason = (
             f"batch has leader epoch {header.partition_leader_epoch}, expected {leader_epoch} "
             f"(partition {topic_partition})"
         )
-        raise InvalidRecordError(reason, position=found.position)
+        raise InvalidRecordError(reason, position=batch.position)
     if origin is not AppendOrigin.REPLICATION:
         ensure_fits_message_size(header.size_bytes, config, topic_partition)
-    ensure_valid(records, found)
+    ensure_valid(records, batch)
 
 
 def ensure_fits_message_size(size_bytes: int, config: LogConfig, topic_partition: str) -> None:

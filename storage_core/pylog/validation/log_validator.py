@@ -128,14 +128,14 @@ class LogValidator:
         InvalidRecordError
             A batch cannot be appended.
         InvalidTimestampError, RecordValidationError
-            Records cannot be; a wrong timestamp is told first.
+            Records cannot be; a wrong timestamp goes first.
         """
         if not batches:
             msg = "there is no record batch"
             raise self._invalid(msg)
         self._check_batches(batches)
         control = batches[0].header.is_control_batch
-        summaries = [self._check_records(records, found) for found in batches]
+        summaries = [self._check_records(records, batch) for batch in batches]
         if self._stays(batches, summaries, is_control=control):
             return self._in_place(records, batches, summaries, first_offset)
         return self._rebuilt(records, batches, first_offset)
@@ -143,14 +143,14 @@ class LogValidator:
     def _check_batches(self, batches: Sequence[PositionedHeader]) -> None:
         first = batches[0].header
         is_single = first.magic == MAGIC_VALUE_V2 or any(
-            found.header.is_compressed for found in batches
+            batch.header.is_compressed for batch in batches
         )
         if is_single and len(batches) > 1:
             msg = f"{len(batches)} batches in one append, of v2 or compressed ones only 1 may be"
             raise self._invalid(msg)
-        for before, found in pairwise(batches):
-            if before.header.magic != found.header.magic:
-                msg = f"batches of formats v{before.header.magic} and v{found.header.magic}"
+        for before, after in pairwise(batches):
+            if before.header.magic != after.header.magic:
+                msg = f"batches of formats v{before.header.magic} and v{after.header.magic}"
                 raise self._invalid(msg)
         if first.magic == MAGIC_VALUE_V2 and self._origin is AppendOrigin.CLIENT:
             self._check_client_batch(first)
@@ -181,17 +181,17 @@ class LogValidator:
 
     # ---- records
 
-    def _check_records(self, records: memoryview, found: PositionedHeader) -> RecordSummary:
-        batch = records[found.position : found.end_position]
-        summary = summarize(batch, found.header, self._decompressor)
-        inner_magics = self._inner_magics(batch, found.header)
+    def _check_records(self, records: memoryview, batch: PositionedHeader) -> RecordSummary:
+        data = records[batch.position : batch.end_position]
+        summary = summarize(data, batch.header, self._decompressor)
+        inner_magics = self._inner_magics(data, batch.header)
         is_wrong = (
             (self._config.is_compact and summary.null_keys > 0)
-            or not self._timestamps_pass(found.header, summary)
-            or any(magic != found.header.magic for magic in inner_magics)
+            or not self._timestamps_pass(batch.header, summary)
+            or any(magic != batch.header.magic for magic in inner_magics)
         )
-        if is_wrong and not found.header.is_control_batch:
-            self._refuse_records(batch, found.header, inner_magics)
+        if is_wrong and not batch.header.is_control_batch:
+            self._refuse_records(data, batch.header, inner_magics)
         return summary
 
     def _inner_magics(self, batch: memoryview, header: BatchHeader) -> list[int]:
@@ -202,7 +202,7 @@ class LogValidator:
         stream = wrapped_stream(batch, header.magic)
         start, end = self._decompressor.append(header.compression, stream, header.magic)
         inner = self._decompressor.buffer.view(start, end)
-        return [found.header.magic for found in batches_of(inner)]
+        return [message.header.magic for message in batches_of(inner)]
 
     def _timestamps_pass(self, header: BatchHeader, summary: RecordSummary) -> bool:
         is_broker_stamped = header.timestamp_type is TimestampType.LOG_APPEND_TIME
@@ -299,7 +299,7 @@ class LogValidator:
     ) -> ValidationResult:
         header = batches[0].header
         source = next(
-            (found.header.compression for found in batches if found.header.is_compressed),
+            (batch.header.compression for batch in batches if batch.header.is_compressed),
             CompressionType.NONE,
         )
         target = self._config.target_compression_type(source)
@@ -318,9 +318,9 @@ class LogValidator:
             is_control_batch=header.is_control_batch,
             partition_leader_epoch=self._leader_epoch,
         )
-        for found in batches:
-            batch = records[found.position : found.end_position]
-            for record in RecordBatch(batch, self._decompressor).unassigned_records():
+        for batch in batches:
+            old = records[batch.position : batch.end_position]
+            for record in RecordBatch(old, self._decompressor).unassigned_records():
                 builder.append_record(record._replace(offset=builder.next_offset))
         data = memoryview(bytearray(builder.build()))
         if not data:

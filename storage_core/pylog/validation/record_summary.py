@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.columnar.arrow_buffers import int64_values
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
@@ -34,7 +35,6 @@ _NOBODY = TopicPartition("", 0)  # columns that name the partition are not asked
 _ANY_END = 2**63 - 1
 _ANY_OFFSET = -(2**62)
 _HIGHEST_DELTA = 2**31 - 1
-_NULL_KEYS = 2
 # The kernel's outputs for values and headers.
 _NOT_WANTED = (
     np.empty(1, dtype=np.int32),
@@ -94,9 +94,9 @@ def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor
     if len(payload) > _LARGE_BYTES or header.record_count > _MANY_RECORDS:
         return _summarize_in_pieces(batch, header, decompressor)
     if is_v2 and (header.record_count > _FEW_RECORDS or len(payload) > _FEW_BYTES):
-        found = _summarize_by_kernel(payload, header)
-        if found is not None:
-            return found
+        summary = _summarize_by_kernel(payload, header)
+        if summary is not None:
+            return summary
     offsets, timestamps, null_keys = [], [], 0
     readable = RecordBatch(batch, decompressor)
     has_payload = is_v2 and header.record_count > 0
@@ -143,22 +143,20 @@ def _summarize_in_pieces(
     count = null_keys = without = 0
     lowest: int | None = None
     highest = NO_TIMESTAMP
-    following = header.offset if header.magic == MAGIC_VALUE_V2 else None
+    next_offset = header.offset if header.magic == MAGIC_VALUE_V2 else None
     is_consecutive = True
     window = Window(scan.buffer, scan.headers, "", 0)
     try:
-        for piece in decoder.decode(window, -_ANY_END, _ANY_END):
-            offsets, timestamps = (
-                np.frombuffer(piece.column(name).buffers()[1], np.int64)[: piece.num_rows]
-                for name in ("offset", "timestamp")
-            )
-            first = int(offsets[0]) if following is None else following
+        for columns in decoder.decode(window, -_ANY_END, _ANY_END):
+            offsets = int64_values(columns.column("offset"))
+            timestamps = int64_values(columns.column("timestamp"))
+            first = int(offsets[0]) if next_offset is None else next_offset
             is_consecutive = is_consecutive and bool(
                 (offsets == np.arange(first, first + offsets.size)).all()
             )
-            following = first + offsets.size
+            next_offset = first + offsets.size
             count += offsets.size
-            null_keys += piece.column("key").null_count
+            null_keys += columns.column("key").null_count
             stamped = timestamps[timestamps != NO_TIMESTAMP]
             without += offsets.size - stamped.size
             if stamped.size:
@@ -210,7 +208,7 @@ def _summarize_by_kernel(payload: memoryview, header: BatchHeader) -> RecordSumm
     return RecordSummary(
         count,
         is_consecutive,
-        int(totals[_NULL_KEYS]),
+        int(totals[kernel.TOTAL_NULL_KEYS]),
         int(stamped.min()) if stamped.size else None,
         int(timestamps.max()),
         without,

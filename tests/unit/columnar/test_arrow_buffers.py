@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from pylog.columnar.arrow_buffers import fixed_width_array, string_array
+from pylog.columnar.arrow_buffers import fixed_width_array, int64_values, string_array
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,9 @@ def test_a_string_array_is_what_arrow_makes_of_the_texts(texts: list[str]) -> No
     made = string_array(texts)
     made.validate(full=True)
     assert made.equals(pa.array(texts, pa.string()))
+
+
+def test_the_values_of_a_slice_are_its_own() -> None:
+    stamps = pa.array([5, None, -7, 9], pa.timestamp("ms", tz="UTC"))
+    assert int64_values(stamps.slice(2)).tolist() == [-7, 9]
+    assert int64_values(pa.array([1, 2, 3]).slice(1, 1)).tolist() == [2]

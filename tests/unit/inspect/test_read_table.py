@@ -12,8 +12,8 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError, LogDirectoryError, UnknownTopicOrPartitionError
-from pylog.inspect.table_names import TABLE_NAMES
-from pylog.inspect.tables import metadata_table
+from pylog.inspect.tables.metadata_table import metadata_table
+from pylog.inspect.tables.table_names import TABLE_NAMES
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
 
@@ -166,7 +166,7 @@ def test_the_names_of_tables_need_no_arrow() -> None:
         [
             sys.executable,
             "-c",
-            "import sys, pylog, pylog.inspect.table_names; print('pyarrow' in sys.modules)",
+            "import sys, pylog, pylog.inspect.tables.table_names; print('pyarrow' in sys.modules)",
         ],
         capture_output=True,
         text=True,

@@ -38,8 +38,8 @@ RENAMED = {
     "NONE": model.NO_PRODUCER_ID,
     "UNKNOWN": ControlRecordType.UNKNOWN,
 }
-# A kernel's own: statuses, rows of its tables, flags of what is wanted.
-OWN_PREFIXES = ("STATUS_", "BATCH_", "SET_", "WANT_", "PIECE_")
+# A kernel's own: statuses, rows of its tables and totals, flags of what is wanted.
+OWN_PREFIXES = ("STATUS_", "BATCH_", "SET_", "WANT_", "PIECE_", "TOTAL_", "HEADERS_")
 OWN = {
     *("COMMON_HEADER_BYTES", "TOTALS", "NO_OFFSET"),
     *("SETTINGS", "SPARE_BYTES", "MAX_BATCH_BYTES", "NULL_KEY", "TYPE_CHECKING"),
@@ -67,6 +67,30 @@ def test_the_kernels_agree_on_what_is_wanted() -> None:
     assert decode_legacy.WANT_KEY == decode_records.WANT_KEY
     assert decode_legacy.WANT_VALUE == decode_records.WANT_VALUE
     assert decode_legacy.WANT_TIMESTAMP == decode_records.WANT_TIMESTAMP
+
+
+def test_the_decoding_kernels_agree_on_where_a_batch_lies_and_on_what_columns_need() -> None:
+    assert decode_legacy.SET_START == decode_records.BATCH_START
+    assert decode_legacy.SET_END == decode_records.BATCH_END
+    assert decode_legacy.TOTAL_KEY_BYTES == decode_records.TOTAL_KEY_BYTES
+    assert decode_legacy.TOTAL_VALUE_BYTES == decode_records.TOTAL_VALUE_BYTES
+    assert decode_legacy.TOTAL_NULL_KEYS == decode_records.TOTAL_NULL_KEYS
+    assert decode_legacy.TOTAL_NULL_VALUES == decode_records.TOTAL_NULL_VALUES
+
+
+@pytest.mark.parametrize(
+    ("kernel", "prefix", "length"),
+    [
+        (decode_records, "TOTAL_", "TOTALS"),
+        (decode_records, "HEADERS_", "HEADERS_TOTALS"),
+        (decode_legacy, "TOTAL_", "TOTALS"),
+    ],
+)
+def test_totals_are_numbered_without_gaps(kernel: object, prefix: str, length: str) -> None:
+    numbers = [
+        value for name, value in vars(kernel).items() if name.startswith(prefix) and name != length
+    ]
+    assert sorted(numbers) == list(range(getattr(kernel, length)))
 
 
 def test_the_sizes_that_the_legacy_and_the_scanning_kernel_demand_are_the_same() -> None:

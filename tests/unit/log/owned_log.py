@@ -6,14 +6,13 @@ import random
 from typing import TYPE_CHECKING
 
 from pylog.append_origin import AppendOrigin
-from pylog.clock import ManualClock
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.files.durable_io import DurableIO
 from pylog.log.fetch_isolation import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.record.record_batch import RecordBatch
-from pylog.scheduler import ManualScheduler
+from pylog.testing import ManualClock, ManualScheduler
 from pylog.validation.log_append_info import batches_of
 from tests.support.batches import Stored, batch_v2, marker, message, wrapper
 

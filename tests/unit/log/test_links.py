@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import UnexpectedFileError, UnreadableFileError
 from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
-from pylog.scheduler import ManualScheduler
+from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_partition
 from tests.support.odd_files import put

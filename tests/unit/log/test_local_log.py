@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError
 from pylog.files.file_names import find_partition_directory_name
@@ -22,7 +21,7 @@ from pylog.log.log_context import LogContext
 from pylog.log.log_segment import SegmentTarget
 from pylog.log.log_segments import LogSegments
 from pylog.model import TopicPartition
-from pylog.scheduler import ManualScheduler
+from pylog.testing import ManualClock, ManualScheduler
 from pylog.validation.log_append_info import batches_of
 from tests.support.crash_replay import Kind
 from tests.support.recording_io import RecordingIO

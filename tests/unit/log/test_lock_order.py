@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError
 from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
-from pylog.scheduler import ManualScheduler
+from pylog.testing import ManualClock, ManualScheduler
 from tests.unit.log.owned_log import NOW_MS, one_batch
 
 if TYPE_CHECKING:

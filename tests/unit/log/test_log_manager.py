@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from pylog.clock import ManualClock
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.errors import (
     KafkaStorageError,
@@ -27,7 +26,7 @@ from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
-from pylog.scheduler import ManualScheduler
+from pylog.testing import ManualClock, ManualScheduler
 from tests.support.crash_replay import Kind
 from tests.support.recording_io import Fault, FaultyIO
 from tests.unit.log.owned_log import NOW_MS, one_batch

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import LogSegmentOffsetOverflowError, SegmentVanishedError
 from pylog.files.durable_io import DurableIO
@@ -21,6 +20,7 @@ from pylog.log.roll_params import RollParams
 from pylog.log.segment_recovery import SegmentRecovery
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset, TopicPartition
 from pylog.producers.producer_state_manager import ProducerStateManager
+from pylog.testing import ManualClock
 from pylog.validation.log_append_info import batches_of
 from tests.support.batches import ABORT, COMMIT, Stored, batch_v2, marker
 from tests.unit.log.owned_log import records_in

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 import pylog
 from pylog.checksum import crc32c
-from pylog.clock import ManualClock
 from pylog.columnar.encode import RecordEncoder
 from pylog.config import LogConfig
 from pylog.log.fetch_isolation import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
+from pylog.testing import ManualClock
 
 if TYPE_CHECKING:
     from pathlib import Path

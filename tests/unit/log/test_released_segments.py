@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.files.clean_shutdown import read_clean_shutdown
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
 from pylog.record.record_batch_builder import RecordBatchBuilder
-from pylog.scheduler import ManualScheduler
+from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import batch_v2, plain_records
 
 PARTITION = TopicPartition("orders", 0)

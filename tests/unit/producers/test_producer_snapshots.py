@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.clock import ManualClock
 from pylog.errors import KafkaStorageError, TransactionCoordinatorFencedError
 from pylog.files.durable_io import DurableIO
 from pylog.producers.producer_snapshots import ProducerSnapshots
 from pylog.producers.producer_state_manager import ProducerStateManager
+from pylog.testing import ManualClock
 from tests.unit.producers.producers import (
     ABORT,
     COMMIT,

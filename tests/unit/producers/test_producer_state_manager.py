@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.clock import ManualClock
 from pylog.errors import (
     InvalidProducerEpochError,
     InvalidTxnStateError,
@@ -16,6 +15,7 @@ from pylog.model import NO_PRODUCER_ID, NO_SEQUENCE, TopicPartition
 from pylog.producers.completed_transaction import CompletedTransaction
 from pylog.producers.producer_state_manager import ProducerStateManager
 from pylog.record.control_record import EndTransactionMarker
+from pylog.testing import ManualClock
 from tests.unit.producers.producers import (
     ABORT,
     CLIENT,

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 import pylog
-from pylog.clock import ManualClock
 from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError, LogDirectoryError, LogLockedError
 from pylog.log.log_context import LogContext
 from pylog.model import NO_TIMESTAMP, CompressionType, TimestampType, TopicPartition
 from pylog.record.record import Record, RecordHeader
+from pylog.testing import ManualClock
 from pylog.writing.partitioner import murmur2
 from tests.support.recording_io import Fault, FaultyIO, Kind
 

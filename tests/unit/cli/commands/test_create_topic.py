@@ -80,7 +80,7 @@ def test_a_property_file_that_cannot_be_read_is_one_line(
     done = pylog_run("create-topic", tmp_path, "--topic", "u")
     assert done.status == 1
     assert done.error == (
-        "pylog: error: configuration of topic 't': segment.byte is no property of a topic; did "
+        "pylog: error: configuration of topic 't': segment.byte is not a property of a topic; did "
         f"you mean segment.bytes? in {path}\n"
     )
 

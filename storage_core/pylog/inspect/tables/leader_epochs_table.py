@@ -7,7 +7,7 @@ epoch          int32
 start_offset   int64   the first offset written under it
 end_offset     int64   where the next epoch starts; the log end offset for the last
 defect         string  in a row without an epoch: why the file cannot be read. In the row of the
-                       last epoch: why the log end offset cannot be told
+                       last epoch: why the log end offset is not known
 ============== ======= ==========================================================
 
 No row where a partition has no such file (brokers before 0.11, formats v0 and v1).
@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from pylog.errors import CorruptCheckpointError, UnreadableFileError
 from pylog.inspect.attempts import Attempts
-from pylog.inspect.row_batches import record_batches, table_schema
+from pylog.inspect.tables.row_batches import record_batches, table_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def leader_epochs_of(view: LogView) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
-    _ = view.listing  # raises where nothing can be told of the partition
+    _ = view.listing  # raises where nothing is known of the partition
     try:
         entries = view.leader_epochs
     except (CorruptCheckpointError, UnreadableFileError) as error:

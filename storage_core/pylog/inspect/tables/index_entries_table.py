@@ -36,7 +36,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.transaction_index import read_transaction_index
 from pylog.inspect.index_columns import read_offset_index, read_time_index
-from pylog.inspect.row_batches import TIMESTAMP, table_schema
+from pylog.inspect.tables.row_batches import TIMESTAMP, table_schema
 from pylog.locations import name_of
 from pylog.model import NO_TIMESTAMP
 

@@ -8,15 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError
-from pylog.inspect.batches_table import BATCHES_SCHEMA, batches_of
-from pylog.inspect.findings_table import FINDINGS_SCHEMA, findings_of
-from pylog.inspect.index_entries_table import INDEX_ENTRIES_SCHEMA, index_entries_of
-from pylog.inspect.leader_epochs_table import LEADER_EPOCHS_SCHEMA, leader_epochs_of
-from pylog.inspect.partitions_table import PARTITIONS_SCHEMA, partitions_of
-from pylog.inspect.producers_table import PRODUCERS_SCHEMA, producers_of
-from pylog.inspect.segments_table import SEGMENTS_SCHEMA, segments_of
-from pylog.inspect.table_names import unknown_table
-from pylog.inspect.transactions_table import TRANSACTIONS_SCHEMA, transactions_of
+from pylog.inspect.tables.batches_table import BATCHES_SCHEMA, batches_of
+from pylog.inspect.tables.findings_table import FINDINGS_SCHEMA, findings_of
+from pylog.inspect.tables.index_entries_table import INDEX_ENTRIES_SCHEMA, index_entries_of
+from pylog.inspect.tables.leader_epochs_table import LEADER_EPOCHS_SCHEMA, leader_epochs_of
+from pylog.inspect.tables.partitions_table import PARTITIONS_SCHEMA, partitions_of
+from pylog.inspect.tables.producers_table import PRODUCERS_SCHEMA, producers_of
+from pylog.inspect.tables.segments_table import SEGMENTS_SCHEMA, segments_of
+from pylog.inspect.tables.table_names import unknown_table
+from pylog.inspect.tables.transactions_table import TRANSACTIONS_SCHEMA, transactions_of
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class MetadataTable:
     Attributes
     ----------
     name
-        One of `pylog.inspect.table_names.TABLE_NAMES`.
+        One of `pylog.inspect.tables.table_names.TABLE_NAMES`.
     schema
         Arrow schema; ``topic`` and ``partition`` first, timestamps in ms.
     record_batches
@@ -95,16 +95,16 @@ def metadata_table(
     Parameters
     ----------
     name
-        One of `pylog.inspect.table_names.TABLE_NAMES`.
+        One of `pylog.inspect.tables.table_names.TABLE_NAMES`.
     check_crc
-        Whether ``batches`` tells which checksums are right.
+        Whether ``batches`` says which checksums are right.
     max_decompressed_bytes
         For ``findings``, which decodes records: as of `pylog.reading.reader.TaskReader`.
 
     Raises
     ------
     ValueError
-        There is no such table (the nearest name is told), or it has no checksums.
+        There is no such table (the error names the nearest), or it has no checksums.
     """
     if name not in _BY_NAME:
         raise ValueError(unknown_table(name))

@@ -1,6 +1,6 @@
-"""Findings about what lies in a partition directory, and what does not: no file is read but two.
+"""Findings about what lies in a partition directory, and what does not: two files alone are read.
 
-Those two are the checkpoints that tell of remote storage, see `pylog.reading.remote_offsets`.
+They are the checkpoints that show what lies in remote storage, see `pylog.reading.remote_offsets`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.files.file_names import LOG_FILE_SUFFIX
-from pylog.inspect.finding import Finding, Severity, warning
+from pylog.inspect.findings.finding import Finding, Severity, warning
 from pylog.locations import join
 from pylog.reading.remote_offsets import find_remote_offsets, remote_offsets_note
 
@@ -25,7 +25,7 @@ _LISTED = 3
 
 
 def directory_findings(view: LogView) -> Iterator[Finding]:
-    """Yield what the names in a partition directory tell, and where its log begins elsewhere.
+    """Yield what the names in a partition directory show, and where its log begins elsewhere.
 
     Raises
     ------

@@ -29,13 +29,13 @@ from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_ch
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.files.storage import list_directory
-from pylog.inspect.finding import note, warning
+from pylog.inspect.findings.finding import note, warning
 from pylog.locations import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.inspect.finding import Finding
+    from pylog.inspect.findings.finding import Finding
     from pylog.reading.log_view import LogView
 
 _UNREADABLE = "damaged_checkpoint"

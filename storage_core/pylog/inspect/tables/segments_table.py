@@ -12,9 +12,9 @@ valid_bytes       int64        of them, what whole batches take: less after a cr
 batches           int64
 records           int64        control records too; null where a compressed v0/v1 wrapper hides
                                how many it holds
-min_timestamp     timestamp    the smallest that a header tells: a batch has its first record's
+min_timestamp     timestamp    the smallest that a header has: a batch has its first record's
                                and its largest, so that an earlier one may lie between them
-max_timestamp     timestamp    the largest that a header tells
+max_timestamp     timestamp    the largest that a header has
 magics            list<int32>  record formats, ascending
 codecs            list<string> by their ids
 offset_index      struct       state, entries, reason; see `IndexState`
@@ -32,8 +32,8 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.inspect.header_windows import SegmentHeaders
-from pylog.inspect.index_state import INDEX_STATE_TYPE, index_states
-from pylog.inspect.row_batches import TIMESTAMP, record_batches, table_schema
+from pylog.inspect.tables.index_state import INDEX_STATE_TYPE, index_states
+from pylog.inspect.tables.row_batches import TIMESTAMP, record_batches, table_schema
 from pylog.locations import name_of
 from pylog.model import NO_TIMESTAMP, CompressionType
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
@@ -127,8 +127,8 @@ class _Sums:
             self.records += int(counts.sum())
         self.magics |= set(np.unique(headers.magics).tolist())
         self.codec_ids |= set(np.unique(headers.codec_ids).tolist())
-        largest = _largest_told(headers)
-        smallest = _smallest_told(headers)
+        largest = _largest_timestamps(headers)
+        smallest = _smallest_timestamps(headers)
         if largest.size:
             highest = int(largest.max())
             known = self.max_timestamp
@@ -139,18 +139,18 @@ class _Sums:
             self.min_timestamp = lowest if known is None else min(known, lowest)
 
 
-def _largest_told(headers: BatchHeaders) -> npt.NDArray[np.int64]:
+def _largest_timestamps(headers: BatchHeaders) -> npt.NDArray[np.int64]:
     """Return the largest timestamp of each batch that has one."""
-    told: npt.NDArray[np.int64] = headers.max_timestamps[headers.max_timestamps != NO_TIMESTAMP]
-    return told
+    known: npt.NDArray[np.int64] = headers.max_timestamps[headers.max_timestamps != NO_TIMESTAMP]
+    return known
 
 
-def _smallest_told(headers: BatchHeaders) -> npt.NDArray[np.int64]:
-    """Return the smallest timestamp of each batch that its header tells, if it tells any."""
+def _smallest_timestamps(headers: BatchHeaders) -> npt.NDArray[np.int64]:
+    """Return the smallest timestamp of each batch whose header knows one."""
     has_horizon = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
-    is_not_a_record_s = (
+    has_no_record_timestamp = (
         headers.is_append_time | has_horizon | (headers.base_timestamps == NO_TIMESTAMP)
     )
-    told = np.where(is_not_a_record_s, headers.max_timestamps, headers.base_timestamps)
-    present: npt.NDArray[np.int64] = told[told != NO_TIMESTAMP]
-    return present
+    smallest = np.where(has_no_record_timestamp, headers.max_timestamps, headers.base_timestamps)
+    known: npt.NDArray[np.int64] = smallest[smallest != NO_TIMESTAMP]
+    return known

@@ -18,7 +18,7 @@ defect                   string       why the file cannot be read; all but its n
 ======================== ============ ===================================================
 
 A value that the producer has not given rise to is null. A snapshot without producers has no row. A
-damaged one is normal after a crash: a broker deletes it and takes an older one; here it is told.
+damaged one is normal after a crash: a broker deletes it and takes an older one; here it is a row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import pyarrow as pa
 from pylog.errors import CorruptSnapshotError, UnreadableFileError
 from pylog.files.file_names import PRODUCER_SNAPSHOT_FILE_SUFFIX, file_name_prefix
 from pylog.files.producer_snapshot import NO_OFFSET, ProducerStateEntry, read_producer_snapshot
-from pylog.inspect.row_batches import TIMESTAMP, none_if, record_batches, table_schema
+from pylog.inspect.tables.row_batches import TIMESTAMP, none_if, record_batches, table_schema
 from pylog.locations import join
 from pylog.model import NO_SEQUENCE, NO_TIMESTAMP
 

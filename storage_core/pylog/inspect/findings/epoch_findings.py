@@ -1,4 +1,4 @@
-"""Findings about leader epochs: they never go back, and the checkpoint tells where each begins."""
+"""Findings about leader epochs: they never go back, and the checkpoint says where each begins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
-from pylog.inspect.finding import Finding, Severity
+from pylog.inspect.findings.finding import Finding, Severity
 from pylog.locations import join
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EpochFindings:
-    """Follows the leader epochs of a log, window by window; tells the first of each kind.
+    """Follows the leader epochs of a log, window by window; reports the first of each kind.
 
     Parameters
     ----------

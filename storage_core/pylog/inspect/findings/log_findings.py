@@ -1,4 +1,4 @@
-"""Findings about ``.log`` files: damage, and what stands behind the last batch."""
+"""Findings about ``.log`` files: damage, and what stands after the last batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.files.storage import open_file
-from pylog.inspect.finding import Finding, Severity
+from pylog.inspect.findings.finding import Finding, Severity
 from pylog.log_file.batch_walk import is_zero
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.reader import TaskReader
@@ -93,7 +93,7 @@ def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iter
 
 
 def tail_findings(view: LogView) -> Iterator[Finding]:
-    """Yield a note if something other than damage stands behind the last batch of a log."""
+    """Yield a note if something other than damage stands after the last batch of a log."""
     if not view.segments:
         return
     segment = view.segments[-1]

@@ -1,4 +1,4 @@
-"""Table ``findings``: what is wrong with a log, and what is worth to know; no row if nothing is.
+"""Table ``findings``: what is wrong with a log, and what is worth knowing; no row if nothing is.
 
 ============ ======= ==================================================================
 column       type    meaning
@@ -19,7 +19,7 @@ All is read: checksums are verified and records decoded, headers held against in
 walked up to three times; memory is that of one window and the indexes of one segment.
 
 Codes: damaged_batches, filled_empty_batch (errors). unreadable (error: the directory, or a disk
-that fails; what would follow is not told). missing_log (an error where no ``.log`` is left, else a
+that fails; what would follow is not known). missing_log (an error where no ``.log`` is left, else a
 warning). misnamed_log; missing_, damaged_, wrong_ with index, time_index or transaction_index;
 damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back, leader_epoch_disagrees;
 high_watermark_, recovery_point_, cleaner_offset_ and log_start_offset_above_log_end (warnings).
@@ -34,20 +34,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.errors import LogDirectoryError
-from pylog.inspect.directory_findings import directory_findings
-from pylog.inspect.epoch_findings import EpochFindings
-from pylog.inspect.finding import Finding, Severity
-from pylog.inspect.header_windows import SegmentHeaders
-from pylog.inspect.index_findings import IndexFindings
-from pylog.inspect.log_findings import damage_findings, empty_batch_findings, tail_findings
-from pylog.inspect.row_batches import record_batches, table_schema
-from pylog.inspect.side_file_findings import (
+from pylog.inspect.findings.directory_findings import directory_findings
+from pylog.inspect.findings.epoch_findings import EpochFindings
+from pylog.inspect.findings.finding import Finding, Severity
+from pylog.inspect.findings.index_findings import IndexFindings
+from pylog.inspect.findings.log_findings import damage_findings, empty_batch_findings, tail_findings
+from pylog.inspect.findings.side_file_findings import (
     checkpoint_findings,
     leftover_findings,
     read_epochs,
     snapshot_findings,
 )
-from pylog.inspect.transaction_findings import transaction_findings
+from pylog.inspect.findings.transaction_findings import transaction_findings
+from pylog.inspect.header_windows import SegmentHeaders
+from pylog.inspect.tables.row_batches import record_batches, table_schema
 from pylog.reading.damage import DamageReport
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
@@ -96,13 +96,13 @@ def _findings(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
 
 
 def _findings_in_files(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
-    found = list(directory_findings(view))
+    about_directory = list(directory_findings(view))
     damaged = list(damage_findings(view, max_decompressed_bytes))
     yield from damaged
-    yield from found
+    yield from about_directory
     yield from tail_findings(view)
     epochs, unreadable = read_epochs(view)
-    following = EpochFindings(view, epochs)
+    epoch_findings = EpochFindings(view, epochs)
     end = view.segments[-1].base_offset if view.segments else 0
     for index, segment in enumerate(view.segments):
         headers = SegmentHeaders(view, index)
@@ -111,7 +111,7 @@ def _findings_in_files(view: LogView, max_decompressed_bytes: int) -> Iterator[F
         for window in headers:
             yield from empty_batch_findings(segment, window)
             indexes.add(window)
-            yield from following.add(segment, window)
+            yield from epoch_findings.add(segment, window)
         yield from indexes.findings(headers.end_position, headers.next_offset)
         end = max(end, headers.next_offset)
     yield from transaction_findings(view)

@@ -1,30 +1,12 @@
-"""Table ``transactions``: what each producer wrote between two of its markers.
+"""The transactions of a log: what each producer wrote between two of its markers.
 
-======================= ======= ===============================================================
-column                  type    meaning
-======================= ======= ===============================================================
-producer_id             int64
-producer_epoch          int32   of its data; of the marker where no data is left
-first_offset            int64   of its first batch, also of one that is gone, if that is known
-last_offset             int64   of its last data batch; null where no data is left
-state                   string  committed, aborted, or open: no marker follows; unknown: damage was
-                                left out inside it, and a marker may have been there
-marker_offset           int64   null while it is open
-size_in_bytes           int64   of its data batches
-batches                 int64   data batches that are there
-records                 int64   records in them
-begins_before_log_start bool    whether its first offset lies below the log start offset, where
-                                retention has deleted it; null where that cannot be told, for want
-                                of a side file that can be read
-======================= ======= ===============================================================
-
-From batch headers and markers; transaction indexes and producer snapshots only tell of what
-retention has deleted. In the order of decisions: by marker, then what is open by first offset, so
-that memory is bounded by what is open at once.
+From batch headers and markers; transaction indexes and producer snapshots only say what retention
+has deleted. In the order of decisions: by marker, then what is open by first offset, so that memory
+is bounded by what is open at once.
 
 Where the first batches of a log belong to a transaction, it may have begun before them. It has not
 if the producer counts from sequence 0 there; the snapshot that the broker took when it began this
-segment tells; and so does the transaction index if it was aborted. Otherwise it cannot be told.
+segment says so; and so does the transaction index if it was aborted. Otherwise it cannot be known.
 """
 
 from __future__ import annotations
@@ -33,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from pylog.errors import (
     CorruptCheckpointError,
@@ -50,7 +31,6 @@ from pylog.files.file_names import (
 from pylog.files.producer_snapshot import NO_OFFSET, read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
 from pylog.inspect.header_windows import header_windows
-from pylog.inspect.row_batches import record_batches, table_schema
 from pylog.locations import join
 from pylog.model import ControlRecordType
 from pylog.reading.control_batches import control_types
@@ -61,19 +41,6 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import BatchScan
 
-TRANSACTIONS_SCHEMA = table_schema(
-    ("producer_id", pa.int64()),
-    ("producer_epoch", pa.int32()),
-    ("first_offset", pa.int64()),
-    ("last_offset", pa.int64()),
-    ("state", pa.string()),
-    ("marker_offset", pa.int64()),
-    ("size_in_bytes", pa.int64()),
-    ("batches", pa.int64()),
-    ("records", pa.int64()),
-    ("begins_before_log_start", pa.bool_()),
-)
-
 _STATES: dict[int, str] = {
     ControlRecordType.COMMIT: "committed",
     ControlRecordType.ABORT: "aborted",
@@ -81,7 +48,43 @@ _STATES: dict[int, str] = {
 _NO_KIND = ControlRecordType.UNKNOWN
 
 
-def transactions_of(view: LogView) -> Iterator[pa.RecordBatch]:
+class Transaction(NamedTuple):
+    """One transaction as far as a log shows it; the values of a row of table ``transactions``.
+
+    Attributes
+    ----------
+    producer_id
+        Whose it is.
+    producer_epoch
+        Of its data; of the marker where no data is left.
+    first_offset
+        Of its first batch, also of one that retention has deleted; None where that is not known.
+    last_offset
+        Of its last data batch; None where no data is left.
+    state
+        ``committed``, ``aborted``, ``open`` (no marker follows), or ``unknown``: damage was left
+        out inside it, and a marker may have been there.
+    marker_offset
+        None while it is open.
+    size_bytes, batches, records
+        Of its data batches that are there.
+    begins_before_log_start
+        Whether its first offset lies below the log start offset; None where that is not known.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    first_offset: int | None
+    last_offset: int | None
+    state: str
+    marker_offset: int | None
+    size_bytes: int
+    batches: int
+    records: int
+    begins_before_log_start: bool | None
+
+
+def find_transactions(view: LogView) -> Iterator[Transaction]:
     """Yield the transactions of one partition, after a look at all headers.
 
     Raises
@@ -89,7 +92,26 @@ def transactions_of(view: LogView) -> Iterator[pa.RecordBatch]:
     CorruptRecordError
         A header is impossible, or offsets go back.
     """
-    return record_batches(view.topic_partition, _rows(view), TRANSACTIONS_SCHEMA)
+    past = _Past(view)
+    log_start_offset = _log_start_offset(view)
+    open_transactions: dict[int, _OpenTransaction] = {}
+    damage_count = _damage_count(view)
+    for event in _events(view):
+        damage_count = _note_damage(view, damage_count, open_transactions)
+        transaction = open_transactions.get(event.producer_id)
+        if transaction is None:
+            transaction = past.begin(event)
+            open_transactions[event.producer_id] = transaction
+        if event.state is None:
+            transaction.add(event)
+            continue
+        del open_transactions[event.producer_id]
+        past.complete(transaction, event)
+        yield transaction.ended(event.state, event.base_offset, log_start_offset)
+    _note_damage(view, damage_count, open_transactions)
+    still_open = sorted(open_transactions.values(), key=lambda each: each.first_offset or 0)
+    for transaction in still_open:
+        yield transaction.ended("open", None, log_start_offset)
 
 
 class _Event(NamedTuple):
@@ -106,7 +128,7 @@ class _Event(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Transaction:
+class _OpenTransaction:
     """What has been seen of a transaction so far; offsets are None without data."""
 
     producer_id: int
@@ -125,15 +147,15 @@ class _Transaction:
         self.batches += 1
         self.records += event.record_count
 
-    def row(
+    def ended(
         self, state: str, marker_offset: int | None, log_start_offset: int | None
-    ) -> tuple[object, ...]:
+    ) -> Transaction:
         began_before = self.began_before
         if log_start_offset is None:
             began_before = began_before or None
         elif self.first_offset is not None and self.first_offset < log_start_offset:
             began_before = True
-        return (
+        return Transaction(
             self.producer_id,
             self.producer_epoch,
             self.first_offset,
@@ -147,29 +169,6 @@ class _Transaction:
         )
 
 
-def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
-    past = _Past(view)
-    log_start_offset = _log_start_offset(view)
-    open_transactions: dict[int, _Transaction] = {}
-    left_out = _left_out(view)
-    for event in _events(view):
-        left_out = _note_damage(view, left_out, open_transactions)
-        transaction = open_transactions.get(event.producer_id)
-        if transaction is None:
-            transaction = past.begin(event)
-            open_transactions[event.producer_id] = transaction
-        if event.state is None:
-            transaction.add(event)
-            continue
-        del open_transactions[event.producer_id]
-        past.complete(transaction, event)
-        yield transaction.row(event.state, event.base_offset, log_start_offset)
-    _note_damage(view, left_out, open_transactions)
-    still_open = sorted(open_transactions.values(), key=lambda each: each.first_offset or 0)
-    for transaction in still_open:
-        yield transaction.row("open", None, log_start_offset)
-
-
 def _log_start_offset(view: LogView) -> int | None:
     """Return the log start offset, None where its checkpoint cannot be read."""
     try:
@@ -178,13 +177,13 @@ def _log_start_offset(view: LogView) -> int | None:
         return None
 
 
-def _left_out(view: LogView) -> int:
+def _damage_count(view: LogView) -> int:
     return 0 if view.damage is None else view.damage.found
 
 
-def _note_damage(view: LogView, before: int, open_transactions: dict[int, _Transaction]) -> int:
-    """Mark what is open if damage was left out just now; return how often that has been."""
-    now = _left_out(view)
+def _note_damage(view: LogView, before: int, open_transactions: dict[int, _OpenTransaction]) -> int:
+    """Mark what is open if damage was left out since ``before``; return the count of now."""
+    now = _damage_count(view)
     if now > before:
         for transaction in open_transactions.values():
             transaction.is_damaged = True
@@ -192,12 +191,13 @@ def _note_damage(view: LogView, before: int, open_transactions: dict[int, _Trans
 
 
 def _events(view: LogView) -> Iterator[_Event]:
-    for found in header_windows(view):
-        scan = found.window.scan
+    for segment_window in header_windows(view):
+        window = segment_window.window
+        scan = window.scan
         # A marker is transactional, too; control batches of other kinds are not.
         which = np.flatnonzero(scan.headers.is_transactional)
         if which.size:
-            found.window.read_batches(scan.headers.is_control)
+            window.read_batches(scan.headers.is_control)
             yield from _events_of(scan, which)
 
 
@@ -234,7 +234,7 @@ class _Past:
         self._aborted = _aborted_from_before(view, self._base_offset)
         self._seen: set[int] = set()
 
-    def begin(self, event: _Event) -> _Transaction:
+    def begin(self, event: _Event) -> _OpenTransaction:
         """Return the transaction of a producer's first batch, or marker, since its last marker."""
         first_offset = event.base_offset if event.state is None else None
         began_before: bool | None = False
@@ -245,9 +245,9 @@ class _Past:
                 first_offset, began_before = open_since, True
             elif self._open_at_base is None and event.base_sequence != 0:
                 began_before = None
-        return _Transaction(event.producer_id, event.producer_epoch, first_offset, began_before)
+        return _OpenTransaction(event.producer_id, event.producer_epoch, first_offset, began_before)
 
-    def complete(self, transaction: _Transaction, marker: _Event) -> None:
+    def complete(self, transaction: _OpenTransaction, marker: _Event) -> None:
         """Let the transaction index say where an aborted transaction began, if not here."""
         first_offset = self._aborted.get((marker.producer_id, marker.base_offset))
         if first_offset is not None and transaction.began_before is None:
@@ -278,7 +278,7 @@ def _open_at(view: LogView, offset: int) -> dict[int, int] | None:
 
 def _aborted_from_before(view: LogView, offset: int) -> dict[tuple[int, int], int]:
     """Return (producer id, marker offset) to first offset of what was aborted and began before."""
-    found = {}
+    first_offsets = {}
     for segment in view.segments:
         if offset == 0 or not segment.has_transaction_index:
             continue
@@ -288,5 +288,5 @@ def _aborted_from_before(view: LogView, offset: int) -> dict[tuple[int, int], in
             continue
         for entry in entries:
             if entry.first_offset < offset:
-                found[entry.producer_id, entry.last_offset] = entry.first_offset
-    return found
+                first_offsets[entry.producer_id, entry.last_offset] = entry.first_offset
+    return first_offsets

@@ -10,7 +10,7 @@ last_stable_offset int64        first offset of the oldest open transaction; log
 segments           int64
 size_in_bytes      int64        of all ``.log`` files
 first_timestamp    timestamp    of the first batch that is served: its first record's, the batch's
-                                largest where a header does not tell that; null where damage that
+                                largest where a header lacks that; null where damage that
                                 is skipped lies before it
 last_timestamp     timestamp    the largest of the last batch
 leader_epoch       int32        the latest; null where none is known
@@ -18,10 +18,10 @@ topic_id           string       as Kafka writes it; null before Kafka 2.8
 leftover_files     int64        ending in ``.deleted``, ``.cleaned`` or ``.swap``: not in the log
 path               string       of the directory
 defects            list<string> what is wrong with files or the directory, each with its path; empty
-                                if nothing. What cannot be told because of that is null
+                                if nothing. What is unknown because of that is null
 ================== ============ =========================================================
 
-One row a partition, whatever is wrong with it: the table is the overview that tells which one is.
+One row a partition, whatever is wrong with it: the table is the overview that shows which one is.
 From file names, side files and few headers; the last stable offset may take the headers of all that
 has been written since the newest producer snapshot. Timestamps need not be in order.
 """
@@ -35,7 +35,7 @@ import pyarrow as pa
 from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.files.partition_metadata import format_uuid
 from pylog.inspect.attempts import Attempts
-from pylog.inspect.row_batches import TIMESTAMP, none_if, record_batches, table_schema
+from pylog.inspect.tables.row_batches import TIMESTAMP, none_if, record_batches, table_schema
 from pylog.locations import shown
 from pylog.log_file.batch_walk import find_whole_batches
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
@@ -63,7 +63,7 @@ PARTITIONS_SCHEMA = table_schema(
 )
 
 
-_TOLD_OF_CONTENT = len(PARTITIONS_SCHEMA) - 4  # all columns but topic, partition, path, defects
+_CONTENT_COLUMNS = len(PARTITIONS_SCHEMA) - 4  # all columns but topic, partition, path, defects
 
 
 def partitions_of(view: LogView) -> Iterator[pa.RecordBatch]:
@@ -75,12 +75,12 @@ def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
     attempts = Attempts()
     segments = attempts.read(lambda: view.segments)
     if segments is None:
-        yield *[None] * _TOLD_OF_CONTENT, shown(view.directory.path), _defects(attempts)
+        yield *[None] * _CONTENT_COLUMNS, shown(view.directory.path), _defects(attempts)
         return
     for segment in segments:
         attempts.read(segment.ensure_readable)
     start_offset = attempts.read(lambda: view.log_start_offset)
-    # Where the start cannot be told, the files still tell the end.
+    # Where the start is not known, the files still show the end.
     end_offset = attempts.read(
         lambda: view.next_offset if start_offset is None else view.log_end_offset
     )
@@ -114,19 +114,19 @@ def _first_timestamp(view: LogView) -> int | None:
         end = view.segment_end(index)
         try:
             with segment.open_log() as source:
-                found = segment.find_batch(source, start_offset, end)
+                batch = segment.find_batch(source, start_offset, end)
         except (CorruptRecordError, UnreadableFileError):
             if view.damage is None:
                 raise
             return None
-        if found is not None:
-            header = found.header
-            is_told = (
+        if batch is not None:
+            header = batch.header
+            is_first_record_s = (
                 header.timestamp_type is TimestampType.CREATE_TIME
                 and header.delete_horizon_ms is None
                 and header.base_timestamp != NO_TIMESTAMP
             )
-            stamp = header.base_timestamp if is_told else header.max_timestamp
+            stamp = header.base_timestamp if is_first_record_s else header.max_timestamp
             return none_if(stamp, NO_TIMESTAMP)
     return None
 
@@ -136,13 +136,13 @@ def _last_header(view: LogView) -> BatchHeader | None:
     if view.end.last is not None:
         return view.end.last.header
     for segment in reversed(view.segments[:-1]):
-        # All headers of one segment, where the one behind it has just been rolled.
+        # All headers of one segment, where the next one has just been rolled.
         with segment.open_log() as source:
-            found = find_whole_batches(
+            batches = find_whole_batches(
                 source, 0, segment.size_bytes, lowest_offset=segment.base_offset
             )
-        if found.last is not None:
-            return found.last.header
+        if batches.last is not None:
+            return batches.last.header
     return None
 
 

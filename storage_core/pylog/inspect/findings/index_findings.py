@@ -1,7 +1,7 @@
 """Findings about offset and time indexes, next to the batches that their entries are about.
 
 Readers do without an index that is wrong, and a broker rebuilds it, so that these are warnings. Of
-entries that nothing bears out the first of each file is told, and how many there are.
+entries that nothing bears out, a finding names the first of each file and counts them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
-from pylog.inspect.finding import warning
+from pylog.inspect.findings.finding import warning
 from pylog.inspect.index_columns import read_offset_index, read_time_index
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.inspect.finding import Finding
+    from pylog.inspect.findings.finding import Finding
     from pylog.inspect.index_columns import IndexColumns
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_segment_view import LogSegmentView

@@ -40,7 +40,7 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_buffers import fixed_width_array, string_array
 from pylog.inspect.header_windows import header_windows
-from pylog.inspect.row_batches import TIMESTAMP, table_schema
+from pylog.inspect.tables.row_batches import TIMESTAMP, table_schema
 from pylog.locations import name_of, shown
 from pylog.model import (
     NO_PARTITION_LEADER_EPOCH,
@@ -100,30 +100,30 @@ def batches_of(view: LogView, *, check_crc: bool = False) -> Iterator[pa.RecordB
     Parameters
     ----------
     view
-        The log. Batches below its start offset that are still there are told, too.
+        The log. Batches below its start offset that are still there are included.
     check_crc
-        Whether to compute checksums: ``is_valid_crc``. A wrong one is told and is no error.
+        Whether to compute checksums: ``is_valid_crc``. A wrong one is not an error.
 
     Raises
     ------
     CorruptRecordError
         A header is impossible, or offsets go back.
     """
-    for found in header_windows(view):
-        yield _record_batch(view, found, check_crc=check_crc)
+    for headers in header_windows(view):
+        yield _record_batch(view, headers, check_crc=check_crc)
 
 
-def _record_batch(view: LogView, found: HeaderWindow, *, check_crc: bool) -> pa.RecordBatch:
-    scan = found.window.scan
+def _record_batch(view: LogView, headers: HeaderWindow, *, check_crc: bool) -> pa.RecordBatch:
+    scan = headers.window.scan
     rows = len(scan.headers)
     constants = {
         "topic": view.topic,
-        "segment": name_of(found.segment.file_path()),
+        "segment": name_of(headers.segment.file_path()),
         "path": shown(view.directory.path),
     }
     columns = {name: pa.repeat(string_array([text])[0], rows) for name, text in constants.items()}
     columns["partition"] = fixed_width_array(np.full(rows, view.partition, dtype=np.int32))
-    columns["position"] = fixed_width_array(scan.headers.positions + found.window.file_position)
+    columns["position"] = fixed_width_array(scan.headers.positions + headers.window.file_position)
     columns |= _header_columns(scan.headers)
     columns["is_valid_crc"] = (
         fixed_width_array(_valid_checksums(scan)) if check_crc else pa.nulls(rows, pa.bool_())
@@ -194,6 +194,6 @@ def _valid_checksums(scan: BatchScan) -> npt.NDArray[np.bool_]:
     bad = find_bad_checksum(scan)
     while bad is not None:
         valid[bad.index] = False
-        behind = np.arange(valid.size) > bad.index
-        bad = find_bad_checksum(scan, behind)
+        is_after = np.arange(valid.size) > bad.index
+        bad = find_bad_checksum(scan, is_after)
     return valid

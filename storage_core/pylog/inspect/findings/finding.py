@@ -1,4 +1,4 @@
-"""A finding: something about a log that is not as a broker leaves it, or that is worth to know."""
+"""A finding: something about a log that is not as a broker leaves it, or that is worth knowing."""
 
 from __future__ import annotations
 
