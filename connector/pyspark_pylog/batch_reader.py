@@ -15,9 +15,9 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.model import TopicPartition
+from pylog.positions import Timestamp
 from pylog.reading.damage import ReadMode
 from pylog.reading.log_directory import open_directory
-from pylog.reading.offset_spec import Timestamp
 from pylog.reading.reader import TaskReader
 from pylog.reading.record_filter import RecordFilter
 from pylog.reading.scan import scan
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
-    from pylog.reading.offset_spec import OffsetSpec, OffsetSpecs
+    from pylog.positions import OffsetSpec, OffsetSpecs
     from pylog.reading.scan_task import ScanTask
     from pyspark_pylog.options import ReadOptions
     from pyspark_pylog.position_options import Position, Positions

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pylog.model import CompressionType as CompressionType
     from pylog.model import IsolationLevel as IsolationLevel
     from pylog.model import TopicPartition as TopicPartition
+    from pylog.positions import Timestamp as Timestamp
     from pylog.reading.log_directory import LogDirectory as LogDirectory
     from pylog.reading.log_directory import open_directory as open_directory
     from pylog.reading.log_view import LogView as LogView
-    from pylog.reading.offset_spec import Timestamp as Timestamp
     from pylog.reading.record_filter import RecordFilter as RecordFilter
     from pylog.reading.scan import Scan as Scan
     from pylog.reading.scan import scan as scan
@@ -44,7 +44,7 @@ _HOMES = {
     "RecordBatchBuilder": "pylog.record.record_batch_builder",
     "RecordFilter": "pylog.reading.record_filter",
     "Scan": "pylog.reading.scan",
-    "Timestamp": "pylog.reading.offset_spec",
+    "Timestamp": "pylog.positions",
     "TopicPartition": "pylog.model",
     "UnifiedLog": "pylog.log.unified_log",
     "WriteSummary": "pylog.writing.write_summary",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.reading.offset_spec import OffsetSpec
+    from pylog.positions import OffsetSpec
 
 ROWS_AT_ONCE = 8192
 """Records that are formatted before they are written: some megabytes of text."""

@@ -11,17 +11,11 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import LogStorageError, SegmentVanishedError, UnreadableFileError
 from pylog.model import IsolationLevel
+from pylog.positions import EARLIEST, LATEST, spec_for
 from pylog.reading.aborted import find_aborted_transactions, find_last_stable_offset
 from pylog.reading.early_batches import without_early_batches
 from pylog.reading.log_segment_view import open_segment
-from pylog.reading.offset_spec import (
-    EARLIEST,
-    LATEST,
-    clip,
-    resolve_end,
-    resolve_start,
-    spec_for,
-)
+from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.scan_task import ScanTask
 from pylog.reading.slicing import segment_slices
 from pylog.reading.splitting import offset_ranges, split_tasks
@@ -29,6 +23,7 @@ from pylog.reading.splitting import offset_ranges, split_tasks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import SegmentSlice
@@ -42,8 +37,8 @@ _WALKED_WHILE_PLANNING = 4 << 30
 class ScanRange:
     """What is asked of every partition; see `pylog.reading.scan.scan`."""
 
-    start: object = EARLIEST
-    end: object = LATEST
+    start: OffsetSpecs = EARLIEST
+    end: OffsetSpecs = LATEST
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     fail_on_data_loss: bool = True
     max_partition_bytes: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pylog.model import TopicPartition
-from pylog.reading.offset_spec import Timestamp
+from pylog.positions import Timestamp
 from pyspark_pylog.batch_reader import to_specs
 from pyspark_pylog.position_options import Positions, parse_ending, parse_starting
 
