@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 import pylog
-from pylog.positions import parse_offset_spec, spec_for
+from pylog.positions import OffsetSpecs, parse_offset_spec, spec_for
 
 ORDERS = pylog.TopicPartition("orders", 0)
 
@@ -55,7 +55,7 @@ def test_a_timestamp_that_is_none_is_refused(milliseconds: int) -> None:
 
 
 def test_a_partitions_own_spec_goes_before_its_topics() -> None:
-    specs = {"orders": 5, ("orders", 0): 7}
+    specs: OffsetSpecs = {"orders": 5, ("orders", 0): 7}
     assert spec_for(specs, ORDERS, "latest") == 7
     assert spec_for(specs, pylog.TopicPartition("orders", 1), "latest") == 5
     assert spec_for(specs, pylog.TopicPartition("payments", 0), "latest") == "latest"

@@ -22,6 +22,7 @@ from pylog.reading.abort_watch import AbortWatch
 from pylog.reading.aborted import AbortedTransactions
 from pylog.reading.checked_windows import check_some
 from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.filter_evaluation import is_past
 from pylog.reading.filtered_decode import FilteredDecoder
 from pylog.reading.refused_batches import RefusedBatches
 from pylog.reading.task_windows import TaskWindows
@@ -126,7 +127,7 @@ class TaskReader:
             yield from self._decode(window, piece, wanted)
             self._refused.leave(window)
             yield from self._damaged_rows()
-            if self._filter is not None and self._filter.is_past(window.scan.headers):
+            if self._filter is not None and is_past(self._filter, window.scan.headers):
                 break
         self._refused.finish()
         if watch is not None:
