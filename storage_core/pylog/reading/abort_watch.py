@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.reading.scan_task import ScanTask
+    from pylog.reading.planned_range import PlannedRange
     from pylog.record.batch_scan import BatchScan
 
 _END_TYPES = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
@@ -49,7 +49,7 @@ class AbortWatch:
         Whose range is read with READ_COMMITTED.
     """
 
-    def __init__(self, task: ScanTask) -> None:
+    def __init__(self, task: PlannedRange) -> None:
         self._task = task
         # Producer ids whose records in the range were given, or left out as aborted, since their
         # last marker, to how many gaps there were before.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pylog.files.byte_source import ByteSource
     from pylog.reading.damage import DamageReport
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.segment_slice import SegmentSlice
 
 
 class _Fault(NamedTuple):

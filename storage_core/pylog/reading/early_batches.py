@@ -20,7 +20,7 @@ from pylog.log_file.batch_walk import has_valid_checksum, walk_headers
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.kernels import skip_headers  # compiles
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.segment_slice import SegmentSlice
 else:
     skip_headers = LazyModule("pylog.kernels.skip_headers")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.segment_slice import SegmentSlice
 
 
 _MOST_LOOKS = 20

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pylog.reading.scan_task import ScanTask, SegmentSlice
+    from pylog.reading.planned_range import PlannedRange
+    from pylog.reading.segment_slice import SegmentSlice
     from pylog.record.batch_scan import BatchHeaders
 
 _AFTER_DAMAGE = 16
@@ -64,7 +65,7 @@ class TaskReader:
 
     def __init__(
         self,
-        task: ScanTask,
+        task: PlannedRange,
         schema: pa.Schema | None = None,
         *,
         mode: ReadMode = ReadMode.FAILFAST,

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.damage import DamageReport
     from pylog.reading.log_segment_view import LogSegmentView
-    from pylog.reading.scan_task import ScanTask, SegmentSlice
+    from pylog.reading.planned_range import PlannedRange
+    from pylog.reading.segment_slice import SegmentSlice
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 100
@@ -44,7 +45,7 @@ class TaskWindows:
 
     def __init__(
         self,
-        task: ScanTask,
+        task: PlannedRange,
         *,
         damage: DamageReport | None = None,
         has_checksums: bool = True,
@@ -155,7 +156,7 @@ class _Look(NamedTuple):
     slices: tuple[SegmentSlice, ...]
 
 
-def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] | None:
+def _lost_offsets(view: LogView, task: PlannedRange, start: int) -> tuple[int, int] | None:
     """Return the offsets ``[from, to)`` of the task that are gone from ``start`` on, None if none.
 
     Retention deletes from the front, truncation from the end. In between only compaction takes a
