@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+import pylog
+from pylog import DamageReport
 from pylog.errors import TimestampOverflowError
-from pylog.inspect.tables import metadata_table
-from pylog.reading.damage import DamageReport
-from pylog.reading.log_directory import open_directory
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
 from pyspark_pylog.worker_process import exempt_modules_from_collection
@@ -19,9 +17,10 @@ from pyspark_pylog.worker_process import exempt_modules_from_collection
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from pylog.reading.log_view import LogView
+    from pylog import LogView
     from pyspark_pylog.options import ReadOptions
 
 _OF_DAMAGE = "look at another replica, or leave the partition out by subscribe, assign"
@@ -47,7 +46,7 @@ class PylogTableReader(DataSourceReader):
     Raises
     ------
     ValueError
-        The schema is no selection of the table's columns, or not the one of option ``columns``.
+        The schema is not a selection of the table's columns, or not the one of option ``columns``.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
@@ -65,7 +64,7 @@ class PylogTableReader(DataSourceReader):
         """Return one input partition for each topic-partition."""
         options = self._options
         with advice_added(_OF_DAMAGE):
-            directory = open_directory(*options.paths, include_stray=options.include_stray)
+            directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
             views = directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
@@ -80,7 +79,7 @@ class PylogTableReader(DataSourceReader):
             return
         view = partition.view
         with advice_added(_OF_DAMAGE):
-            table = metadata_table(
+            table = pylog.metadata_table(
                 self._options.table, max_decompressed_bytes=self._options.max_decompressed_bytes
             )
             for batch in table.rows_of(view):
@@ -89,6 +88,8 @@ class PylogTableReader(DataSourceReader):
 
 
 def _as_spark_demands(batch: pa.RecordBatch, schema: pa.Schema, view: LogView) -> pa.RecordBatch:
+    import pyarrow as pa  # noqa: PLC0415 - whoever looks for the data source has no use for it
+
     columns = []
     for field in schema:
         column = batch.column(field.name)

@@ -94,6 +94,10 @@ class LazyNames:
         """All names, sorted."""
         return sorted(self._modules)
 
+    def module_of(self, name: str) -> str:
+        """Return the module that ``name`` is defined in; ``KeyError`` if there is no such name."""
+        return self._modules[name]
+
     def load(self, name: str) -> object:
         """Return what ``name`` stands for; this is the package's ``__getattr__``.
 
