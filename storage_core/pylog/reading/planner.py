@@ -1,7 +1,7 @@
 """Partitions and positions to `ScanTask`s: which bytes hold the offsets asked for.
 
 Reads side files, index entries and a few batch headers; READ_COMMITTED may scan headers
-(`pylog.reading.aborted`). No record is decoded but for timestamp look-ups.
+(`pylog.reading.transaction_walk`). No record is decoded but for timestamp look-ups.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from pylog.errors import LogStorageError, SegmentVanishedError, UnreadableFileError
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, spec_for
-from pylog.reading.aborted import find_aborted_transactions, find_last_stable_offset
+from pylog.reading.aborted_transactions import find_aborted_transactions
 from pylog.reading.early_batches import without_early_batches
+from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.reading.log_segment_view import open_segment
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.scan_task import ScanTask

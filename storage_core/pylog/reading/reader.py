@@ -19,7 +19,7 @@ from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
 from pylog.reading.abort_watch import AbortWatch
-from pylog.reading.aborted import AbortedTransactions
+from pylog.reading.aborted_transactions import AbortedTransactions
 from pylog.reading.checked_windows import check_some
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.filter_evaluation import is_past
