@@ -69,7 +69,7 @@ class PylogTableReader(DataSourceReader):
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
         if options.mode.skips_damage:
-            views = [view.taken_anew(DamageReport()) for view in views]
+            views = [view.refreshed(DamageReport()) for view in views]
         views.sort(key=lambda view: view.topic_partition)
         return [ViewPartition(view) for view in views]
 

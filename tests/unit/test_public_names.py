@@ -1,12 +1,13 @@
 """What is public: `pylog.__all__` and `pylog.errors`, loaded when used, enough for our own users.
 
-The connector and the jobs are users of the library like any other: they import nothing else of it.
+The packages in `USERS` are users of the library like any other: they import nothing else of it.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import pkgutil
 import subprocess
 import sys
@@ -15,9 +16,6 @@ from pathlib import Path
 import pytest
 
 import pylog
-import pylog.errors
-import pylog_jobs
-import pyspark_pylog
 
 # What works rather than stands for something: it may need Arrow and Numba.
 WORKERS = {
@@ -37,8 +35,18 @@ LOOKUPS = {"importlib.util", "importlib.metadata"}
 """Of `importlib`, what imports nothing of ours."""
 
 
-def sources(package: object) -> list[Path]:
-    [path] = package.__path__  # type: ignore[attr-defined]
+USERS = ("pyspark_pylog", "pylog_jobs")
+"""Packages that take public names alone; one inside `pylog` may import itself, too."""
+PUBLIC_MODULES = {"pylog", "pylog.errors"}
+LOADER = "pylog.lazy_modules"
+"""What a package inside `pylog` loads its own modules with when they are used."""
+
+
+def sources(package: str) -> list[Path]:
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    [path] = spec.submodule_search_locations
     return sorted(Path(path).rglob("*.py"))
 
 
@@ -108,15 +116,17 @@ class _Uses(ast.NodeVisitor):
         self.names: set[str] = set()
         self.modules: set[str] = set()
         self.late: list[str] = []
-        self._own = ("pylog", own_package)
+        self._own_package = own_package
         self._depth = 0
 
     def _note(self, module: str) -> None:
-        if module.partition(".")[0] == "pylog":
+        top = module.partition(".")[0]
+        is_own = f"{module}.".startswith(f"{self._own_package}.")
+        if top == "pylog" and not is_own:
             self.modules.add(module)
-        if self._depth and module.partition(".")[0] in self._own:
+        if self._depth and (top == "pylog" or is_own):
             self.late.append(module)
-        if module.partition(".")[0] == "importlib" and module not in LOOKUPS:
+        if top == "importlib" and module not in LOOKUPS:
             self.late.append(module)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -148,21 +158,22 @@ def uses_of(path: Path, own_package: str) -> _Uses:
     return uses
 
 
-USERS = [
-    pytest.param(path, package.__name__, id=f"{package.__name__}/{path.name}")
-    for package in (pyspark_pylog, pylog_jobs)
+FILES = [
+    pytest.param(path, package, id=f"{package}/{path.name}")
+    for package in USERS
     for path in sources(package)
 ]
 
 
-@pytest.mark.parametrize(("path", "package"), USERS)
+@pytest.mark.parametrize(("path", "package"), FILES)
 def test_users_take_public_names_alone(path: Path, package: str) -> None:
     uses = uses_of(path, package)
-    assert uses.modules <= {"pylog", "pylog.errors"}
+    loaders = {LOADER} if package.startswith("pylog.") else set()
+    assert uses.modules <= PUBLIC_MODULES | loaders
     assert uses.names <= {*pylog.__all__, "errors"}
 
 
-@pytest.mark.parametrize(("path", "package"), USERS)
+@pytest.mark.parametrize(("path", "package"), FILES)
 def test_users_import_at_the_head_of_a_file(path: Path, package: str) -> None:
     assert uses_of(path, package).late == []
 
@@ -180,3 +191,15 @@ def test_uses_are_found_wherever_they_are() -> None:
     assert uses.modules == {"pylog", "pylog.model", "pylog.reading"}
     assert uses.names == {"nothing", "scan"}
     assert uses.late == ["importlib", "ours.part"]
+
+
+def test_a_package_inside_pylog_may_import_itself_at_the_head_of_a_file() -> None:
+    uses = _Uses("pylog.cli")
+    uses.visit(
+        ast.parse(
+            "from pylog.cli.printable import printable\nfrom pylog.cli import exit_status\n"
+            "from pylog.client import x\ndef f():\n  from pylog.cli import progress\n"
+        )
+    )
+    assert uses.modules == {"pylog.client"}
+    assert uses.late == ["pylog.cli"]

@@ -94,7 +94,7 @@ class LogView:
             what = f"{len(listed.segments)} segments"
         return f"LogView({shown(self.directory.path)!r}, {what})"
 
-    def taken_anew(
+    def refreshed(
         self, damage: DamageReport | None = None, *, uses_indexes: bool | None = None
     ) -> LogView:
         """Return a view of the same directory as it is now.

@@ -94,7 +94,7 @@ def _plan_as_it_is_now(view: LogView, wanted: ScanRange) -> list[ScanTask]:
         try:
             return plan_partition(view, wanted)
         except SegmentVanishedError:
-            view = view.taken_anew(view.damage)
+            view = view.refreshed(view.damage)
     return plan_partition(view, wanted)
 
 
@@ -107,11 +107,11 @@ def plan_partition(view: LogView, wanted: ScanRange) -> list[ScanTask]:
         start_spec, end_spec = clip(start_spec, view), clip(end_spec, view)
     latest = view.log_end_offset
     if committed:
-        # An end that is told keeps the search from damage behind it.
-        is_told = isinstance(end_spec, int) and (
+        # An end that is an offset keeps the search from damage after it.
+        is_offset = isinstance(end_spec, int) and (
             start_spec == EARLIEST or isinstance(start_spec, int)
         )
-        limit = resolve_end(end_spec, view, latest) if is_told else None
+        limit = resolve_end(end_spec, view, latest) if is_offset else None
         latest = find_last_stable_offset(view, limit)
     start = resolve_start(start_spec, view, latest)
     end = resolve_end(end_spec, view, latest)

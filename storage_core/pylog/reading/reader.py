@@ -78,9 +78,9 @@ class TaskReader:
         self._window_bytes = window_bytes
         self._max_decompressed_bytes = max_decompressed_bytes
         self.damage = DamageReport() if damage is None else damage
-        self._met = self.damage  # of one pass, see `record_batches`
-        self._refused = RefusedBatches(self._met)
-        self._told = 0
+        self._pass_damage = self.damage  # of one pass, see `record_batches`
+        self._refused = RefusedBatches(self._pass_damage)
+        self._given_ranges = 0
         self._aborted = AbortedTransactions(task.aborted)
         self._filter = task.where if task.where and task.where.needs_records else None
         self._shows_damage = mode is ReadMode.PERMISSIVE and not (
@@ -115,11 +115,11 @@ class TaskReader:
         TimestampOverflowError
             A timestamp does not fit the schema's unit.
         """
-        self._met = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
-        self._refused = RefusedBatches(self._met)
-        self._told = 0
+        self._pass_damage = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
+        self._refused = RefusedBatches(self._pass_damage)
+        self._given_ranges = 0
         watch = self._abort_watch()
-        for piece, window in self._windows(has_checksums=True):
+        for piece, window in self._windows(verifies_checksums=True):
             self._refused.enter(piece, window)
             yield from self._damaged_rows()
             wanted = self._wanted(window)
@@ -154,7 +154,7 @@ class TaskReader:
             return sum(batch.num_rows for batch in self.record_batches())
         total = 0
         watch = self._abort_watch()
-        for piece, window in self._windows(has_checksums=False):
+        for piece, window in self._windows(verifies_checksums=False):
             headers = window.scan.headers
             wanted = self._wanted(window)
             if watch is not None:
@@ -186,11 +186,11 @@ class TaskReader:
             watch.look_on()
         return total
 
-    def _windows(self, *, has_checksums: bool) -> TaskWindows:
+    def _windows(self, *, verifies_checksums: bool) -> TaskWindows:
         return TaskWindows(
             self._task,
-            damage=self._met if self._mode.skips_damage else None,
-            has_checksums=has_checksums,
+            damage=self._pass_damage if self._mode.skips_damage else None,
+            verifies_checksums=verifies_checksums,
             window_bytes=self._window_bytes,
             max_decompressed_bytes=self._max_decompressed_bytes,
         )
@@ -198,7 +198,7 @@ class TaskReader:
     def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:
         """Mask the batches that may hold records of the range that an application sees.
 
-        None for all of them, which is the usual case and told by the first and last batch.
+        None for all of them, which is the usual case and seen from the first and last batch.
         """
         headers = window.scan.headers
         traits = headers.traits
@@ -275,9 +275,9 @@ class TaskReader:
                 size *= 2
 
     def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield a row for each damaged range not told yet, in mode PERMISSIVE."""
-        untold = self._met.ranges[self._told :]
-        self._told += len(untold)
+        """Yield a row for each damaged range that has none yet, in mode PERMISSIVE."""
+        ranges_left = self._pass_damage.ranges[self._given_ranges :]
+        self._given_ranges += len(ranges_left)
         if self._shows_damage:
-            for each in untold:
+            for each in ranges_left:
                 yield damaged_row(self._decoder.schema, self._task.topic_partition, str(each))

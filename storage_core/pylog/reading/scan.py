@@ -226,9 +226,9 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     read_mode = ReadMode.parse(mode)
     if read_mode.skips_damage:
         # What planning meets, a reader reports: it goes the same way.
-        views = [view.taken_anew(DamageReport(is_logged=False)) for view in views]
+        views = [view.refreshed(DamageReport(is_logged=False)) for view in views]
     if not use_indexes:
-        views = [view.taken_anew(view.damage, uses_indexes=False) for view in views]
+        views = [view.refreshed(view.damage, uses_indexes=False) for view in views]
     return Scan(
         views,
         wanted,

@@ -39,7 +39,7 @@ class TaskWindows:
     ----------
     task
         From the planner.
-    damage, has_checksums, window_bytes, max_decompressed_bytes
+    damage, verifies_checksums, window_bytes, max_decompressed_bytes
         As of `CheckedWindows`.
     """
 
@@ -48,14 +48,14 @@ class TaskWindows:
         task: PlannedRange,
         *,
         damage: DamageReport | None = None,
-        has_checksums: bool = True,
+        verifies_checksums: bool = True,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         max_decompressed_bytes: int | None = None,
     ) -> None:
         self._task = task
         self._max_decompressed_bytes = max_decompressed_bytes
         self._damage = damage
-        self._has_checksums = has_checksums
+        self._verifies_checksums = verifies_checksums
         self._window_bytes = window_bytes
         self._next_offset = 0
 
@@ -99,7 +99,7 @@ class TaskWindows:
                 piece,
                 lowest_offset=self._next_offset,
                 damage=self._damage,
-                has_checksums=self._has_checksums,
+                verifies_checksums=self._verifies_checksums,
                 window_bytes=self._window_bytes,
                 max_decompressed_bytes=self._max_decompressed_bytes,
             )
