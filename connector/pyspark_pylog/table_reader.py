@@ -15,7 +15,7 @@ from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
 from pyspark_pylog.worker_process import exempt_modules_from_collection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
@@ -82,23 +82,25 @@ class PylogTableReader(DataSourceReader):
             table = pylog.metadata_table(
                 self._options.table, max_decompressed_bytes=self._options.max_decompressed_bytes
             )
-            for batch in table.rows_of(view):
-                yield _as_spark_demands(batch, self._schema, view)
+            yield from _as_spark_demands(table.rows_of(view), self._schema, view)
         exempt_modules_from_collection()
 
 
-def _as_spark_demands(batch: pa.RecordBatch, schema: pa.Schema, view: LogView) -> pa.RecordBatch:
+def _as_spark_demands(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, view: LogView
+) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of ``schema`` with its types, in its order."""
     import pyarrow as pa  # noqa: PLC0415 - whoever looks for the data source has no use for it
 
-    columns = []
-    for field in schema:
-        column = batch.column(field.name)
-        try:
-            columns.append(column.cast(field.type))
-        except pa.ArrowInvalid as error:
-            reason = (
-                f"a {field.name} does not fit into 64-bit microseconds; leave the column out "
-                f"(columns), partition {view.topic_partition}"
-            )
-            raise TimestampOverflowError(reason, view.directory.path) from error
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    for batch in batches:
+        columns = []
+        for field in schema:
+            try:
+                columns.append(batch.column(field.name).cast(field.type))
+            except pa.ArrowInvalid as error:
+                reason = (
+                    f"a {field.name} does not fit into 64-bit microseconds; leave the column out "
+                    f"(columns), partition {view.topic_partition}"
+                )
+                raise TimestampOverflowError(reason, view.directory.path) from error
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)

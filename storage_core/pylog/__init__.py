@@ -41,6 +41,7 @@ _PUBLIC = LazyNames(
             "NO_PRODUCER_ID",
             "NO_SEQUENCE",
             "NO_TIMESTAMP",
+            "AbortedTransaction",
             "CompressionType",
             "IsolationLevel",
             "TimestampType",
@@ -55,6 +56,7 @@ _PUBLIC = LazyNames(
             "Timestamp",
         ),
         "pylog.reading.damage": ("DamageReport", "DamagedRange", "ReadMode"),
+        "pylog.reading.discovery": ("PartitionDirectory",),
         "pylog.reading.log_directory": ("LogDirectory", "open_directory"),
         "pylog.reading.log_view": ("LogView",),
         "pylog.reading.record_filter": ("RecordFilter",),
@@ -107,6 +109,7 @@ if TYPE_CHECKING:
     from pylog.model import NO_PRODUCER_ID as NO_PRODUCER_ID
     from pylog.model import NO_SEQUENCE as NO_SEQUENCE
     from pylog.model import NO_TIMESTAMP as NO_TIMESTAMP
+    from pylog.model import AbortedTransaction as AbortedTransaction
     from pylog.model import CompressionType as CompressionType
     from pylog.model import IsolationLevel as IsolationLevel
     from pylog.model import TimestampType as TimestampType
@@ -120,6 +123,7 @@ if TYPE_CHECKING:
     from pylog.reading.damage import DamagedRange as DamagedRange
     from pylog.reading.damage import DamageReport as DamageReport
     from pylog.reading.damage import ReadMode as ReadMode
+    from pylog.reading.discovery import PartitionDirectory as PartitionDirectory
     from pylog.reading.log_directory import LogDirectory as LogDirectory
     from pylog.reading.log_directory import open_directory as open_directory
     from pylog.reading.log_view import LogView as LogView
