@@ -66,8 +66,8 @@ def test_a_lazy_name_becomes_an_attribute_of_its_package(
     assert counted not in sys.modules
     assert names.load("answer") == 42
     assert vars(package)["answer"] == 42
-    with pytest.raises(AttributeError, match=f"module '{__name__}' has no attribute 'anwser'"):
-        names.load("anwser")
+    with pytest.raises(AttributeError, match=f"module '{__name__}' has no attribute 'another'"):
+        names.load("another")
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,6 @@ WORKERS = {
     "MetadataTable",
     "Scan",
     "UnifiedLog",
-    "create_topic",
-    "delete_topic",
     "metadata_table",
     "read_table",
     "record_schema",

@@ -11,7 +11,7 @@ from pylog.errors import UnknownTopicOrPartitionError
 from pylog.files.file_names import PARTITION_METADATA
 from pylog.files.partition_metadata import new_topic_id, read_partition_metadata
 from pylog.files.topic_name import ensure_valid_topic
-from pylog.log.log_manager import LogManager
+from pylog.lazy_modules import LazyModule
 from pylog.model import TopicPartition
 from pylog.writing.writable_directory import writable_log_directory
 
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterator, Mapping
 
+    from pylog.log import log_manager  # imports Arrow and Numba
+    from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
+else:
+    log_manager = LazyModule("pylog.log.log_manager")
 
 MAX_PARTITIONS = 100_000
 """Far above what a log directory can hold: a slip of the finger shall not fill the disk."""
@@ -54,11 +58,11 @@ def _opened(
     directory: str | os.PathLike[str] | LogManager, *, must_exist: bool
 ) -> Iterator[LogManager]:
     """Give the manager that was given, or one of a directory for as long as the block lasts."""
-    if isinstance(directory, LogManager):
+    if isinstance(directory, log_manager.LogManager):
         yield directory
         return
     path = writable_log_directory(directory, must_exist=must_exist)
-    with LogManager([path]) as manager:
+    with log_manager.LogManager([path]) as manager:
         yield manager
 
 
@@ -149,6 +153,7 @@ def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> 
     --------
     >>> pylog.delete_topic("/tmp/logs", "orders")
     """
+    is_managed = isinstance(directory, log_manager.LogManager)
     with _opened(directory, must_exist=True) as manager:
         partitions = logs_of_topic(manager, topic)
         if not partitions:
@@ -158,9 +163,7 @@ def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> 
             msg = f"no topic {topic!r} in this log directory{hint}"
             raise UnknownTopicOrPartitionError(msg)
         for partition in partitions:
-            manager.delete_log(
-                TopicPartition(topic, partition), is_async=isinstance(directory, LogManager)
-            )
+            manager.delete_log(TopicPartition(topic, partition), is_async=is_managed)
         # Last: until then a partition that is left has the configuration that it was written with.
         manager.store_topic_config(topic, {})
 
