@@ -7,35 +7,26 @@ snapshot of the log at its first action.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pylog.columnar.arrow_schema import record_schema
-from pylog.model import TopicPartition
-from pylog.reading.damage import ReadMode
-from pylog.reading.log_directory import open_directory
-from pylog.reading.offset_spec import Timestamp
-from pylog.reading.reader import TaskReader
-from pylog.reading.record_filter import RecordFilter
-from pylog.reading.scan import scan
+import pylog
+from pylog import ReadMode, RecordFilter
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.pushdown import PushFilters, is_pruning
-from pyspark_pylog.pushed_filters import intersection
 from pyspark_pylog.spark_schema import check_damaged_rows_fit, check_schema
 from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from pylog.reading.offset_spec import OffsetSpec, OffsetSpecs
-    from pylog.reading.scan_task import ScanTask
+    from pylog import ScanTask
     from pyspark_pylog.options import ReadOptions
-    from pyspark_pylog.position_options import Position, Positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +49,7 @@ class PylogBatchReader(DataSourceReader):
     Raises
     ------
     ValueError
-        The schema is no selection of our columns, or not the one that option ``columns`` makes.
+        The schema is not a selection of our columns, or not the one that option ``columns`` makes.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
@@ -81,14 +72,14 @@ class PylogBatchReader(DataSourceReader):
         let_warnings_through()
         options = self._options
         with advice_added():
-            directory = open_directory(*options.paths, include_stray=options.include_stray)
-            planned = scan(
+            directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
+            planned = pylog.scan(
                 directory,
                 topics=options.subscribe,
                 assign=options.assign,
                 pattern=options.subscribe_pattern,
-                start=to_specs(options.starting),
-                end=to_specs(options.ending),
+                start=options.starting,
+                end=options.ending,
                 isolation=options.isolation,
                 fail_on_data_loss=options.fail_on_data_loss,
                 mode=options.mode,
@@ -106,48 +97,27 @@ class PylogBatchReader(DataSourceReader):
             return
         let_warnings_through()
         with advice_added():
-            reader = TaskReader(
-                partition.task,
+            yield from partition.task.read(
                 self._schema,
                 mode=self._options.mode,
                 max_decompressed_bytes=self._options.max_decompressed_bytes,
             )
-            yield from reader.record_batches()
         exempt_modules_from_collection()
 
     def _where(self) -> RecordFilter | None:
         """Return the predicates that leave out records here, whoever gave them."""
         options = self._options
-        fields = dict(options.where or {})
+        where = RecordFilter() if options.where is None else options.where
         if is_pruning(options.pushdown):
-            fields = intersection(fields, self._pushed.fields)
-        if not fields:
+            where &= self._pushed.where
+        if where == RecordFilter():
             return None
-        return RecordFilter(**fields, timestamp_disorder=options.timestamp_disorder)
+        return replace(where, timestamp_disorder=options.timestamp_disorder)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Return the Arrow schema that Spark demands of the batches for ``schema``."""
-    return pa.schema(
-        [
-            field.with_nullable(schema[field.name].nullable)
-            for field in record_schema(schema.fieldNames())
-        ]
-    )
-
-
-def to_specs(positions: Positions) -> OffsetSpecs:
-    """Return positions from options as the library's specs."""
-    if isinstance(positions, dict):
-        return {
-            TopicPartition(*key) if isinstance(key, tuple) else key: _to_spec(position)
-            for key, position in positions.items()
-        }
-    return _to_spec(positions)  # type: ignore[arg-type]
-
-
-def _to_spec(position: Position) -> OffsetSpec:
-    if isinstance(position, tuple):
-        _, milliseconds, if_missing = position
-        return Timestamp(milliseconds, if_missing)
-    return position
+    demanded = pylog.record_schema(schema.fieldNames())
+    for place, field in enumerate(demanded):
+        demanded = demanded.set(place, field.with_nullable(schema[field.name].nullable))
+    return demanded

@@ -2,30 +2,31 @@
 
 Spark makes an instance at ``load()``, in a process of its own on the driver's machine, pickles it
 and unpickles it wherever it plans. Only what is light and needs no other package is imported at the
-head of this module: Spark imports it whenever it looks for any Python data source. What looks into
-directories and what reads (Arrow, Numba) is imported when it is asked for.
+head of this module and of those that it imports: Spark imports it whenever it looks for any Python
+data source. What looks into directories and what reads (Arrow, Numba) stands behind the names of
+`pylog`, which are loaded when they are first used.
 """
 
 from __future__ import annotations
 
-import importlib
 import logging
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from pylog.inspect.tables.table_names import RECORDS
+import pylog
+from pyspark_pylog.batch_reader import PylogBatchReader
 from pyspark_pylog.errors import advice_added
-from pyspark_pylog.options import ReadOptions
+from pyspark_pylog.options import RECORDS, ReadOptions
 from pyspark_pylog.spark_schema import read_schema
+from pyspark_pylog.table_reader import PylogTableReader
+from pyspark_pylog.table_schema import table_schema
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from pyspark.sql.datasource import DataSourceReader
     from pyspark.sql.types import StructType
-
-    from pylog.reading.log_directory import LogDirectory
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -61,30 +62,21 @@ class PylogDataSource(DataSource):
         """
         options = self._options()
         # At load(), where the user still sees which call was wrong, and not at the first action.
-        log_directory = importlib.import_module("pylog.reading.log_directory")
         with advice_added():
-            directory: LogDirectory = log_directory.open_directory(
-                *options.paths, include_stray=options.include_stray
-            )
+            directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
             directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
         if options.table != RECORDS:
-            table_schema = importlib.import_module("pyspark_pylog.table_schema")
-            schema: StructType = table_schema.table_schema(options.table, options.columns)
-            return schema
+            return table_schema(options.table, options.columns)
         return read_schema(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the batch reader for a schema: ours, or a part of it that the user gave."""
         options = self._options()
         if options.table != RECORDS:
-            table_reader = importlib.import_module("pyspark_pylog.table_reader")
-            of_table: DataSourceReader = table_reader.PylogTableReader(options, schema)
-            return of_table
-        batch_reader = importlib.import_module("pyspark_pylog.batch_reader")
-        reader: DataSourceReader = batch_reader.PylogBatchReader(options, schema)
-        return reader
+            return PylogTableReader(options, schema)
+        return PylogBatchReader(options, schema)
 
     def _options(self) -> ReadOptions:
         options = ReadOptions.parse(self._given)

@@ -9,19 +9,18 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+from pylog import RecordFilter
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-FilterFields = dict[str, Any]
-"""The arguments of `pylog.RecordFilter` that are not None."""
 
 RECORD_FILTER = "recordFilter"
 _SETS = {"topics": str, "partitions": int, "keys": str}
 _NUMBERS = ("min_offset", "max_offset", "min_timestamp", "max_timestamp")
 
 
-def parse_record_filter(text: str | None) -> FilterFields | None:
-    """Return the fields that ``text`` tells; None if the option is not given.
+def parse_record_filter(text: str | None) -> RecordFilter | None:
+    """Return the filter that ``text`` stands for; None if the option is not given.
 
     Raises
     ------
@@ -33,7 +32,7 @@ def parse_record_filter(text: str | None) -> FilterFields | None:
     try:
         stored = json.loads(text)
         _check_types([stored], dict)
-        fields: FilterFields = {name: stored.pop(name) for name in _NUMBERS if name in stored}
+        fields: dict[str, Any] = {name: stored.pop(name) for name in _NUMBERS if name in stored}
         _check_types(fields.values(), int)
         for name, kind in _SETS.items():
             if name in stored:
@@ -48,26 +47,25 @@ def parse_record_filter(text: str | None) -> FilterFields | None:
     if stored:
         msg = f"option {RECORD_FILTER} has unknown fields {', '.join(stored)}"
         raise ValueError(msg)
-    return fields
+    return RecordFilter(**fields)
 
 
-def format_record_filter(fields: FilterFields) -> str:
-    """Return the option's value for the arguments of a `pylog.RecordFilter`."""
-    plain = {
-        name: [base64.b64encode(key).decode() for key in sorted(value)]
-        if name == "keys"
-        else sorted(value)
-        if name in _SETS
-        else value
-        for name, value in fields.items()
-    }
-    return json.dumps(plain)
+def format_record_filter(where: RecordFilter) -> str:
+    """Return the option's value for a filter; a bound on disorder is an option of its own."""
+    fields: dict[str, object] = {name: getattr(where, name) for name in _NUMBERS}
+    for name in _SETS:
+        values = getattr(where, name)
+        if name == "keys" and values is not None:
+            fields[name] = [base64.b64encode(key).decode() for key in sorted(values)]
+        else:
+            fields[name] = None if values is None else sorted(values)
+    return json.dumps({name: value for name, value in fields.items() if value is not None})
 
 
 def _check_types(values: Iterable[object], kind: type) -> None:
     for value in values:
         if type(value) is not kind:  # True is no number
-            msg = f"{value!r} is no {kind.__name__}"
+            msg = f"{value!r} is not of type {kind.__name__}"
             raise ValueError(msg)
 
 

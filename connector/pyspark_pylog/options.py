@@ -11,20 +11,27 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.inspect.tables.table_names import RECORDS, TABLE_NAMES, unknown_table
-from pylog.model import IsolationLevel
-from pylog.reading.damage import ReadMode
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog import (
+    DEFAULT_MAX_DECOMPRESSED_BYTES,
+    EARLIEST,
+    LATEST,
+    TABLE_NAMES,
+    IsolationLevel,
+    ReadMode,
+)
 from pyspark_pylog import option_values as values
 from pyspark_pylog.filter_option import RECORD_FILTER, parse_record_filter
+from pyspark_pylog.nearest_name import nearest_name_hint
 from pyspark_pylog.path_options import TEMPORARY_VIEW, parse_paths
 from pyspark_pylog.position_options import parse_ending, parse_starting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark_pylog.filter_option import FilterFields
-    from pyspark_pylog.position_options import Positions
+    from pylog import OffsetSpecs, RecordFilter
+
+RECORDS = "records"
+"""What option ``table`` names where no metadata table is asked for."""
 
 READ_OPTIONS = (
     "path",
@@ -103,7 +110,7 @@ class ReadOptions:
     subscribe, assign, subscribe_pattern
         Which topics or partitions; at most one is not None.
     starting, ending
-        Positions, see `pyspark_pylog.position_options`.
+        Where to begin and to end, see `pyspark_pylog.position_options`.
     columns
         Projection by name; None for all.
     table
@@ -123,7 +130,7 @@ class ReadOptions:
     use_indexes
         Whether look-ups may ask index files.
     where
-        What `pyspark_pylog.table` has made of predicates.
+        What `pyspark_pylog.table` has made of predicates; None where it was not used.
     without_effect
         Names of options that are known and have no meaning here, sorted.
     """
@@ -132,8 +139,8 @@ class ReadOptions:
     subscribe: tuple[str, ...] | None = None
     assign: Mapping[str, tuple[int, ...]] | None = None
     subscribe_pattern: str | None = None
-    starting: Positions = "earliest"
-    ending: Positions = "latest"
+    starting: OffsetSpecs = EARLIEST
+    ending: OffsetSpecs = LATEST
     fail_on_data_loss: bool = True
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     include_headers: bool = False
@@ -149,7 +156,7 @@ class ReadOptions:
     pushdown: str = PUSHDOWN[0]
     timestamp_disorder: int | None = None
     use_indexes: bool = True
-    where: FilterFields | None = None
+    where: RecordFilter | None = None
     without_effect: tuple[str, ...] = ()
 
     @classmethod
@@ -215,8 +222,7 @@ def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
             continue
         if name in _IN_A_CATALOG or name.startswith("option."):
             raise ValueError(TEMPORARY_VIEW)
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"; did you mean {known[near[0]]!r}?" if near else "."
+        hint = nearest_name_hint(name, known.values())
         msg = f"unknown option {name!r}{hint} The options are: {', '.join(READ_OPTIONS)}"
         raise ValueError(msg)
     return tuple(sorted(ignored))
@@ -227,7 +233,8 @@ def _table(lower: Mapping[str, str]) -> str:
     table = lower.get("table", RECORDS).strip().lower()
     known = (RECORDS, *TABLE_NAMES)
     if table not in known:
-        msg = f"option table: {unknown_table(table, known)}"
+        hint = nearest_name_hint(table, known)
+        msg = f"option table: no table {table!r}{hint} The tables are: {', '.join(known)}"
         raise ValueError(msg)
     spelled = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION)}
     of_records = [spelled[name] for name in lower if name in spelled.keys() - _OF_ANY_TABLE]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from pylog.locations import is_remote, parse_location
+from pylog import absolute_location
 from pyspark_pylog.json_options import parse_json
 
 if TYPE_CHECKING:
@@ -31,10 +30,5 @@ def parse_paths(lower: Mapping[str, str]) -> tuple[str, ...]:
     if not texts:
         msg = f'no path: say load("/path/to/kafka-logs"). {TEMPORARY_VIEW}'
         raise ValueError(msg)
-    return tuple(_location(text) for text in texts)
-
-
-def _location(text: str) -> str:
-    location = parse_location(text)
     # Against the driver's working directory, which an executor does not share.
-    return location if is_remote(location) else os.path.abspath(location)  # noqa: PTH100 - Path.resolve would follow links
+    return tuple(absolute_location(text) for text in texts)

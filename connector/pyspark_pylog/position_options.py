@@ -9,71 +9,70 @@ whole topic may be given one value, ``{"t":"earliest"}``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
+from pylog import EARLIEST, LATEST, Timestamp, TopicPartition
 from pyspark_pylog.json_options import parse_json
 
-PartitionKey = tuple[str, int]
-Position = str | int | tuple[str, int, str]
-"""A word, an offset, or ("timestamp", milliseconds, what to do without such a record)."""
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Mapping
 
-Positions = Position | Mapping[str | PartitionKey, Position]
-"""One position for all partitions, or one a topic or partition."""
+    from pylog import OffsetSpec, OffsetSpecs
 
-TIMESTAMP = "timestamp"
 _OFFSETS_EXAMPLE = '{"topicA":{"0":23,"1":42}}'
 _TIMESTAMPS_EXAMPLE = '{"topicA":{"0":1700000000000},"topicB":1700000000000}'
-_WORDS = {"earliest": -2, "latest": -1}
+_WORDS = {EARLIEST: -2, LATEST: -1}
 _DIGITS = re.compile(r"[0-9]{1,19}")
 
 
-def parse_starting(lower: Mapping[str, str]) -> Positions:
+def parse_starting(lower: Mapping[str, str]) -> OffsetSpecs:
     """Return where to start, from options with lower-cased names; ``ValueError`` if senseless."""
     strategy = lower.get("startingoffsetsbytimestampstrategy", "error").strip().lower()
-    if strategy not in ("error", "latest"):
+    if strategy not in ("error", LATEST):
         msg = (
             "option startingOffsetsByTimestampStrategy is "
             f"{lower['startingoffsetsbytimestampstrategy']!r}, expected error or latest"
         )
         raise ValueError(msg)
-    return _parse(lower, "starting", refused="latest", default="earliest", strategy=strategy)
+    return _parse(lower, "starting", refused=LATEST, default=EARLIEST, strategy=strategy)
 
 
-def parse_ending(lower: Mapping[str, str]) -> Positions:
+def parse_ending(lower: Mapping[str, str]) -> OffsetSpecs:
     """Return where to end, from options with lower-cased names; ``ValueError`` if senseless."""
-    return _parse(lower, "ending", refused="earliest", default="latest", strategy="latest")
+    return _parse(lower, "ending", refused=EARLIEST, default=LATEST, strategy=LATEST)
 
 
 def _parse(
     lower: Mapping[str, str], side: str, *, refused: str, default: str, strategy: str
-) -> Positions:
-    # All are parsed, so that a broken one is told even where another one has precedence.
-    found: list[Positions] = []
+) -> OffsetSpecs:
+    # All are parsed, so that a broken one is reported even where another one has precedence.
+    given: list[OffsetSpecs] = []
     name = f"{side}Timestamp"
     if name.lower() in lower:
-        found.append((TIMESTAMP, _milliseconds(lower[name.lower()], name), strategy))
+        given.append(Timestamp(_milliseconds(lower[name.lower()], name), strategy))
     name = f"{side}OffsetsByTimestamp"
     if name.lower() in lower:
-        found.append(
+        given.append(
             _per_partition(
                 lower[name.lower()],
                 name,
                 _TIMESTAMPS_EXAMPLE,
-                lambda value: (TIMESTAMP, _milliseconds(value, name), strategy),
+                lambda value: Timestamp(_milliseconds(value, name), strategy),
             )
         )
     offsets_name = f"{side}Offsets"
     if offsets_name.lower() in lower:
         text = lower[offsets_name.lower()]
-        found.append(_offsets(text, offsets_name, refused))
-    return found[0] if found else default
+        given.append(_offsets(text, offsets_name, refused))
+    return given[0] if given else default
 
 
-def _offsets(text: str, name: str, refused: str) -> Positions:
-    allowed = "earliest" if refused == "latest" else "latest"
+def _offsets(text: str, name: str, refused: str) -> OffsetSpecs:
+    allowed = EARLIEST if refused == LATEST else LATEST
     instead = f"give {allowed}, offsets, or option {name.removesuffix('Offsets')}Timestamp"
 
-    def offset(value: object) -> Position:
+    def offset(value: object) -> OffsetSpec:
         if isinstance(value, str):
             value = _WORDS.get(value.strip().lower(), value)
         if type(value) is not int or not -2 <= value < 1 << 63:
@@ -101,23 +100,24 @@ def _milliseconds(value: object, name: str) -> int:
 
 
 def _per_partition(
-    text: str, name: str, example: str, convert: Callable[[object], Position]
-) -> dict[str | PartitionKey, Position]:
+    text: str, name: str, example: str, convert: Callable[[object], OffsetSpec]
+) -> OffsetSpecs:
     parsed = parse_json(text, name, example)
     if not isinstance(parsed, dict):
         msg = f"option {name} is {text!r}, expected JSON like {example}"
         raise ValueError(msg)  # noqa: TRY004 - of the user's text, not of the program
-    positions: dict[str | PartitionKey, Position] = {}
+    positions: dict[TopicPartition | tuple[str, int] | str, OffsetSpec | dt.datetime] = {}
     for topic, of_topic in parsed.items():
         if not isinstance(of_topic, dict):
             positions[topic] = convert(of_topic)
             continue
         for number, value in of_topic.items():
             if not _DIGITS.fullmatch(number):
-                msg = f"option {name} names partition {number!r} of topic {topic!r}: no number"
+                msg = f"option {name} names partition {number!r} of topic {topic!r}: not a number"
                 raise ValueError(msg)
-            if (topic, int(number)) in positions:
+            topic_partition = TopicPartition(topic, int(number))
+            if topic_partition in positions:
                 msg = f"option {name} names partition {int(number)} of topic {topic!r} twice"
                 raise ValueError(msg)
-            positions[topic, int(number)] = convert(value)
+            positions[topic_partition] = convert(value)
     return positions

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 import pyspark
 from pyspark.sql.datasource import DataSourceReader
 
-from pyspark_pylog.pushed_filters import Comparison, to_filter_fields
+from pylog import RecordFilter
+from pyspark_pylog.pushed_filters import Comparison, to_record_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from pyspark_pylog.filter_option import FilterFields
 
 FIRST_WITHOUT_LEAK = 5
 """The major version of Spark from which on each scan has pushed filters of its own."""
@@ -46,17 +45,17 @@ def is_pruning(pushdown: str, version: str = pyspark.__version__) -> bool:
 
 
 class PushFilters:
-    """A reader's attribute ``pushFilters``; keeps what the filters say in `fields`."""
+    """A reader's attribute ``pushFilters``; keeps what the filters say in `where`."""
 
     def __init__(self) -> None:
-        self.fields: FilterFields = {}
+        self.where = RecordFilter()
         # What Spark looks at to tell whether the method is overridden.
         self.__func__ = getattr(DataSourceReader, "pushFilters", None)
 
     def __call__(self, filters: Iterable[object]) -> Iterator[object]:
         """Note the filters; all are for Spark to evaluate, too."""
         given = list(filters)
-        self.fields = to_filter_fields(
+        self.where = to_record_filter(
             comparison for comparison in map(_to_comparison, given) if comparison is not None
         )
         return iter(given)

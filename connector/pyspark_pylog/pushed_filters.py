@@ -1,21 +1,23 @@
-"""What filters say about places, timestamps and keys, as fields of a `pylog.RecordFilter`.
+"""What filters say about places, timestamps and keys, as a `pylog.RecordFilter`.
 
 A conjunction of comparisons, each of a column with a literal. What is not understood is left out:
-the fields let more pass, never less, and Spark evaluates every filter again.
+the filter lets more pass, never less, and Spark evaluates every filter again.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from pyspark_pylog.filter_option import FilterFields
+from pylog import RecordFilter
+
+_Bounds = tuple[int | None, int | None]
+"""The lowest and the highest value that passes, both inclusive; None for no bound."""
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
-_IMPOSSIBLE = (1, 0)
+_IMPOSSIBLE: _Bounds = (1, 0)
 
 
 class Comparison(NamedTuple):
@@ -26,70 +28,55 @@ class Comparison(NamedTuple):
     value: object
 
 
-def to_filter_fields(comparisons: Iterable[Comparison]) -> FilterFields:
-    """Return the fields that all comparisons together make."""
-    fields: FilterFields = {}
+def to_record_filter(comparisons: Iterable[Comparison]) -> RecordFilter:
+    """Return the filter that lets pass what all comparisons together do, and perhaps more."""
+    where = RecordFilter()
     for each in comparisons:
-        add = _COLUMNS.get(each.column)
-        if add is not None:
-            add(fields, each)
-    return fields
+        filter_of = _COLUMNS.get(each.column)
+        allowed = None if filter_of is None else filter_of(each)
+        if allowed is not None:
+            where &= allowed
+    return where
 
 
-def intersection(one: FilterFields, other: FilterFields) -> FilterFields:
-    """Return the fields that let pass what both let pass."""
-    both = dict(one)
-    for name, value in other.items():
-        if name not in both:
-            both[name] = value
-        elif isinstance(value, frozenset):
-            both[name] &= value
-        else:
-            both[name] = (max if name.startswith("min") else min)(both[name], value)
-    return both
+def _members(
+    kind: type, make: Callable[[frozenset[Any]], RecordFilter]
+) -> Callable[[Comparison], RecordFilter | None]:
+    """Return what makes a filter of a comparison with one value or a list of values."""
 
-
-def _add_set(name: str, kind: type) -> Callable[[FilterFields, Comparison], None]:
-    def add(fields: FilterFields, comparison: Comparison) -> None:
+    def filter_of(comparison: Comparison) -> RecordFilter | None:
         values = comparison.value if comparison.operator == "in" else [comparison.value]
         if comparison.operator not in ("=", "in") or not isinstance(values, Iterable):
-            return
+            return None
         # NULL in a list matches nothing; a value of another type is none that we understand.
         known = [value for value in values if value is not None]
-        if not all(type(value) is kind for value in known):
-            return
-        chosen = frozenset(known)
-        fields[name] = fields[name] & chosen if name in fields else chosen
+        return make(frozenset(known)) if all(type(value) is kind for value in known) else None
 
-    return add
+    return filter_of
 
 
-def _add_range(
-    low: str, high: str, bounds: Callable[[str, object], tuple[int | None, int | None] | None]
-) -> Callable[[FilterFields, Comparison], None]:
-    def add(fields: FilterFields, comparison: Comparison) -> None:
+def _range(
+    bounds_of: Callable[[str, object], _Bounds | None], make: Callable[[_Bounds], RecordFilter]
+) -> Callable[[Comparison], RecordFilter | None]:
+    """Return what makes a filter of a comparison by size; a list reaches from end to end."""
+
+    def filter_of(comparison: Comparison) -> RecordFilter | None:
         operator, value = comparison.operator, comparison.value
-        if operator == "in" and isinstance(value, Iterable):
-            known = [bounds("=", each) for each in value if each is not None]
-            if not all(known):
-                return
-            lows = [each[0] for each in known if each and each != _IMPOSSIBLE]
-            highs = [each[1] for each in known if each and each != _IMPOSSIBLE]
-            found = (min(lows), max(highs)) if lows else _IMPOSSIBLE  # type: ignore[type-var]
-        else:
-            one = bounds(operator, value)
-            if one is None:
-                return
-            found = one
-        if found[0] is not None:
-            fields[low] = max(found[0], fields.get(low, found[0]))
-        if found[1] is not None:
-            fields[high] = min(found[1], fields.get(high, found[1]))
+        if operator != "in" or not isinstance(value, Iterable):
+            bounds = bounds_of(operator, value)
+            return None if bounds is None else make(bounds)
+        known = [bounds_of("=", each) for each in value if each is not None]
+        possible = [each for each in known if each is not None and each != _IMPOSSIBLE]
+        if None in known:
+            return None  # a value of another type
+        lows = [low for low, _ in possible if low is not None]
+        highs = [high for _, high in possible if high is not None]
+        return make((min(lows), max(highs)) if lows else _IMPOSSIBLE)
 
-    return add
+    return filter_of
 
 
-def _integer_bounds(operator: str, value: object) -> tuple[int | None, int | None] | None:
+def _integer_bounds(operator: str, value: object) -> _Bounds | None:
     if type(value) is not int:
         return None
     return {
@@ -101,7 +88,7 @@ def _integer_bounds(operator: str, value: object) -> tuple[int | None, int | Non
     }.get(operator)
 
 
-def _timestamp_bounds(operator: str, value: object) -> tuple[int | None, int | None] | None:
+def _timestamp_bounds(operator: str, value: object) -> _Bounds | None:
     """Return bounds in milliseconds; Spark compares microseconds."""
     if not isinstance(value, dt.datetime) or value.tzinfo is None:
         return None
@@ -116,10 +103,15 @@ def _timestamp_bounds(operator: str, value: object) -> tuple[int | None, int | N
     }.get(operator)
 
 
-_COLUMNS: dict[str, Callable[[FilterFields, Comparison], None]] = {
-    "topic": _add_set("topics", str),
-    "partition": _add_set("partitions", int),
-    "key": _add_set("keys", bytes),
-    "offset": _add_range("min_offset", "max_offset", _integer_bounds),
-    "timestamp": _add_range("min_timestamp", "max_timestamp", _timestamp_bounds),
+_COLUMNS: dict[str, Callable[[Comparison], RecordFilter | None]] = {
+    "topic": _members(str, lambda topics: RecordFilter(topics=topics)),
+    "partition": _members(int, lambda partitions: RecordFilter(partitions=partitions)),
+    "key": _members(bytes, lambda keys: RecordFilter(keys=keys)),
+    "offset": _range(
+        _integer_bounds, lambda bounds: RecordFilter(min_offset=bounds[0], max_offset=bounds[1])
+    ),
+    "timestamp": _range(
+        _timestamp_bounds,
+        lambda bounds: RecordFilter(min_timestamp=bounds[0], max_timestamp=bounds[1]),
+    ),
 }

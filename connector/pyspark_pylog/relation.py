@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
 
+from pylog import RecordFilter
 from pyspark_pylog.filter_option import RECORD_FILTER, format_record_filter
 from pyspark_pylog.plan_predicates import find_columns, find_comparisons
-from pyspark_pylog.pushed_filters import to_filter_fields
+from pyspark_pylog.pushed_filters import to_record_filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,13 +63,14 @@ class PylogTable:
         whole = self._load({})
         plain = self._finish(whole, columns)
         pushed: dict[str, str] = {}
-        fields = to_filter_fields(find_comparisons(self._finish(whole, ())))
-        if fields:
-            pushed[RECORD_FILTER] = format_record_filter(fields)
+        where = to_record_filter(find_comparisons(self._finish(whole, ())))
+        is_narrowed = where != RecordFilter()
+        if is_narrowed:
+            pushed[RECORD_FILTER] = format_record_filter(where)
         names = None
         if columns and "columns" not in map(str.lower, self._options):
             names = find_columns(plain, whole.columns)
-        if not fields and not names:
+        if not is_narrowed and not names:
             return plain
         # With a schema, Spark need not ask for one again.
         schema = whole.schema

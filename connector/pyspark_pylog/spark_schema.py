@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import (
@@ -18,11 +17,15 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from pyspark_pylog.nearest_name import nearest_name_hint
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
     from pyspark_pylog.options import ReadOptions
 
+# As `pylog.record_schema` has them, in Spark's types: a schema is asked for at every load(), in a
+# process that has no other use for Arrow. A test holds one against the other.
 _HEADERS = ArrayType(
     StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 )
@@ -156,8 +159,6 @@ def _holds_not_null(data_type: DataType) -> bool:
 
 def _check_exists(name: str, where: str, columns: Mapping[str, DataType]) -> None:
     if name not in columns:
-        lower = {known.lower(): known for known in columns}
-        near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
-        hint = f"; did you mean {lower[near[0]]!r}?" if near else "."
+        hint = nearest_name_hint(name, columns)
         msg = f"{where} names {name!r}, no such column{hint} The columns are: {', '.join(columns)}"
         raise ValueError(msg)

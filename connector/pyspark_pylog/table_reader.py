@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+import pylog
+from pylog import DamageReport
 from pylog.errors import TimestampOverflowError
-from pylog.inspect.tables.metadata_table import metadata_table
-from pylog.reading.damage import DamageReport
-from pylog.reading.log_directory import open_directory
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
 from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from pylog.reading.log_view import LogView
+    from pylog import LogView
     from pyspark_pylog.options import ReadOptions
 
 _OF_DAMAGE = "look at another replica, or leave the partition out by subscribe, assign"
@@ -47,7 +46,7 @@ class PylogTableReader(DataSourceReader):
     Raises
     ------
     ValueError
-        The schema is no selection of the table's columns, or not the one of option ``columns``.
+        The schema is not a selection of the table's columns, or not the one of option ``columns``.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
@@ -66,12 +65,12 @@ class PylogTableReader(DataSourceReader):
         let_warnings_through()
         options = self._options
         with advice_added(_OF_DAMAGE):
-            directory = open_directory(*options.paths, include_stray=options.include_stray)
+            directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
             views = directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
         if options.mode.skips_damage:
-            views = [view.taken_anew(DamageReport()) for view in views]
+            views = [view.refreshed(DamageReport()) for view in views]
         views.sort(key=lambda view: view.topic_partition)
         return [ViewPartition(view) for view in views]
 
@@ -82,24 +81,28 @@ class PylogTableReader(DataSourceReader):
         let_warnings_through()
         view = partition.view
         with advice_added(_OF_DAMAGE):
-            table = metadata_table(
+            table = pylog.metadata_table(
                 self._options.table, max_decompressed_bytes=self._options.max_decompressed_bytes
             )
-            for batch in table.rows_of(view):
-                yield _as_spark_demands(batch, self._schema, view)
+            yield from _as_spark_demands(table.rows_of(view), self._schema, view)
         exempt_modules_from_collection()
 
 
-def _as_spark_demands(batch: pa.RecordBatch, schema: pa.Schema, view: LogView) -> pa.RecordBatch:
-    columns = []
-    for field in schema:
-        column = batch.column(field.name)
-        try:
-            columns.append(column.cast(field.type))
-        except pa.ArrowInvalid as error:
-            reason = (
-                f"a {field.name} does not fit into 64-bit microseconds; leave the column out "
-                f"(columns), partition {view.topic_partition}"
-            )
-            raise TimestampOverflowError(reason, view.directory.path) from error
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+def _as_spark_demands(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, view: LogView
+) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of ``schema`` with its types, in its order."""
+    import pyarrow as pa  # noqa: PLC0415 - whoever looks for the data source has no use for it
+
+    for batch in batches:
+        columns = []
+        for field in schema:
+            try:
+                columns.append(batch.column(field.name).cast(field.type))
+            except pa.ArrowInvalid as error:
+                reason = (
+                    f"a {field.name} does not fit into 64-bit microseconds; leave the column out "
+                    f"(columns), partition {view.topic_partition}"
+                )
+                raise TimestampOverflowError(reason, view.directory.path) from error
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,10 +1,13 @@
-"""The Spark schemas of the metadata tables: names and types of the library's, all nullable."""
+"""The Spark schemas of the metadata tables: names and types of the library's, all nullable.
+
+Arrow is imported by the functions that need it: Spark imports this module in every process that
+looks for any Python data source.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -17,20 +20,22 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pylog.inspect.tables.metadata_table import metadata_table
+import pylog
 from pyspark_pylog.spark_schema import check_schema, selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_TIMESTAMP = pa.timestamp("us", tz="UTC")
+    import pyarrow as pa
+
 _NEVER_NULL = frozenset({"topic", "partition"})
-_SIMPLE: dict[pa.DataType, DataType] = {
-    pa.string(): StringType(),
-    pa.int32(): IntegerType(),
-    pa.int64(): LongType(),
-    pa.bool_(): BooleanType(),
+_SIMPLE: dict[str, DataType] = {
+    "string": StringType(),
+    "int32": IntegerType(),
+    "int64": LongType(),
+    "bool": BooleanType(),
 }
+"""By the name that Arrow prints of its type."""
 
 
 def table_schema(table: str, columns: Sequence[str] | None = None) -> StructType:
@@ -53,28 +58,29 @@ def check_table_schema(table: str, schema: StructType) -> None:
 
 def arrow_table_schema(table: str, schema: StructType) -> pa.Schema:
     """Return the Arrow schema that Spark demands of the batches for a checked ``schema``."""
-    whole = metadata_table(table).schema
-    return pa.schema(
-        [
-            pa.field(field.name, _arrow_type(whole.field(field.name).type), field.nullable)
-            for field in schema
-        ]
-    )
+    import pyarrow as pa  # noqa: PLC0415
+
+    microseconds = pa.timestamp("us", tz="UTC")
+    whole = pylog.metadata_table(table).schema
+    fields = []
+    for field in schema:
+        kind = whole.field(field.name).type
+        demanded = microseconds if pa.types.is_timestamp(kind) else kind
+        fields.append(pa.field(field.name, demanded, field.nullable))
+    return pa.schema(fields)
 
 
 def _columns(table: str) -> dict[str, DataType]:
-    return {field.name: _spark_type(field.type) for field in metadata_table(table).schema}
+    return {field.name: _spark_type(field.type) for field in pylog.metadata_table(table).schema}
 
 
 def _spark_type(kind: pa.DataType) -> DataType:
+    import pyarrow as pa  # noqa: PLC0415
+
     if pa.types.is_timestamp(kind):
         return TimestampType()
     if pa.types.is_list(kind):
         return ArrayType(_spark_type(kind.value_type))
     if pa.types.is_struct(kind):
         return StructType([StructField(each.name, _spark_type(each.type)) for each in kind])
-    return _SIMPLE[kind]
-
-
-def _arrow_type(kind: pa.DataType) -> pa.DataType:
-    return _TIMESTAMP if pa.types.is_timestamp(kind) else kind
+    return _SIMPLE[str(kind)]

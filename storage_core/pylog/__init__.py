@@ -1,46 +1,159 @@
 """Apache Kafka's on-disk log without a broker.
 
-The public names are loaded at first use, so that ``import pylog`` and the command line start
-without NumPy, Numba and Arrow.
+Public are the names in ``pylog.__all__``, and `pylog.errors`. They are loaded at first use, so that
+``import pylog`` and the command line start without NumPy, Numba and Arrow; values that a caller
+passes in or gets back never need those.
 """
 
 from __future__ import annotations
 
-import importlib
 import logging
 from typing import TYPE_CHECKING
 
+from pylog.lazy_modules import LazyNames
+
+__version__ = "0.1.0"
+
+# Whoever uses the library decides what becomes of its warnings, by setting logging up or not.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+# The one list of public names, by the module that each is defined in.
+_PUBLIC = LazyNames(
+    __name__,
+    {
+        "pylog.append_origin": ("AppendOrigin",),
+        "pylog.columnar.arrow_schema": ("record_schema",),
+        "pylog.config.log_config": ("LogConfig",),
+        "pylog.config.log_manager_config": ("LogManagerConfig",),
+        "pylog.errors": ("LogStorageError",),
+        "pylog.files.partition_metadata": ("format_uuid", "parse_uuid"),
+        "pylog.inspect.findings.finding": ("Finding", "Severity"),
+        "pylog.inspect.partition_listing": (
+            "ListedPartition",
+            "PartitionListing",
+            "list_partitions",
+        ),
+        "pylog.inspect.read_table": ("read_table",),
+        "pylog.inspect.tables.metadata_table": ("MetadataTable", "metadata_table"),
+        "pylog.inspect.tables.table_names": ("TABLE_NAMES",),
+        "pylog.locations": ("absolute_location",),
+        "pylog.log.fetch_data_info": ("FetchDataInfo",),
+        "pylog.log.fetch_isolation": ("FetchIsolation",),
+        "pylog.log.log_context": ("LogContext",),
+        "pylog.log.log_manager": ("LogManager",),
+        "pylog.log.unified_log": ("UnifiedLog",),
+        "pylog.model": (
+            "AbortedTransaction",
+            "CompressionType",
+            "INTERNAL_TOPICS",
+            "IsolationLevel",
+            "NO_PARTITION_LEADER_EPOCH",
+            "NO_PRODUCER_EPOCH",
+            "NO_PRODUCER_ID",
+            "NO_SEQUENCE",
+            "NO_TIMESTAMP",
+            "TimestampType",
+            "TopicPartition",
+        ),
+        "pylog.positions": (
+            "EARLIEST",
+            "LATEST",
+            "MAX_TIMESTAMP",
+            "OffsetSpec",
+            "OffsetSpecs",
+            "Timestamp",
+        ),
+        "pylog.reading.damage": ("DamageReport", "DamagedRange", "ReadMode"),
+        "pylog.reading.discovery": ("PartitionDirectory",),
+        "pylog.reading.log_directory": ("LogDirectory", "open_directory"),
+        "pylog.reading.log_view": ("LogView",),
+        "pylog.reading.partition_choice": ("choose_partitions",),
+        "pylog.reading.planned_bytes": ("PlannedBytes",),
+        "pylog.reading.record_filter": ("RecordFilter",),
+        "pylog.reading.removal_preview": ("Removal",),
+        "pylog.reading.scan": ("Scan", "scan"),
+        "pylog.reading.scan_task": ("ScanTask",),
+        "pylog.record.decompression_limit": ("DEFAULT_MAX_DECOMPRESSED_BYTES",),
+        "pylog.record.legacy_builder": ("LegacyBatchBuilder",),
+        "pylog.record.record": ("Record", "RecordHeader"),
+        "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
+        "pylog.validation.log_append_info": ("LogAppendInfo",),
+        "pylog.writing.line_appender": ("LineAppender",),
+        "pylog.writing.moved_offset": ("MovedOffset",),
+        "pylog.writing.owned_directory": ("own_log_directory",),
+        "pylog.writing.record_removal": ("delete_records", "truncate_log"),
+        "pylog.writing.removal_plan": ("plan_record_deletion", "plan_truncation"),
+        "pylog.writing.topic_creation": ("create_topic", "delete_topic"),
+        "pylog.writing.write_summary": ("PartitionSummary", "WriteSummary"),
+        "pylog.writing.write_topic": ("write_topic",),
+    },
+)
+
+__all__ = ["__version__", *_PUBLIC.names]  # noqa: PLE0604 - text, as `LazyNames.names` says
+
 if TYPE_CHECKING:
-    from pylog.config import LogConfig as LogConfig
-    from pylog.config import LogManagerConfig as LogManagerConfig
+    # What type checkers see; tests/unit/test_public_names.py holds it against the list above.
+    from pylog.append_origin import AppendOrigin as AppendOrigin
+    from pylog.columnar.arrow_schema import record_schema as record_schema
+    from pylog.config.log_config import LogConfig as LogConfig
+    from pylog.config.log_manager_config import LogManagerConfig as LogManagerConfig
     from pylog.errors import LogStorageError as LogStorageError
     from pylog.files.partition_metadata import format_uuid as format_uuid
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
+    from pylog.inspect.findings.finding import Finding as Finding
+    from pylog.inspect.findings.finding import Severity as Severity
     from pylog.inspect.partition_listing import ListedPartition as ListedPartition
     from pylog.inspect.partition_listing import PartitionListing as PartitionListing
     from pylog.inspect.partition_listing import list_partitions as list_partitions
     from pylog.inspect.read_table import read_table as read_table
+    from pylog.inspect.tables.metadata_table import MetadataTable as MetadataTable
+    from pylog.inspect.tables.metadata_table import metadata_table as metadata_table
+    from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES
+    from pylog.locations import absolute_location as absolute_location
+    from pylog.log.fetch_data_info import FetchDataInfo as FetchDataInfo
+    from pylog.log.fetch_isolation import FetchIsolation as FetchIsolation
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
     from pylog.log.unified_log import UnifiedLog as UnifiedLog
+    from pylog.model import INTERNAL_TOPICS as INTERNAL_TOPICS
+    from pylog.model import NO_PARTITION_LEADER_EPOCH as NO_PARTITION_LEADER_EPOCH
+    from pylog.model import NO_PRODUCER_EPOCH as NO_PRODUCER_EPOCH
+    from pylog.model import NO_PRODUCER_ID as NO_PRODUCER_ID
+    from pylog.model import NO_SEQUENCE as NO_SEQUENCE
+    from pylog.model import NO_TIMESTAMP as NO_TIMESTAMP
+    from pylog.model import AbortedTransaction as AbortedTransaction
     from pylog.model import CompressionType as CompressionType
     from pylog.model import IsolationLevel as IsolationLevel
+    from pylog.model import TimestampType as TimestampType
     from pylog.model import TopicPartition as TopicPartition
+    from pylog.positions import EARLIEST as EARLIEST
+    from pylog.positions import LATEST as LATEST
+    from pylog.positions import MAX_TIMESTAMP as MAX_TIMESTAMP
+    from pylog.positions import OffsetSpec as OffsetSpec
+    from pylog.positions import OffsetSpecs as OffsetSpecs
+    from pylog.positions import Timestamp as Timestamp
+    from pylog.reading.damage import DamagedRange as DamagedRange
+    from pylog.reading.damage import DamageReport as DamageReport
     from pylog.reading.damage import ReadMode as ReadMode
+    from pylog.reading.discovery import PartitionDirectory as PartitionDirectory
     from pylog.reading.log_directory import LogDirectory as LogDirectory
     from pylog.reading.log_directory import open_directory as open_directory
     from pylog.reading.log_view import LogView as LogView
-    from pylog.reading.offset_spec import Timestamp as Timestamp
     from pylog.reading.partition_choice import choose_partitions as choose_partitions
     from pylog.reading.planned_bytes import PlannedBytes as PlannedBytes
     from pylog.reading.record_filter import RecordFilter as RecordFilter
     from pylog.reading.removal_preview import Removal as Removal
     from pylog.reading.scan import Scan as Scan
     from pylog.reading.scan import scan as scan
+    from pylog.reading.scan_task import ScanTask as ScanTask
     from pylog.record.decompression_limit import (
         DEFAULT_MAX_DECOMPRESSED_BYTES as DEFAULT_MAX_DECOMPRESSED_BYTES,
     )
+    from pylog.record.legacy_builder import LegacyBatchBuilder as LegacyBatchBuilder
+    from pylog.record.record import Record as Record
+    from pylog.record.record import RecordHeader as RecordHeader
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
+    from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
     from pylog.writing.line_appender import LineAppender as LineAppender
     from pylog.writing.moved_offset import MovedOffset as MovedOffset
     from pylog.writing.owned_directory import own_log_directory as own_log_directory
@@ -49,109 +162,14 @@ if TYPE_CHECKING:
     from pylog.writing.removal_plan import plan_record_deletion as plan_record_deletion
     from pylog.writing.removal_plan import plan_truncation as plan_truncation
     from pylog.writing.topic_creation import create_topic as create_topic
+    from pylog.writing.topic_creation import delete_topic as delete_topic
     from pylog.writing.write_summary import PartitionSummary as PartitionSummary
     from pylog.writing.write_summary import WriteSummary as WriteSummary
     from pylog.writing.write_topic import write_topic as write_topic
 
-__version__ = "0.1.0"
-
-# Whoever uses the library decides what becomes of its warnings, by setting logging up or not.
-logging.getLogger(__name__).addHandler(logging.NullHandler())
-
-_HOMES = {
-    "DEFAULT_MAX_DECOMPRESSED_BYTES": "pylog.record.decompression_limit",
-    "CompressionType": "pylog.model",
-    "IsolationLevel": "pylog.model",
-    "LineAppender": "pylog.writing.line_appender",
-    "ListedPartition": "pylog.inspect.partition_listing",
-    "LogConfig": "pylog.config",
-    "LogContext": "pylog.log.log_context",
-    "LogDirectory": "pylog.reading.log_directory",
-    "LogManager": "pylog.log.log_manager",
-    "LogManagerConfig": "pylog.config",
-    "LogStorageError": "pylog.errors",
-    "LogView": "pylog.reading.log_view",
-    "MovedOffset": "pylog.writing.moved_offset",
-    "PartitionListing": "pylog.inspect.partition_listing",
-    "PartitionSummary": "pylog.writing.write_summary",
-    "PlannedBytes": "pylog.reading.planned_bytes",
-    "ReadMode": "pylog.reading.damage",
-    "RecordBatchBuilder": "pylog.record.record_batch_builder",
-    "RecordFilter": "pylog.reading.record_filter",
-    "Removal": "pylog.reading.removal_preview",
-    "Scan": "pylog.reading.scan",
-    "Timestamp": "pylog.reading.offset_spec",
-    "TopicPartition": "pylog.model",
-    "UnifiedLog": "pylog.log.unified_log",
-    "WriteSummary": "pylog.writing.write_summary",
-    "choose_partitions": "pylog.reading.partition_choice",
-    "create_topic": "pylog.writing.topic_creation",
-    "delete_records": "pylog.writing.record_removal",
-    "format_uuid": "pylog.files.partition_metadata",
-    "list_partitions": "pylog.inspect.partition_listing",
-    "open_directory": "pylog.reading.log_directory",
-    "own_log_directory": "pylog.writing.owned_directory",
-    "parse_uuid": "pylog.files.partition_metadata",
-    "plan_record_deletion": "pylog.writing.removal_plan",
-    "plan_truncation": "pylog.writing.removal_plan",
-    "read_table": "pylog.inspect.read_table",
-    "scan": "pylog.reading.scan",
-    "truncate_log": "pylog.writing.record_removal",
-    "write_topic": "pylog.writing.write_topic",
-}
-
-__all__ = [
-    "DEFAULT_MAX_DECOMPRESSED_BYTES",
-    "CompressionType",
-    "IsolationLevel",
-    "LineAppender",
-    "ListedPartition",
-    "LogConfig",
-    "LogContext",
-    "LogDirectory",
-    "LogManager",
-    "LogManagerConfig",
-    "LogStorageError",
-    "LogView",
-    "MovedOffset",
-    "PartitionListing",
-    "PartitionSummary",
-    "PlannedBytes",
-    "ReadMode",
-    "RecordBatchBuilder",
-    "RecordFilter",
-    "Removal",
-    "Scan",
-    "Timestamp",
-    "TopicPartition",
-    "UnifiedLog",
-    "WriteSummary",
-    "__version__",
-    "choose_partitions",
-    "create_topic",
-    "delete_records",
-    "format_uuid",
-    "list_partitions",
-    "open_directory",
-    "own_log_directory",
-    "parse_uuid",
-    "plan_record_deletion",
-    "plan_truncation",
-    "read_table",
-    "scan",
-    "truncate_log",
-    "write_topic",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        msg = f"module 'pylog' has no attribute {name!r}"
-        raise AttributeError(msg)
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+else:
+    __getattr__ = _PUBLIC.load
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted({*globals(), *__all__})

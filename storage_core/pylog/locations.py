@@ -82,8 +82,25 @@ def parse_location(text: str) -> str:
     return text
 
 
+def absolute_location(text: str) -> str:
+    """Return the location that a user wrote, as any process on this machine may use it.
+
+    As of `parse_location`; a local path is taken from the working directory, and links in it are
+    not followed.
+
+    Raises
+    ------
+    ValueError
+        As of `parse_location`.
+    """
+    location = parse_location(text)
+    if is_remote(location):
+        return location
+    return os.path.abspath(location)  # noqa: PTH100 - Path.resolve would follow links
+
+
 def is_remote(location: str) -> bool:
-    """Whether ``location`` is a URI and no local path."""
+    """Whether ``location`` is a URI and not a local path."""
     return _REMOTE.match(location) is not None
 
 

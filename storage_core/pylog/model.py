@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -122,12 +121,3 @@ class AbortedTransaction(NamedTuple):
     producer_id: int
     first_offset: int
     last_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetRange:
-    """Offsets ``start_offset <= offset < end_offset`` of one partition."""
-
-    topic_partition: TopicPartition
-    start_offset: int
-    end_offset: int

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import gc
-import importlib
 import itertools
 import logging
 import os
@@ -24,6 +23,7 @@ import pylog
 from pylog.cli import exit_status
 from pylog.cli.rendering.printable import printable
 from pylog.errors import LogStorageError
+from pylog.lazy_modules import load_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,8 +55,7 @@ Completion with the tab key, once the shell has run:
 def load_command(name: str) -> click.Command:
     """Import a command's module and return the command."""
     module_name = name.replace("-", "_")
-    module = importlib.import_module(f"pylog.cli.commands.{module_name}")
-    return cast("click.Command", getattr(module, module_name))
+    return cast("click.Command", load_name(f"pylog.cli.commands.{module_name}", module_name))
 
 
 class LazyGroup(click.Group):

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Protocol
 from pylog.errors import LogDirectoryError
 from pylog.files.byte_source import LocalFile
 from pylog.files.regular_file import ensure_regular, missing_or_unreadable
+from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pylog.files import remote_file, remote_storage  # import Arrow
     from pylog.files.byte_source import ByteSource
-
+else:
+    remote_file = LazyModule("pylog.files.remote_file")
+    remote_storage = LazyModule("pylog.files.remote_storage")
 
 _CLOCK_STEP_NS = 10_000_000
 
@@ -72,9 +76,7 @@ def open_file(location: str | os.PathLike[str]) -> ByteSource:
     """
     text = os.fspath(location)
     if is_remote(text):
-        from pylog.files.remote_file import RemoteFile  # noqa: PLC0415 - imports Arrow
-
-        return RemoteFile(text)
+        return remote_file.RemoteFile(text)
     return LocalFile(text)
 
 
@@ -130,9 +132,7 @@ def list_directory(location: str) -> Sequence[DirectoryEntry]:
         The directory does not exist, is none, or cannot be read.
     """
     if is_remote(location):
-        from pylog.files.remote_storage import list_remote  # noqa: PLC0415 - imports Arrow
-
-        return list_remote(location)
+        return remote_storage.list_remote(location)
     try:
         with os.scandir(location) as entries:
             return sorted(entries, key=lambda entry: entry.name)

@@ -75,7 +75,9 @@ class SegmentHeaders:
         if opened is None:
             return
         with opened as source:
-            windows = CheckedWindows(source, self._slice, damage=self._damage, has_checksums=False)
+            windows = CheckedWindows(
+                source, self._slice, damage=self._damage, verifies_checksums=False
+            )
             for window in windows:
                 self.next_offset = windows.next_offset
                 self.end_position = window.end_position

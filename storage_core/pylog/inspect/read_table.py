@@ -89,7 +89,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     views = directory.select(topics=names, assign=assign, pattern=pattern)
     views.sort(key=lambda view: view.topic_partition)
     if ReadMode.parse(mode).skips_damage:
-        views = [view.taken_anew(DamageReport()) for view in views]
+        views = [view.refreshed(DamageReport()) for view in views]
 
     def rows_of(view: LogView) -> list[pa.RecordBatch]:
         return list(wanted.rows_of(view))

@@ -16,11 +16,6 @@ class LogOffsetMetadata(NamedTuple):
     segment_base_offset: int = -1
     relative_position_in_segment: int = -1
 
-    @property
-    def has_position(self) -> bool:
-        """Whether the place is known."""
-        return self.segment_base_offset >= 0
-
 
 @dataclass(frozen=True, slots=True)
 class FetchDataInfo:

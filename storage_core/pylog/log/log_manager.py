@@ -453,8 +453,15 @@ class LogManager:
             self._context.failures.ensure_online(self._directories[0].path)
         return min(online, key=lambda directory: len(self._logs_in(directory)))
 
-    def delete_log(self, topic_partition: TopicPartition) -> None:
+    def delete_log(self, topic_partition: TopicPartition, *, is_async: bool = True) -> None:
         """Take a log away; its directory is renamed at once and removed later.
+
+        Parameters
+        ----------
+        topic_partition
+            Whose log.
+        is_async
+            False to remove the directory at once, too.
 
         Raises
         ------
@@ -479,6 +486,9 @@ class LogManager:
                 self._context.io.sync_directory(directory.path)
                 self._checkpoint_recovery_points(directory)
                 self._checkpoint_log_start_offsets(directory)
+                if not is_async:
+                    delete_directory(renamed, self._context.io)
+                    return
         delay = self.config_of(topic_partition.topic).file_delete_delay_ms
         self._delete_later(renamed, delay)
 

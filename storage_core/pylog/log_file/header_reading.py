@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.errors import SegmentVanishedError
+from pylog.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.byte_source import LocalFile
+    from pylog.kernels import skip_headers  # compiles
     from pylog.record.batch_scan import BatchScan
+else:
+    skip_headers = LazyModule("pylog.kernels.skip_headers")
 
 _LEAST_BATCH_BYTES = 1 << 12
 """Batches of this size on average: a system call costs as much as copying half of that."""
@@ -45,14 +49,12 @@ class HeaderReading:
         end = position + len(memory)
         if self._batch_bytes < _LEAST_BATCH_BYTES or end > self._source.size():
             return False
-        from pylog.kernels.skip_headers import read_headers  # noqa: PLC0415 - compiles
-
         while end > self._asked_up_to:
             start = max(position, self._asked_up_to)
             self._source.will_need(start, _STRIDE)
             self._asked_up_to = start + _STRIDE
         into = np.frombuffer(memory, dtype=np.uint8)
-        return bool(read_headers(self._source.descriptor, position, into.size, into))
+        return bool(skip_headers.read_headers(self._source.descriptor, position, into.size, into))
 
     def read_batches(
         self,

@@ -5,7 +5,8 @@ lists a committed transaction, too. Both show when the next marker of the produc
 range that is read or after it. Only where offsets have no gap in between: compaction takes COMMIT
 markers away, and what was committed by one may stand before another transaction's ABORT.
 
-For FAILFAST: the modes that skip damage ask no transaction index (`pylog.reading.aborted`).
+For FAILFAST: the modes that skip damage ask no transaction index
+(`pylog.reading.aborted_transactions`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pylog.reading.control_batches import control_types
 from pylog.reading.log_segment_view import open_segment
 from pylog.reading.log_view import LogView
 from pylog.reading.slicing import segment_slices
+from pylog.reading.transaction_walk import END_TYPES
 from pylog.record.batch_layout import TRANSACTIONAL_FLAG_MASK
 
 if TYPE_CHECKING:
@@ -29,10 +31,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.reading.scan_task import ScanTask
+    from pylog.reading.planned_range import PlannedRange
     from pylog.record.batch_scan import BatchScan
 
-_END_TYPES = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
 _FIRST_WINDOW_BYTES = 1 << 14  # a transaction's marker is seldom far away
 _WAY_OUT = (
     "read without index files, then the markers decide (pylog.scan: use_indexes=False; Spark: "
@@ -49,7 +50,7 @@ class AbortWatch:
         Whose range is read with READ_COMMITTED.
     """
 
-    def __init__(self, task: ScanTask) -> None:
+    def __init__(self, task: PlannedRange) -> None:
         self._task = task
         # Producer ids whose records in the range were given, or left out as aborted, since their
         # last marker, to how many gaps there were before.
@@ -103,7 +104,7 @@ class AbortWatch:
                 self._given[producer_id] = gaps_before
             elif is_in_range:
                 self._left_out[producer_id] = gaps_before
-            elif kind in _END_TYPES:
+            elif kind in END_TYPES:
                 self._end(producer_id, ControlRecordType(kind), gaps_before, (offset, path))
 
     def look_on(self) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pylog.files.byte_source import ByteSource
     from pylog.reading.damage import DamageReport
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.segment_slice import SegmentSlice
 
 
 class _Fault(NamedTuple):
@@ -57,7 +57,7 @@ class CheckedWindows:
         The offset after the last batch before this slice; the slice's base offset bounds it, too.
     damage
         Where gaps are reported; None for an error at the first damage.
-    has_checksums
+    verifies_checksums
         False to look at headers only: then a wrong header field goes unnoticed, and whoever wants
         more of a window has to call its `read_batches`. Only without ``damage``.
     window_bytes
@@ -80,7 +80,7 @@ class CheckedWindows:
         *,
         lowest_offset: int = 0,
         damage: DamageReport | None = None,
-        has_checksums: bool = True,
+        verifies_checksums: bool = True,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
         max_decompressed_bytes: int | None = None,
@@ -89,7 +89,7 @@ class CheckedWindows:
         self._max_decompressed_bytes = max_decompressed_bytes
         self._piece = piece
         self._damage = damage
-        self._has_checksums = has_checksums or damage is not None
+        self._verifies_checksums = verifies_checksums or damage is not None
         self._window_bytes = window_bytes
         self._first_window_bytes = first_window_bytes
         self.next_offset = max(lowest_offset, piece.base_offset)
@@ -121,7 +121,7 @@ class CheckedWindows:
             piece.end_position,
             window_bytes=self._window_bytes,
             first_window_bytes=self._first_window_bytes,
-            only_headers=not self._has_checksums,
+            only_headers=not self._verifies_checksums,
             max_decompressed_bytes=self._max_decompressed_bytes,
         )
         try:
@@ -151,10 +151,10 @@ class CheckedWindows:
         if misplaced is None and (is_last or self._damage is not None):
             misplaced = self._misplaced_last(window)
         bad = None
-        if self._has_checksums or misplaced is not None:
+        if self._verifies_checksums or misplaced is not None:
             window.read_batches()
             bad = find_bad_checksum(window.scan)
-        if self._has_checksums:
+        if self._verifies_checksums:
             # Whatever stands before the first of the other faults is about to be given.
             before = len(headers) if bad is None else bad.index
             before = before if misplaced is None else min(before, misplaced.first)

@@ -14,11 +14,15 @@ import numpy as np
 
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
+from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import has_valid_checksum, walk_headers
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.kernels import skip_headers  # compiles
+    from pylog.reading.segment_slice import SegmentSlice
+else:
+    skip_headers = LazyModule("pylog.kernels.skip_headers")
 
 _STRIDE = 64 << 20
 _TWO = 2
@@ -32,15 +36,15 @@ def without_early_batches(source: ByteSource, piece: SegmentSlice, timestamp: in
     """
     if not isinstance(source, LocalFile):
         return piece
-    from pylog.kernels.skip_headers import first_late_batch  # noqa: PLC0415 - compiles
-
     scratch = np.empty(64, dtype=np.uint8)
     position, end = piece.start_position, piece.end_position
     while position < end:
         until = min(position + _STRIDE, end)
         source.will_need(position, _STRIDE)
         position = int(
-            first_late_batch(source.descriptor, position, until, end, timestamp, scratch)
+            skip_headers.first_late_batch(
+                source.descriptor, position, until, end, timestamp, scratch
+            )
         )
         if position < until:
             break

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
+from pylog.reading.filter_evaluation import candidate_batches, passing_rows
 from pylog.record.compression import Decompressor
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class FilteredDecoder:
 
         All batches that may hold one are decoded before the first record is yielded.
         """
-        headers = window.headers.select(self._where.candidates(window.headers))
+        headers = window.headers.select(candidate_batches(self._where, window.headers))
         if not len(headers):
             return
         window = Window(window.buffer, headers, window.path, window.file_position)
@@ -103,7 +104,7 @@ class FilteredDecoder:
     ) -> Iterator[npt.NDArray[np.int64]]:
         """Yield the offsets of the records that pass, in order."""
         for batch in self._first.decode(window, start_offset, end_offset):
-            passing = _int64s(batch, "offset")[self._where.mask(batch)]
+            passing = _int64s(batch, "offset")[passing_rows(self._where, batch)]
             if passing.size:
                 yield passing
 

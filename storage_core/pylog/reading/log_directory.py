@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
 from pylog.model import INTERNAL_TOPICS, TopicPartition
 from pylog.reading.discovery import PartitionDirectory, discover_all
-from pylog.reading.log_view import LogStartOffsets, LogView
+from pylog.reading.log_start_offsets import LogStartOffsets
+from pylog.reading.log_view import LogView
 
 if TYPE_CHECKING:
     import os

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptRecordError, UnreadableFileError
+from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import (
     WholeBatches,
     computed_checksum,
@@ -18,13 +19,19 @@ from pylog.log_file.batch_walk import (
     read_header,
     walk_headers,
 )
+from pylog.reading.damage import DamageReport
+from pylog.reading.segment_slice import SegmentSlice
 from pylog.reading.torn_tail import find_tail_defect
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.log_file.proved_position import ProvedPosition
+    from pylog.reading import checked_windows, resynchronisation  # import NumPy
     from pylog.reading.log_segment_view import LogSegmentView
+else:
+    checked_windows = LazyModule("pylog.reading.checked_windows")
+    resynchronisation = LazyModule("pylog.reading.resynchronisation")
 
 _APPEND_SECONDS = 0.005
 """A broker that writes into a preallocated file needs less than this between header and end."""
@@ -146,11 +153,6 @@ def _last_as_read(
     It may take a batch for the misplaced one of two that overlap which a walk forward passes: the
     log would end before records that the reader gives, and they would be cut off in silence.
     """
-    # Not at the head of the file: they import NumPy.
-    from pylog.reading.checked_windows import CheckedWindows  # noqa: PLC0415
-    from pylog.reading.damage import DamageReport  # noqa: PLC0415
-    from pylog.reading.scan_task import SegmentSlice  # noqa: PLC0415
-
     piece = SegmentSlice(
         segment.file_path(),
         start.lowest_offset,
@@ -161,7 +163,8 @@ def _last_as_read(
         file_id=segment.file_id,
     )
     last = None
-    for window in CheckedWindows(source, piece, damage=DamageReport(is_logged=False)):
+    report = DamageReport(is_logged=False)
+    for window in checked_windows.CheckedWindows(source, piece, damage=report):
         last = window.file_position + int(window.scan.headers.positions[-1])
     return None if last is None else read_header(source, last, end)
 
@@ -170,10 +173,10 @@ def _behind(
     source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
 ) -> WholeBatches:
     """Return the end of the whole batches behind the damage at ``found.end_position``."""
-    from pylog.reading.resynchronisation import find_next_batch  # noqa: PLC0415 - imports NumPy
-
     lowest = _next_offset(found, segment)
-    position = find_next_batch(source, found.end_position, size, lowest_offset=lowest)
+    position = resynchronisation.find_next_batch(
+        source, found.end_position, size, lowest_offset=lowest
+    )
     if position == size:
         return WholeBatches(size, found.last, None)
     behind = _sound_end(source, position, size, lowest)

@@ -18,10 +18,8 @@ from pylog.errors import (
     SegmentVanishedError,
     UnreadableFileError,
 )
-from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import (
     LEADER_EPOCH_CHECKPOINT,
-    LOG_START_OFFSET_CHECKPOINT,
     PARTITION_METADATA,
 )
 from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
@@ -29,12 +27,12 @@ from pylog.files.partition_metadata import PartitionMetadata, read_partition_met
 from pylog.locations import join, shown
 from pylog.log_file.batch_walk import WholeBatches
 from pylog.reading.log_end import find_log_end
+from pylog.reading.log_start_offsets import LogStartOffsets
 from pylog.reading.segment_listing import list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.model import TopicPartition
     from pylog.reading.damage import DamageReport
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_segment_view import LogSegmentView
@@ -96,7 +94,7 @@ class LogView:
             what = f"{len(listed.segments)} segments"
         return f"LogView({shown(self.directory.path)!r}, {what})"
 
-    def taken_anew(
+    def refreshed(
         self, damage: DamageReport | None = None, *, uses_indexes: bool | None = None
     ) -> LogView:
         """Return a view of the same directory as it is now.
@@ -293,24 +291,3 @@ class LogView:
             return read_partition_metadata(join(self.directory.path, PARTITION_METADATA))
         except SegmentVanishedError:
             return None
-
-
-class LogStartOffsets:
-    """What a log directory's ``log-start-offset-checkpoint`` says; read at the first question."""
-
-    def __init__(self, log_directory: str) -> None:
-        self._path = join(log_directory, LOG_START_OFFSET_CHECKPOINT)
-
-    @cached_property
-    def _offsets(self) -> dict[TopicPartition, int]:
-        return read_offset_checkpoint(self._path)
-
-    def find(self, topic_partition: TopicPartition) -> int | None:
-        """Return the offset that the checkpoint has for a partition, None if it has none.
-
-        Raises
-        ------
-        CorruptCheckpointError, UnreadableFileError
-            The file does not follow its format, or cannot be read.
-        """
-        return self._offsets.get(topic_partition)

@@ -1,7 +1,7 @@
 """Partitions and positions to `ScanTask`s: which bytes hold the offsets asked for.
 
 Reads side files, index entries and a few batch headers; READ_COMMITTED may scan headers
-(`pylog.reading.aborted`). No record is decoded but for timestamp look-ups.
+(`pylog.reading.transaction_walk`). No record is decoded but for timestamp look-ups.
 """
 
 from __future__ import annotations
@@ -11,17 +11,12 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import LogStorageError, SegmentVanishedError, UnreadableFileError
 from pylog.model import IsolationLevel
-from pylog.reading.aborted import find_aborted_transactions, find_last_stable_offset
+from pylog.positions import EARLIEST, LATEST, spec_for
+from pylog.reading.aborted_transactions import find_aborted_transactions
 from pylog.reading.early_batches import without_early_batches
+from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.reading.log_segment_view import open_segment
-from pylog.reading.offset_spec import (
-    EARLIEST,
-    LATEST,
-    clip,
-    resolve_end,
-    resolve_start,
-    spec_for,
-)
+from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.scan_task import ScanTask
 from pylog.reading.slicing import segment_slices
 from pylog.reading.splitting import offset_ranges, split_tasks
@@ -29,9 +24,10 @@ from pylog.reading.splitting import offset_ranges, split_tasks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.segment_slice import SegmentSlice
 
 
 _MOST_LOOKS = 20
@@ -42,8 +38,8 @@ _WALKED_WHILE_PLANNING = 4 << 30
 class ScanRange:
     """What is asked of every partition; see `pylog.reading.scan.scan`."""
 
-    start: object = EARLIEST
-    end: object = LATEST
+    start: OffsetSpecs = EARLIEST
+    end: OffsetSpecs = LATEST
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     fail_on_data_loss: bool = True
     max_partition_bytes: int | None = None
@@ -98,7 +94,7 @@ def _plan_as_it_is_now(view: LogView, wanted: ScanRange) -> list[ScanTask]:
         try:
             return plan_partition(view, wanted)
         except SegmentVanishedError:
-            view = view.taken_anew(view.damage)
+            view = view.refreshed(view.damage)
     return plan_partition(view, wanted)
 
 
@@ -111,11 +107,11 @@ def plan_partition(view: LogView, wanted: ScanRange) -> list[ScanTask]:
         start_spec, end_spec = clip(start_spec, view), clip(end_spec, view)
     latest = view.log_end_offset
     if committed:
-        # An end that is told keeps the search from damage behind it.
-        is_told = isinstance(end_spec, int) and (
+        # An end that is an offset keeps the search from damage after it.
+        is_offset = isinstance(end_spec, int) and (
             start_spec == EARLIEST or isinstance(start_spec, int)
         )
-        limit = resolve_end(end_spec, view, latest) if is_told else None
+        limit = resolve_end(end_spec, view, latest) if is_offset else None
         latest = find_last_stable_offset(view, limit)
     start = resolve_start(start_spec, view, latest)
     end = resolve_end(end_spec, view, latest)

@@ -19,9 +19,10 @@ from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
 from pylog.reading.abort_watch import AbortWatch
-from pylog.reading.aborted import AbortedTransactions
+from pylog.reading.aborted_transactions import AbortedTransactions
 from pylog.reading.checked_windows import check_some
 from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.filter_evaluation import is_past
 from pylog.reading.filtered_decode import FilteredDecoder
 from pylog.reading.refused_batches import RefusedBatches
 from pylog.reading.task_windows import TaskWindows
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pylog.reading.scan_task import ScanTask, SegmentSlice
+    from pylog.reading.planned_range import PlannedRange
+    from pylog.reading.segment_slice import SegmentSlice
     from pylog.record.batch_scan import BatchHeaders
 
 _AFTER_DAMAGE = 16
@@ -63,7 +65,7 @@ class TaskReader:
 
     def __init__(
         self,
-        task: ScanTask,
+        task: PlannedRange,
         schema: pa.Schema | None = None,
         *,
         mode: ReadMode = ReadMode.FAILFAST,
@@ -76,9 +78,9 @@ class TaskReader:
         self._window_bytes = window_bytes
         self._max_decompressed_bytes = max_decompressed_bytes
         self.damage = DamageReport() if damage is None else damage
-        self._met = self.damage  # of one pass, see `record_batches`
-        self._refused = RefusedBatches(self._met)
-        self._told = 0
+        self._pass_damage = self.damage  # of one pass, see `record_batches`
+        self._refused = RefusedBatches(self._pass_damage)
+        self._given_ranges = 0
         self._aborted = AbortedTransactions(task.aborted)
         self._filter = task.where if task.where and task.where.needs_records else None
         self._shows_damage = mode is ReadMode.PERMISSIVE and not (
@@ -113,11 +115,11 @@ class TaskReader:
         TimestampOverflowError
             A timestamp does not fit the schema's unit.
         """
-        self._met = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
-        self._refused = RefusedBatches(self._met)
-        self._told = 0
+        self._pass_damage = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
+        self._refused = RefusedBatches(self._pass_damage)
+        self._given_ranges = 0
         watch = self._abort_watch()
-        for piece, window in self._windows(has_checksums=True):
+        for piece, window in self._windows(verifies_checksums=True):
             self._refused.enter(piece, window)
             yield from self._damaged_rows()
             wanted = self._wanted(window)
@@ -126,7 +128,7 @@ class TaskReader:
             yield from self._decode(window, piece, wanted)
             self._refused.leave(window)
             yield from self._damaged_rows()
-            if self._filter is not None and self._filter.is_past(window.scan.headers):
+            if self._filter is not None and is_past(self._filter, window.scan.headers):
                 break
         self._refused.finish()
         if watch is not None:
@@ -152,7 +154,7 @@ class TaskReader:
             return sum(batch.num_rows for batch in self.record_batches())
         total = 0
         watch = self._abort_watch()
-        for piece, window in self._windows(has_checksums=False):
+        for piece, window in self._windows(verifies_checksums=False):
             headers = window.scan.headers
             wanted = self._wanted(window)
             if watch is not None:
@@ -184,11 +186,11 @@ class TaskReader:
             watch.look_on()
         return total
 
-    def _windows(self, *, has_checksums: bool) -> TaskWindows:
+    def _windows(self, *, verifies_checksums: bool) -> TaskWindows:
         return TaskWindows(
             self._task,
-            damage=self._met if self._mode.skips_damage else None,
-            has_checksums=has_checksums,
+            damage=self._pass_damage if self._mode.skips_damage else None,
+            verifies_checksums=verifies_checksums,
             window_bytes=self._window_bytes,
             max_decompressed_bytes=self._max_decompressed_bytes,
         )
@@ -196,7 +198,7 @@ class TaskReader:
     def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:
         """Mask the batches that may hold records of the range that an application sees.
 
-        None for all of them, which is the usual case and told by the first and last batch.
+        None for all of them, which is the usual case and seen from the first and last batch.
         """
         headers = window.scan.headers
         traits = headers.traits
@@ -273,9 +275,9 @@ class TaskReader:
                 size *= 2
 
     def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield a row for each damaged range not told yet, in mode PERMISSIVE."""
-        untold = self._met.ranges[self._told :]
-        self._told += len(untold)
+        """Yield a row for each damaged range that has none yet, in mode PERMISSIVE."""
+        ranges_left = self._pass_damage.ranges[self._given_ranges :]
+        self._given_ranges += len(ranges_left)
         if self._shows_damage:
-            for each in untold:
+            for each in ranges_left:
                 yield damaged_row(self._decoder.schema, self._task.topic_partition, str(each))

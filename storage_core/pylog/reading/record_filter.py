@@ -1,32 +1,18 @@
 """Which records of a range are wanted: the predicates that a reader evaluates by itself.
 
 Exact: what passes is what the same predicate keeps of a full scan. Whole partitions and offset
-ranges are left out when the read is planned. Timestamps are compared on the batch headers first,
-which tell the latest of a batch, then on the decoded records; keys on the decoded records. Only
-batches with a record that passes have their values copied.
+ranges are left out when the read is planned; batches and records are held against the predicates in
+`pylog.reading.filter_evaluation`. A value: it is made, combined and pickled without NumPy and
+Arrow.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from pylog.columnar.arrow_buffers import bytes_array
-from pylog.record.batch_layout import MAGIC_VALUE_V2
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from pylog.model import TopicPartition
-    from pylog.record.batch_scan import BatchHeaders
-
-    BoolArray = npt.NDArray[np.bool_]
-
-_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +43,21 @@ class RecordFilter:
     keys: frozenset[bytes] | None = None
     timestamp_disorder: int | None = None
 
-    def is_past(self, headers: BatchHeaders) -> bool:
-        """Whether nothing behind these batches can pass."""
-        if self.max_timestamp is None or self.timestamp_disorder is None:
-            return False
-        return int(headers.max_timestamps.max()) > self.max_timestamp + self.timestamp_disorder
+    def __and__(self, other: RecordFilter) -> RecordFilter:
+        """Return the filter that lets pass what both let pass.
+
+        Of two bounds on disorder the smaller one holds: the user vouches for both.
+        """
+        return RecordFilter(
+            topics=_common(self.topics, other.topics),
+            partitions=_common(self.partitions, other.partitions),
+            min_offset=_highest(self.min_offset, other.min_offset),
+            max_offset=_lowest(self.max_offset, other.max_offset),
+            min_timestamp=_highest(self.min_timestamp, other.min_timestamp),
+            max_timestamp=_lowest(self.max_timestamp, other.max_timestamp),
+            keys=_common(self.keys, other.keys),
+            timestamp_disorder=_lowest(self.timestamp_disorder, other.timestamp_disorder),
+        )
 
     @property
     def needs_records(self) -> bool:
@@ -75,7 +71,7 @@ class RecordFilter:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that `mask` looks at."""
+        """The columns of a record that decide, beside its place."""
         names = []
         if (self.min_timestamp, self.max_timestamp) != (None, None):
             names.append("timestamp")
@@ -97,43 +93,21 @@ class RecordFilter:
             end_offset = min(end_offset, self.max_offset + 1)
         return start_offset, max(start_offset, end_offset)
 
-    def candidates(self, headers: BatchHeaders) -> BoolArray:
-        """Mask the batches that can hold a record that passes, as far as headers tell."""
-        latest = headers.max_timestamps
-        mask: BoolArray = latest >= (_LOWEST if self.min_timestamp is None else self.min_timestamp)
-        if len(headers) and not headers.traits.all_v2:
-            # A v0 wrapper has no timestamp, but the messages in it may be of v1.
-            mask |= (headers.magics == 0) & (headers.codec_ids != 0)
-        if self.max_timestamp is not None:
-            # Every record of such a batch has the batch's timestamp.
-            too_late = headers.is_append_time & (latest > self.max_timestamp)
-            if len(headers) and not headers.traits.all_v2:
-                # But messages of v0, which cleaners of old left in wrappers of v1, have none.
-                too_late &= (headers.magics == MAGIC_VALUE_V2) | (headers.codec_ids == 0)
-            mask &= ~too_late
-        return mask
 
-    def mask(self, batch: pa.RecordBatch) -> BoolArray:
-        """Mask the rows that pass; `columns` are there, the timestamp in any unit."""
-        passes = np.ones(batch.num_rows, dtype=np.bool_)
-        if "timestamp" in self.columns:
-            column = batch.column("timestamp")
-            scale = 1000 if column.type.unit == "us" else 1
-            stamps = np.frombuffer(column.buffers()[1], np.int64)
-            stamps = stamps[column.offset : column.offset + len(column)]
-            if self.min_timestamp is not None:
-                passes &= stamps >= min(_HIGHEST, self.min_timestamp * scale)
-            if self.max_timestamp is not None:
-                passes &= stamps <= min(_HIGHEST, self.max_timestamp * scale)
-        if self.keys is not None:
-            wanted = bytes_array(sorted(self.keys))
-            found = pc.is_in(batch.column("key"), value_set=wanted)
-            passes &= _bits(found, batch.num_rows)
-        return passes
+_Member = TypeVar("_Member")
 
 
-def _bits(values: pa.BooleanArray, rows: int) -> BoolArray:
-    """Return a boolean array without nulls as NumPy has it."""
-    bits = np.frombuffer(values.buffers()[1], np.uint8)
-    unpacked = np.unpackbits(bits, bitorder="little")[values.offset : values.offset + rows]
-    return unpacked.astype(np.bool_)
+def _common(
+    one: frozenset[_Member] | None, other: frozenset[_Member] | None
+) -> frozenset[_Member] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+def _highest(*bounds: int | None) -> int | None:
+    return max((bound for bound in bounds if bound is not None), default=None)
+
+
+def _lowest(*bounds: int | None) -> int | None:
+    return min((bound for bound in bounds if bound is not None), default=None)

@@ -16,7 +16,7 @@ from pylog.reading.damage import DamagedRange
 if TYPE_CHECKING:
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.damage import DamageReport
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.segment_slice import SegmentSlice
 
 
 class _Refused(NamedTuple):

@@ -14,16 +14,22 @@ Kafka 3.9 and 4.3).
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptCheckpointError, LogDirectoryError
-from pylog.model import OffsetRange
 
 if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
 
 
-def find_remote_offsets(view: LogView) -> OffsetRange | None:
+class RemoteOffsets(NamedTuple):
+    """Offsets ``start_offset <= offset < end_offset`` of a log that are not on this disk."""
+
+    start_offset: int
+    end_offset: int
+
+
+def find_remote_offsets(view: LogView) -> RemoteOffsets | None:
     """Return the offsets from the log's start to its first local segment, None if there are none.
 
     Side files that cannot be read tell of none.
@@ -44,10 +50,10 @@ def find_remote_offsets(view: LogView) -> OffsetRange | None:
             start = view.leader_epochs[0].start_offset
     if start is None or not 0 <= start < end:
         return None
-    return OffsetRange(view.topic_partition, start, end)
+    return RemoteOffsets(start, end)
 
 
-def remote_offsets_note(remote: OffsetRange) -> str:
+def remote_offsets_note(remote: RemoteOffsets) -> str:
     """Return what to say of such offsets, in one line."""
     return (
         f"offsets {remote.start_offset} to {remote.end_offset} (exclusive) are only in remote "

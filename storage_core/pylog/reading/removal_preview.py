@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.columnar.arrow_schema import record_schema
 from pylog.config import LogConfig
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs
+from pylog.lazy_modules import LazyModule
 from pylog.locations import join
-from pylog.reading.reader import TaskReader
-from pylog.reading.scan_task import ScanTask
+from pylog.reading.planned_range import PlannedRange
 from pylog.reading.slicing import segment_slices
 from pylog.record.batch_offsets import BatchOffsets, batch_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pylog.columnar import arrow_schema  # imports Arrow
+    from pylog.reading import reader  # imports Arrow and Numba
     from pylog.reading.log_view import LogView
-    from pylog.reading.scan_task import SegmentSlice
+    from pylog.reading.segment_slice import SegmentSlice
+else:
+    arrow_schema = LazyModule("pylog.columnar.arrow_schema")
+    reader = LazyModule("pylog.reading.reader")
 
 
 class Removal(NamedTuple):
@@ -127,5 +131,5 @@ def _batch_around(view: LogView, offset: int) -> BatchOffsets | None:
 
 
 def _count(view: LogView, slices: Sequence[SegmentSlice], start: int, end: int) -> int:
-    task = ScanTask(view.directory, tuple(slices), start, end)
-    return TaskReader(task, record_schema(["offset"])).count()
+    whole = PlannedRange(view.directory, tuple(slices), start, end)
+    return reader.TaskReader(whole, arrow_schema.record_schema(["offset"])).count()

@@ -25,85 +25,17 @@ never taken for a batch.
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pylog.checksum import crc32c
-from pylog.errors import CorruptRecordError
-from pylog.log_file.batch_walk import has_valid_checksum, read_header
-from pylog.record.batch_layout import (
-    ATTRIBUTES_OFFSET,
-    CRC_LENGTH,
-    CRC_OFFSET,
-    HEADER_SIZE_UP_TO_MAGIC,
-    LEGACY_CRC_OFFSET,
-    LOG_OVERHEAD,
-    MAGIC_OFFSET,
-    MAGIC_VALUE_V2,
-    OFFSET_LENGTH,
-    RECORD_OVERHEAD_V0,
-)
+from pylog.reading.possible_headers import possible_headers
+from pylog.reading.running_checksum import RunningChecksum
+from pylog.reading.sound_batches import SOUND_STEPS, SoundBatches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pylog.files.byte_source import ByteSource
-    from pylog.log_file.batch_walk import PositionedHeader
-
-_CHUNK = 1 << 20
-_NEAR = 1 << 31
-_CHECKSUM_BUDGET = 1 << 30
-"""Bytes that one search checks at the most: a file made of headers alone must not take for ever."""
-
-_SIGN_BIT = 0x80
-
-_HIGHEST_OFFSET = 2**63 - 1
-
-_STEPS = 16
-"""How many wrong batches in a row are followed by their sizes."""
-
-_SOUND_STEPS = 64
-"""How many sound batches are followed: no value is expected to hold images of more in a row."""
 
 _PROOF_BYTES = 1 << 20
-"""How far behind a batch that may be the next one a checksum that proves another is looked for."""
-
-
-def possible_headers(
-    source: ByteSource, position: int, end: int, next_offset: int
-) -> Iterator[int]:
-    """Yield where bytes could be a header with an offset a little above ``next_offset``.
-
-    Parameters
-    ----------
-    source
-        A ``.log`` file.
-    position, end
-        Headers that begin at ``position`` or behind and lie before ``end`` are looked for.
-    next_offset
-        The lowest offset that fits.
-    """
-    next_offset = max(0, next_offset)
-    while end - position >= HEADER_SIZE_UP_TO_MAGIC:
-        data = np.frombuffer(source.read_at(position, min(_CHUNK, end - position)), np.uint8)
-        starts = data.size - HEADER_SIZE_UP_TO_MAGIC + 1
-        if starts < 1:
-            return
-        plausible = data[MAGIC_OFFSET : MAGIC_OFFSET + starts] <= MAGIC_VALUE_V2
-        offsets = np.zeros(starts, dtype=np.uint64)
-        for byte in range(OFFSET_LENGTH):
-            offsets = (offsets << np.uint64(8)) | data[byte : byte + starts]
-        plausible &= offsets - np.uint64(next_offset) < _NEAR
-        # Else every byte of a tail of zeros could be a header with offset 0.
-        plausible &= data[OFFSET_LENGTH : OFFSET_LENGTH + starts] < _SIGN_BIT
-        any_size = data[OFFSET_LENGTH : OFFSET_LENGTH + starts].copy()
-        for byte in range(OFFSET_LENGTH + 1, LOG_OVERHEAD):
-            any_size |= data[byte : byte + starts]
-        plausible &= any_size > 0
-        yield from (position + np.flatnonzero(plausible)).tolist()
-        position += starts
+"""How far after a batch that may be the next one a checksum that proves another is looked for."""
 
 
 def find_next_batch(
@@ -124,64 +56,64 @@ def find_next_batch(
     position
         Where the wrong batch begins.
     end
-        Byte behind the last one to look at.
+        The byte after the last one to look at.
     lowest_offset
         The offset after the last sound batch before the wrong one.
     limit_offset
         Records of this file are below; None if that is not known.
     searched_bytes
-        How far behind ``position`` a batch may begin that no size leads to; None for no bound.
+        How far after ``position`` a batch may begin that no size leads to; None for no bound.
     """
-    search = _Search(source, end, lowest_offset, limit_offset)
+    batches = SoundBatches(source, end, lowest_offset, limit_offset)
     # Where the checksum is right, the offset is what is wrong, and the batch ends where it says.
-    while (own_end := search.certain_end(position)) is not None:
+    while (own_end := batches.certain_end(position)) is not None:
         position = own_end
-        if position == end or search.sound(position) is not None:
+        if position == end or batches.sound(position) is not None:
             return position
-    boundary = search.boundary_of(position)
+    boundary = batches.boundary_of(position)
     limit = end if searched_bytes is None else min(end, position + searched_bytes)
     if boundary is None:
-        found = _find_unbounded(search, position, limit)
+        found = _find_unbounded(batches, position, limit)
         return end if found is None else found
-    hidden = _find_hidden(search, position, min(limit, boundary), boundary)
+    hidden = _find_hidden(batches, position, min(limit, boundary), boundary)
     if hidden is not None:
         return hidden
-    return boundary if boundary == end else _confirmed(search, position, boundary)
+    return boundary if boundary == end else _confirmed(batches, position, boundary)
 
 
-def _find_hidden(search: _Search, position: int, limit: int, boundary: int) -> int | None:
+def _find_hidden(batches: SoundBatches, position: int, limit: int, boundary: int) -> int | None:
     """Return the batch before ``limit`` that the wrong one at ``position`` hides, None if none.
 
     Sizes lead to the boundary. They are wrong where the checksum is that of the bytes up to a batch
     before it, from which sound batches lead to the boundary: all those bytes are proved then.
     """
-    checksum = _RunningChecksum(search.source, position, search.end)
-    for candidate in possible_headers(search.source, position + 1, limit, search.lowest):
-        if search.is_exhausted:
+    checksum = RunningChecksum(batches.source, position, batches.end)
+    for candidate in possible_headers(batches.source, position + 1, limit, batches.lowest):
+        if batches.is_exhausted:
             return None
-        found = search.sound(candidate)
+        found = batches.sound(candidate)
         if (
             found is not None
             and checksum.is_of_bytes_up_to(candidate)
-            and search.leads_to(found, boundary)
+            and batches.leads_to(found, boundary)
         ):
             return candidate
     return None
 
 
-def _confirmed(search: _Search, position: int, boundary: int) -> int:
+def _confirmed(batches: SoundBatches, position: int, boundary: int) -> int:
     """Return where the wrong batch at ``position`` ends, which sizes say is at ``boundary``.
 
     A size that has shrunk may lead to the image of a batch in the very batch that it is of. Then
     the checksum is that of the bytes up to a later batch: of one that is arrived at from the image,
     or of one that is found.
     """
-    checksum = _RunningChecksum(search.source, position, search.end)
-    proved, at, lowest = boundary, boundary, search.lowest
-    for _ in range(_SOUND_STEPS):
-        if at == search.end:
+    checksum = RunningChecksum(batches.source, position, batches.end)
+    proved, at, lowest = boundary, boundary, batches.lowest
+    for _ in range(SOUND_STEPS):
+        if at == batches.end:
             return proved
-        found = search.sound(at, lowest)
+        found = batches.sound(at, lowest)
         if found is None:
             break
         at, lowest = found.end_position, found.header.next_offset
@@ -189,197 +121,41 @@ def _confirmed(search: _Search, position: int, boundary: int) -> int:
             proved = at
     else:
         return proved
-    until = min(search.end, boundary + _PROOF_BYTES)
-    for candidate in possible_headers(search.source, at, until, search.lowest):
-        if checksum.is_of_bytes_up_to(candidate) and search.sound(candidate) is not None:
+    until = min(batches.end, boundary + _PROOF_BYTES)
+    for candidate in possible_headers(batches.source, at, until, batches.lowest):
+        if checksum.is_of_bytes_up_to(candidate) and batches.sound(candidate) is not None:
             proved = candidate
     return proved
 
 
-def _find_unbounded(search: _Search, position: int, limit: int) -> int | None:
+def _find_unbounded(batches: SoundBatches, position: int, limit: int) -> int | None:
     """Return the batch after the wrong one at ``position``, whose size leads nowhere.
 
     None if there is none before ``limit``. Where the checksum is that of the bytes up to more than
     one place, the last of them counts: whoever writes a batch can make it that of its beginning,
     too.
     """
-    checksum = _RunningChecksum(search.source, position, search.end)
-    own_offset = search.own_offset(position)
+    checksum = RunningChecksum(batches.source, position, batches.end)
+    own_offset = batches.own_offset(position)
     proved: int | None = None
     likely: int | None = None
     unlikely: int | None = None
-    for candidate in possible_headers(search.source, position + 1, limit, search.lowest):
+    for candidate in possible_headers(batches.source, position + 1, limit, batches.lowest):
         nearest = likely if proved is None else proved
-        if search.is_exhausted or (nearest is not None and candidate - nearest > _PROOF_BYTES):
+        if batches.is_exhausted or (nearest is not None and candidate - nearest > _PROOF_BYTES):
             break
-        found = search.sound(candidate)
+        found = batches.sound(candidate)
         if found is None:
             continue
         if checksum.is_of_bytes_up_to(candidate):
             proved = candidate
-        if proved is not None or likely is not None or not search.leads_on(found):
+        if proved is not None or likely is not None or not batches.leads_on(found):
             continue
         if found.header.offset > own_offset:
             likely = candidate
         elif unlikely is None:
             unlikely = candidate
-    ends_far_away = proved is not None and search.end - proved > _PROOF_BYTES
-    if not ends_far_away and checksum.is_of_bytes_up_to(search.end):
+    ends_far_away = proved is not None and batches.end - proved > _PROOF_BYTES
+    if not ends_far_away and checksum.is_of_bytes_up_to(batches.end):
         return None
     return next((each for each in (proved, likely, unlikely) if each is not None), None)
-
-
-class _RunningChecksum:
-    """The checksum of a batch whose size is not known, over more and more bytes."""
-
-    def __init__(self, source: ByteSource, position: int, end: int) -> None:
-        header = source.read_at(position, min(ATTRIBUTES_OFFSET, end - position))
-        self._is_known = len(header) == ATTRIBUTES_OFFSET
-        is_v2 = self._is_known and header[MAGIC_OFFSET] == MAGIC_VALUE_V2
-        at = CRC_OFFSET if is_v2 else LEGACY_CRC_OFFSET
-        self._stored = int.from_bytes(header[at : at + CRC_LENGTH], "big")
-        self._update = crc32c if is_v2 else zlib.crc32
-        self._source = source
-        self._position = position + (ATTRIBUTES_OFFSET if is_v2 else MAGIC_OFFSET)
-        self._value = 0
-
-    def is_of_bytes_up_to(self, end: int) -> bool:
-        """Whether the stored checksum is that of the bytes before ``end``; it never goes back."""
-        if not self._is_known or end <= self._position:
-            return False
-        while self._position < end:
-            data = self._source.read_at(self._position, min(_CHUNK, end - self._position))
-            if not data:
-                self._is_known = False
-                return False
-            self._value = self._update(data, self._value)
-            self._position += len(data)
-        return self._value == self._stored
-
-
-class _Search:
-    """One search; counts the bytes it has checked."""
-
-    def __init__(
-        self, source: ByteSource, end: int, lowest_offset: int, limit_offset: int | None
-    ) -> None:
-        self.source = source
-        self.end = end
-        self.lowest = lowest_offset
-        self._limit = _HIGHEST_OFFSET if limit_offset is None else limit_offset
-        self._budget = _CHECKSUM_BUDGET
-
-    @property
-    def is_exhausted(self) -> bool:
-        return self._budget <= 0
-
-    def sound(self, position: int, lowest: int | None = None) -> PositionedHeader | None:
-        """Return the batch at ``position`` if its checksum is right and its offsets fit."""
-        lowest = self.lowest if lowest is None else lowest
-        found = self._header(position)
-        if found is None or not lowest <= found.header.offset <= found.header.last_offset:
-            return None
-        if found.header.last_offset >= self._limit:
-            return None
-        return found if self._has_valid_checksum(found) else None
-
-    def certain_end(self, position: int) -> int | None:
-        """Return the end of the batch at ``position`` if its checksum is right, else None."""
-        found = self._header(position)
-        if found is None or not self._has_valid_checksum(found):
-            return None
-        return found.end_position
-
-    def own_offset(self, position: int) -> int:
-        """Return the offset that a wrong batch claims, -1 if it cannot be right.
-
-        In formats v0 and v1 nothing stands behind a value: the image of a batch in it is followed
-        by the log's next batch, and told by offsets alone.
-        """
-        if not self._may_begin_at(position, self.lowest):
-            return -1
-        return int.from_bytes(self.source.read_at(position, OFFSET_LENGTH), "big")
-
-    def boundary_of(self, position: int) -> int | None:
-        """Return where sizes lead from a wrong batch to a sound one or the end, else None.
-
-        Wrong batches on the way have headers that fit.
-        """
-        for _ in range(_STEPS):
-            after = self._end_by_size(position)
-            if after is None or after == self.end or self.sound(after) is not None:
-                return after
-            if not self._may_begin_at(after, self.lowest):
-                return None
-            position = after
-        return None
-
-    def leads_to(self, found: PositionedHeader, position: int) -> bool:
-        """Whether sound batches lead from one of them exactly to ``position``."""
-        following: PositionedHeader | None = found
-        while following is not None and following.end_position < position:
-            following = self.sound(following.end_position, following.header.next_offset)
-        return following is not None and following.end_position == position
-
-    def leads_on(self, found: PositionedHeader) -> bool:
-        """Whether what follows a sound batch is what follows a batch of a log.
-
-        Sound batches; and behind them the end, or something that still has of a header what tells
-        it from the rest of a record: an offset that fits, a size that leads on, or zeros.
-        """
-        for _ in range(_SOUND_STEPS):
-            if found.end_position == self.end:
-                return True
-            following = self.sound(found.end_position, found.header.next_offset)
-            if following is None:
-                break
-            found = following
-        else:
-            return True
-        position, next_offset = found.end_position, found.header.next_offset
-        if self.certain_end(position) is not None:
-            return False  # a batch of the log, that begins below the end of the one in question
-        return (
-            self._may_begin_at(position, next_offset)
-            or self._is_rest_of_log(position, next_offset)
-            or self.boundary_of(position) is not None
-        )
-
-    def _is_rest_of_log(self, position: int, next_offset: int) -> bool:
-        """Whether zeros stand at ``position``, or a header's first bytes and then the end.
-
-        Less than an offset may be the rest of a record, too: a batch is left out here, and told,
-        rather than taken from a value.
-        """
-        rest = self.end - position
-        start = self.source.read_at(position, min(LOG_OVERHEAD, rest))
-        if len(start) == LOG_OVERHEAD and not any(start):
-            return True
-        is_torn = OFFSET_LENGTH <= rest < HEADER_SIZE_UP_TO_MAGIC
-        return is_torn and int.from_bytes(start[:OFFSET_LENGTH], "big") == next_offset
-
-    def _may_begin_at(self, position: int, lowest: int) -> bool:
-        """Whether a header with an offset at or a little above ``lowest`` begins there."""
-        header = self.source.read_at(position, min(HEADER_SIZE_UP_TO_MAGIC, self.end - position))
-        if len(header) < HEADER_SIZE_UP_TO_MAGIC or header[MAGIC_OFFSET] > MAGIC_VALUE_V2:
-            return False
-        return 0 <= int.from_bytes(header[:OFFSET_LENGTH], "big") - lowest < _NEAR
-
-    def _end_by_size(self, position: int) -> int | None:
-        """Return where the entry at ``position`` ends by its size, whatever its magic says."""
-        start = self.source.read_at(position, min(LOG_OVERHEAD, self.end - position))
-        size = int.from_bytes(start[OFFSET_LENGTH:], "big", signed=True)
-        if len(start) < LOG_OVERHEAD or size < RECORD_OVERHEAD_V0:
-            return None
-        after = position + LOG_OVERHEAD + size
-        return after if after <= self.end else None
-
-    def _has_valid_checksum(self, found: PositionedHeader) -> bool:
-        self._budget -= found.header.size_bytes
-        return has_valid_checksum(self.source, found)
-
-    def _header(self, position: int) -> PositionedHeader | None:
-        try:
-            return read_header(self.source, position, self.end)
-        except CorruptRecordError:
-            return None

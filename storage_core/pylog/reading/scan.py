@@ -10,9 +10,9 @@ import pyarrow as pa
 from pylog.columnar.arrow_schema import record_schema
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
+from pylog.positions import EARLIEST, LATEST, check_specs_are_known
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
-from pylog.reading.offset_spec import EARLIEST, LATEST, check_specs_are_known
 from pylog.reading.planner import ScanRange, plan_tasks
 from pylog.reading.reader import TaskReader
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
-    from pylog.reading.offset_spec import OffsetSpecs
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
 
@@ -226,9 +226,9 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     read_mode = ReadMode.parse(mode)
     if read_mode.skips_damage:
         # What planning meets, a reader reports: it goes the same way.
-        views = [view.taken_anew(DamageReport(is_logged=False)) for view in views]
+        views = [view.refreshed(DamageReport(is_logged=False)) for view in views]
     if not use_indexes:
-        views = [view.taken_anew(view.damage, uses_indexes=False) for view in views]
+        views = [view.refreshed(view.damage, uses_indexes=False) for view in views]
     return Scan(
         views,
         wanted,

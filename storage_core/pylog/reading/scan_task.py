@@ -1,6 +1,7 @@
-"""What one reader is given: byte ranges of segments, offsets, and what to leave out.
+"""The public `ScanTask`: a planned range that reads itself, in whatever process it is unpickled in.
 
-Frozen and picklable: made on a driver, read on an executor.
+The range is a value of its own (`pylog.reading.planned_range`), so that readers know it and not the
+task, which knows the reader. Planning and pickling need neither Arrow nor Numba.
 """
 
 from __future__ import annotations
@@ -8,91 +9,72 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.locations import name_of
+from pylog.lazy_modules import LazyModule
+from pylog.reading.damage import ReadMode
+from pylog.reading.planned_range import PlannedRange
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
-    from pylog.model import AbortedTransaction, TopicPartition
-    from pylog.reading.discovery import PartitionDirectory
-    from pylog.reading.record_filter import RecordFilter
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from pylog.reading import reader  # imports Arrow and Numba
+    from pylog.reading.damage import DamageReport
+else:
+    reader = LazyModule("pylog.reading.reader")
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentSlice:
-    """Bytes ``[start_position, end_position)`` of one ``.log`` file, beginning where a batch does.
+class ScanTask(PlannedRange):
+    """A range of one partition, made by `Scan.plan`; see `PlannedRange` for its attributes.
 
-    Attributes
-    ----------
-    path
-        The ``.log`` file.
-    base_offset
-        No record here is below: the segment's base offset, or the offset where a task was cut.
-    next_base_offset
-        No record here is at or above: the base offset of the segment behind it, or where the task
-        was cut. None for the end of the log.
-    runs_to_segment_end
-        Whether ``end_position`` is the length of a file that has a segment behind it. Then whole
-        batches must reach it, or reach up to ``next_base_offset``: bytes that are left could be
-        lost records. Otherwise whole batches end exactly at ``end_position``.
-    file_id
-        Which file it was when the directory was listed; 0 where the storage tells nothing.
+    Tasks may be read in any order, by any number of processes: pickle the task, and read it with
+    the schema of the scan that planned it.
+
+    Examples
+    --------
+    >>> scan = pylog.scan("/mnt/kafka-logs", topics="orders")
+    >>> for task in scan.plan():
+    ...     for batch in task.read(scan.schema):
+    ...         print(batch.num_rows)
     """
 
-    path: str
-    base_offset: int
-    next_base_offset: int | None
-    start_position: int
-    end_position: int
-    runs_to_segment_end: bool
-    file_id: int = 0
+    def read(
+        self,
+        schema: pa.Schema | None = None,
+        *,
+        mode: str | ReadMode = ReadMode.FAILFAST,
+        damage: DamageReport | None = None,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the task's records in offset order, as record batches that own their memory.
 
-    @property
-    def segment_base_offset(self) -> int:
-        """Base offset of the segment, as the file's name tells it."""
-        return int(name_of(self.path)[:20])
+        At most one window of a file, and what it decodes to, is held meanwhile.
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes to read."""
-        return self.end_position - self.start_position
+        Parameters
+        ----------
+        schema
+            `Scan.schema` or `pylog.record_schema`; None for all of Spark's columns. Whether fields
+            may be null is taken from it.
+        mode
+            What happens at damage, as of `pylog.scan`.
+        damage
+            Where the ranges that are left out are noted, in modes that skip damage.
+        max_decompressed_bytes
+            As of `pylog.scan`.
 
-
-@dataclass(frozen=True, slots=True)
-class ScanTask:
-    """A range of one partition.
-
-    Attributes
-    ----------
-    directory
-        Where the partition lies.
-    slices
-        In offset order.
-    start_offset, end_offset
-        Records with ``start_offset <= offset < end_offset``; the slices may hold more.
-    aborted
-        Transactions whose batches are left out.
-    fail_on_data_loss
-        Whether records of the range that are deleted before they are read are an error.
-    where
-        Which of the records are wanted; None for all.
-    is_committed
-        Whether the range is read with READ_COMMITTED.
-    """
-
-    directory: PartitionDirectory
-    slices: tuple[SegmentSlice, ...]
-    start_offset: int
-    end_offset: int
-    aborted: tuple[AbortedTransaction, ...] = ()
-    fail_on_data_loss: bool = True
-    where: RecordFilter | None = None
-    is_committed: bool = False
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        """Whose records."""
-        return self.directory.topic_partition
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of ``.log`` files to read."""
-        return sum(each.size_bytes for each in self.slices)
+        Raises
+        ------
+        LogStorageError
+            What `Scan.to_batches` raises. The records before it have been given.
+        ValueError
+            There is no such mode.
+        """
+        return reader.TaskReader(
+            self,
+            schema,
+            mode=ReadMode.parse(mode),
+            damage=damage,
+            max_decompressed_bytes=max_decompressed_bytes,
+        ).record_batches()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.reading.damage import DamagedRange
 from pylog.reading.log_segment_view import open_segment
-from pylog.reading.scan_task import SegmentSlice
+from pylog.reading.segment_slice import SegmentSlice
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from pylog.files.byte_source import ByteSource
     from pylog.log_file.batch_walk import PositionedHeader
-    from pylog.reading.scan_task import ScanTask, SegmentSlice
+    from pylog.reading.scan_task import ScanTask
+    from pylog.reading.segment_slice import SegmentSlice
 
 _INDEX_TRIES = 4
 _LARGEST_WRAPPER = 64 << 20

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.damage import DamageReport
     from pylog.reading.log_segment_view import LogSegmentView
-    from pylog.reading.scan_task import ScanTask, SegmentSlice
+    from pylog.reading.planned_range import PlannedRange
+    from pylog.reading.segment_slice import SegmentSlice
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 100
@@ -38,23 +39,23 @@ class TaskWindows:
     ----------
     task
         From the planner.
-    damage, has_checksums, window_bytes, max_decompressed_bytes
+    damage, verifies_checksums, window_bytes, max_decompressed_bytes
         As of `CheckedWindows`.
     """
 
     def __init__(
         self,
-        task: ScanTask,
+        task: PlannedRange,
         *,
         damage: DamageReport | None = None,
-        has_checksums: bool = True,
+        verifies_checksums: bool = True,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         max_decompressed_bytes: int | None = None,
     ) -> None:
         self._task = task
         self._max_decompressed_bytes = max_decompressed_bytes
         self._damage = damage
-        self._has_checksums = has_checksums
+        self._verifies_checksums = verifies_checksums
         self._window_bytes = window_bytes
         self._next_offset = 0
 
@@ -98,7 +99,7 @@ class TaskWindows:
                 piece,
                 lowest_offset=self._next_offset,
                 damage=self._damage,
-                has_checksums=self._has_checksums,
+                verifies_checksums=self._verifies_checksums,
                 window_bytes=self._window_bytes,
                 max_decompressed_bytes=self._max_decompressed_bytes,
             )
@@ -155,7 +156,7 @@ class _Look(NamedTuple):
     slices: tuple[SegmentSlice, ...]
 
 
-def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] | None:
+def _lost_offsets(view: LogView, task: PlannedRange, start: int) -> tuple[int, int] | None:
     """Return the offsets ``[from, to)`` of the task that are gone from ``start`` on, None if none.
 
     Retention deletes from the front, truncation from the end. In between only compaction takes a

@@ -10,12 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import PositionedHeader, has_valid_checksum
 from pylog.record.batch_header import parse_batch_header
 from pylog.record.batch_layout import RECORD_BATCH_OVERHEAD
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
+    from pylog.reading import resynchronisation  # imports NumPy; `pylog ls` starts without
+else:
+    resynchronisation = LazyModule("pylog.reading.resynchronisation")
 
 SEARCHED_BYTES = 1 << 24
 """How far behind a cut header a batch is looked for."""
@@ -40,10 +44,7 @@ def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: i
     length = end - position
     if has_valid_checksum(source, PositionedHeader(position, replace(header, size_bytes=length))):
         return f"batch size is {header.size_bytes}, but its checksum is that of {length} bytes"
-    # Not at the head of the file: `pylog ls` starts in half the time without NumPy.
-    from pylog.reading.resynchronisation import find_next_batch  # noqa: PLC0415
-
-    behind = find_next_batch(
+    behind = resynchronisation.find_next_batch(
         source, position, end, lowest_offset=next_offset, searched_bytes=SEARCHED_BYTES
     )
     if behind == end:

@@ -42,25 +42,19 @@ class BatchTraits(NamedTuple):
 
     Attributes
     ----------
-    lowest_magic, highest_magic
+    lowest_magic
         Of all batches.
     attributes
         Attribute bits that any of them has.
     """
 
     lowest_magic: int
-    highest_magic: int
     attributes: int
 
     @property
     def all_v2(self) -> bool:
         """Whether every batch has format v2."""
         return self.lowest_magic == MAGIC_VALUE_V2
-
-    @property
-    def all_legacy(self) -> bool:
-        """Whether no batch has format v2."""
-        return self.highest_magic < MAGIC_VALUE_V2
 
     def any_has(self, mask: int) -> bool:
         """Whether any batch has one of the attribute bits in ``mask``."""
@@ -84,9 +78,8 @@ class BatchHeaders:
     def traits(self) -> BatchTraits:
         """What the batches, at least one, have in common; computed once."""
         if self._traits is None:
-            magics = self.magics
             self._traits = BatchTraits(
-                int(magics.min()), int(magics.max()), int(np.bitwise_or.reduce(self.attributes))
+                int(self.magics.min()), int(np.bitwise_or.reduce(self.attributes))
             )
         return self._traits
 

@@ -1,21 +1,29 @@
-"""Topics of a log manager: their partitions, made together and under one topic id."""
+"""Topics of a log directory: their partitions, made together under one topic id, and deleted."""
 
 from __future__ import annotations
 
+import difflib
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pylog.errors import UnknownTopicOrPartitionError
 from pylog.files.file_names import PARTITION_METADATA
 from pylog.files.partition_metadata import new_topic_id, read_partition_metadata
 from pylog.files.topic_name import ensure_valid_topic
+from pylog.lazy_modules import LazyModule
 from pylog.model import TopicPartition
+from pylog.writing.writable_directory import writable_log_directory
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from pylog.log import log_manager  # imports Arrow and Numba
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
+else:
+    log_manager = LazyModule("pylog.log.log_manager")
 
 MAX_PARTITIONS = 100_000
 """Far above what a log directory can hold: a slip of the finger shall not fill the disk."""
@@ -45,8 +53,21 @@ def topic_id_of(logs: Mapping[int, UnifiedLog]) -> uuid.UUID | None:
     return None
 
 
+@contextmanager
+def _opened(
+    directory: str | os.PathLike[str] | LogManager, *, must_exist: bool
+) -> Iterator[LogManager]:
+    """Give the manager that was given, or one of a directory for as long as the block lasts."""
+    if isinstance(directory, log_manager.LogManager):
+        yield directory
+        return
+    path = writable_log_directory(directory, must_exist=must_exist)
+    with log_manager.LogManager([path]) as manager:
+        yield manager
+
+
 def create_topic(
-    manager: LogManager,
+    directory: str | os.PathLike[str] | LogManager,
     topic: str,
     partitions: int,
     *,
@@ -57,8 +78,8 @@ def create_topic(
 
     Parameters
     ----------
-    manager
-        An open one.
+    directory
+        A log directory that no broker has open, made if it is not there; or an open `LogManager`.
     topic
         No partition of it is there.
     partitions
@@ -72,23 +93,79 @@ def create_topic(
     ------
     ValueError
         The topic is there already, Kafka allows none of that name, or a property is wrong.
+    LogLockedError
+        A broker, or somebody else, has the directory open.
     KafkaStorageError
         The disk failed; some of the partitions may be there.
+    LogStorageError
+        The directory is not one that can be written to, or a log in it cannot be opened.
+
+    Examples
+    --------
+    >>> pylog.create_topic("/tmp/logs", "orders", 3, properties={"cleanup.policy": "compact"})
     """
     ensure_valid_topic(topic)
     if not 1 <= partitions <= MAX_PARTITIONS:
         msg = f"a topic has 1 to {MAX_PARTITIONS} partitions, not {partitions}"
         raise ValueError(msg)
-    existing = logs_of_topic(manager, topic)
-    if existing:
-        there = ", ".join(map(str, existing))
-        msg = f"topic {topic!r} is there already, with partitions {there}"
-        raise ValueError(msg)
-    manager.store_topic_config(topic, properties or {})
-    topic_id = topic_id or new_topic_id()
-    for partition in range(partitions):
-        manager.get_or_create_log(TopicPartition(topic, partition), topic_id)
-    return topic_id
+    with _opened(directory, must_exist=False) as manager:
+        existing = logs_of_topic(manager, topic)
+        if existing:
+            there = ", ".join(map(str, existing))
+            msg = f"topic {topic!r} is there already, with partitions {there}"
+            raise ValueError(msg)
+        manager.store_topic_config(topic, properties or {})
+        topic_id = topic_id or new_topic_id()
+        for partition in range(partitions):
+            manager.get_or_create_log(TopicPartition(topic, partition), topic_id)
+        return topic_id
+
+
+def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> None:
+    """Take all partitions of a topic away, and the configuration that is stored for it.
+
+    Each partition's directory is renamed to ``<topic>-<partition>.<id>-delete`` and then removed:
+    at once where a path is given; after the topic's ``file.delete.delay.ms``, as a broker does it,
+    where a manager is. What a crash or a failure leaves: partitions that are not renamed yet, with
+    their configuration, for which the same call can be made again; and renamed ones, which the next
+    owner of the directory removes.
+
+    Parameters
+    ----------
+    directory
+        A log directory that no broker has open, or an open `LogManager`.
+    topic
+        Its name.
+
+    Raises
+    ------
+    UnknownTopicOrPartitionError
+        No partition of the topic is there.
+    LogLockedError
+        A broker, or somebody else, has the directory open.
+    KafkaStorageError
+        The disk failed.
+    LogStorageError
+        The directory is not there or not one that can be written to, or a log in it cannot be
+        opened.
+
+    Examples
+    --------
+    >>> pylog.delete_topic("/tmp/logs", "orders")
+    """
+    is_managed = isinstance(directory, log_manager.LogManager)
+    with _opened(directory, must_exist=True) as manager:
+        partitions = logs_of_topic(manager, topic)
+        if not partitions:
+            known = {topic_partition.topic for topic_partition in manager.logs}
+            near = difflib.get_close_matches(topic, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            msg = f"no topic {topic!r} in this log directory{hint}"
+            raise UnknownTopicOrPartitionError(msg)
+        for partition in partitions:
+            manager.delete_log(TopicPartition(topic, partition), is_async=is_managed)
+        # Last: until then a partition that is left has the configuration that it was written with.
+        manager.store_topic_config(topic, {})
 
 
 def add_partition(manager: LogManager, topic: str, partition: int) -> UnifiedLog:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_pylog.filter_option import FilterFields, format_record_filter, parse_record_filter
+from pylog import RecordFilter
+from pyspark_pylog.filter_option import format_record_filter, parse_record_filter
 
-WHOLE: FilterFields = {
-    "topics": frozenset({"a", "ü"}),
-    "partitions": frozenset({0, 7}),
-    "keys": frozenset({b"", b"\xff\x00"}),
-    "min_offset": 3,
-    "max_offset": 2**63,
-    "min_timestamp": -1,
-    "max_timestamp": 5,
-}
+WHOLE = RecordFilter(
+    topics=frozenset({"a", "ü"}),
+    partitions=frozenset({0, 7}),
+    keys=frozenset({b"", b"\xff\x00"}),
+    min_offset=3,
+    max_offset=2**63,
+    min_timestamp=-1,
+    max_timestamp=5,
+)
 
 
-@pytest.mark.parametrize("fields", [{}, WHOLE, {"keys": frozenset()}, {"max_offset": -5}])
-def test_what_is_written_is_read_again(fields: FilterFields) -> None:
-    assert parse_record_filter(format_record_filter(fields)) == fields
+@pytest.mark.parametrize(
+    "where",
+    [RecordFilter(), WHOLE, RecordFilter(keys=frozenset()), RecordFilter(max_offset=-5)],
+)
+def test_what_is_written_is_read_again(where: RecordFilter) -> None:
+    assert parse_record_filter(format_record_filter(where)) == where
 
 
 def test_without_an_option_there_is_no_filter() -> None:

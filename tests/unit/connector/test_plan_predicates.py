@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_pylog.plan_clock import LOCAL_STEP
 from pyspark_pylog.plan_predicates import _of_later, _value_of
-from pyspark_pylog.pushed_filters import Comparison, to_filter_fields
+from pyspark_pylog.pushed_filters import Comparison, to_record_filter
 
 NOON = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)
 NOON_MS = 1_714_564_800_000
@@ -20,8 +20,9 @@ def test_a_lower_bound_that_may_grow_is_kept_with_the_step_of_local_time(sign: s
     assert dt.timedelta(hours=2) < LOCAL_STEP <= dt.timedelta(days=1)
     later = _of_later(Comparison("timestamp", sign, NOON))
     assert later == Comparison("timestamp", sign, NOON - LOCAL_STEP)
-    fields = to_filter_fields([later])
-    assert fields["min_timestamp"] < NOON_MS - 2 * 3_600_000
+    where = to_record_filter([later])
+    assert where.min_timestamp is not None
+    assert where.min_timestamp < NOON_MS - 2 * 3_600_000
 
 
 @pytest.mark.parametrize("sign", ["=", "<", "<=", "in"])

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.model import TopicPartition
-from pylog.reading.offset_spec import Timestamp
-from pyspark_pylog.batch_reader import to_specs
-from pyspark_pylog.position_options import Positions, parse_ending, parse_starting
+from pylog import OffsetSpecs, Timestamp, TopicPartition
+from pyspark_pylog.position_options import parse_ending, parse_starting
 
 
-def starting(**given: str) -> Positions:
+def starting(**given: str) -> OffsetSpecs:
     return parse_starting({name.lower(): value for name, value in given.items()})
 
 
-def ending(**given: str) -> Positions:
+def ending(**given: str) -> OffsetSpecs:
     return parse_ending({name.lower(): value for name, value in given.items()})
 
 
@@ -78,9 +76,9 @@ def test_a_batch_read_cannot_end_at_earliest(value: str) -> None:
         ('{"t":{"0":null}}', "holds None, expected an offset"),
         ('{"t":{"0":NaN}}', "expected an offset"),
         ('{"t":["0"]}', "expected an offset"),
-        ('{"t":{"x":1}}', "names partition 'x' of topic 't': no number"),
-        ('{"t":{"-1":1}}', "names partition '-1' of topic 't': no number"),
-        ('{"t":{"²":1}}', "no number"),
+        ('{"t":{"x":1}}', "names partition 'x' of topic 't': not a number"),
+        ('{"t":{"-1":1}}', "names partition '-1' of topic 't': not a number"),
+        ('{"t":{"²":1}}', "not a number"),
         ('{"t":{"0":1,"0":2}}', "'0' is named twice"),
         ('{"t":{"0":1,"00":2}}', "names partition 0 of topic 't' twice"),
         ('{"t":{"0":1},"t":{"1":2}}', "'t' is named twice"),
@@ -99,7 +97,9 @@ def test_senseless_offsets_are_refused(value: str, message: str) -> None:
 )
 def test_a_timestamp_is_milliseconds_since_1970(value: str) -> None:
     for parse, name in ((starting, "startingTimestamp"), (ending, "endingTimestamp")):
-        assert parse(**{name: " 1700000000000 "})[1] == 1_700_000_000_000  # type: ignore[index]
+        at = parse(**{name: " 1700000000000 "})
+        assert isinstance(at, Timestamp)
+        assert at.milliseconds == 1_700_000_000_000
         with pytest.raises(ValueError, match=f"option {name} holds .*expected milliseconds"):
             parse(**{name: value})
 
@@ -107,9 +107,9 @@ def test_a_timestamp_is_milliseconds_since_1970(value: str) -> None:
 def test_timestamps_may_be_given_by_partition_or_by_topic() -> None:
     value = '{"t":{"0":1000,"1":"2000"},"u":3000}'
     assert starting(startingOffsetsByTimestamp=value) == {
-        ("t", 0): ("timestamp", 1000, "error"),
-        ("t", 1): ("timestamp", 2000, "error"),
-        "u": ("timestamp", 3000, "error"),
+        ("t", 0): Timestamp(1000, "error"),
+        ("t", 1): Timestamp(2000, "error"),
+        "u": Timestamp(3000, "error"),
     }
     with pytest.raises(ValueError, match="holds True, expected milliseconds"):
         starting(startingOffsetsByTimestamp='{"t":true}')
@@ -140,19 +140,14 @@ def test_a_broken_position_is_refused_also_where_another_one_has_precedence() ->
 
 def test_the_strategy_is_about_the_start_alone() -> None:
     option = "startingOffsetsByTimestampStrategy"
-    assert starting(startingTimestamp="1") == ("timestamp", 1, "error")
-    assert starting(startingTimestamp="1", **{option: " LATEST "}) == ("timestamp", 1, "latest")
-    assert ending(endingTimestamp="1") == ("timestamp", 1, "latest")
+    assert starting(startingTimestamp="1") == Timestamp(1, "error")
+    assert starting(startingTimestamp="1", **{option: " LATEST "}) == Timestamp(1, "latest")
+    assert ending(endingTimestamp="1") == Timestamp(1, "latest")
     with pytest.raises(ValueError, match=f"option {option} is 'never', expected error or latest"):
         starting(**{option: "never"})
 
 
-def test_positions_become_the_library_s() -> None:
-    positions: Positions = {("t", 0): 5, "u": ("timestamp", 7, "latest"), "v": "earliest"}
-    assert to_specs(positions) == {
-        TopicPartition("t", 0): 5,
-        "u": Timestamp(7, "latest"),
-        "v": "earliest",
-    }
-    assert to_specs("latest") == "latest"
-    assert to_specs(("timestamp", 7, "error")) == Timestamp(7, "error")
+def test_partitions_are_named_by_the_library_s_value() -> None:
+    positions = starting(startingOffsets='{"t":{"0":5}}')
+    assert isinstance(positions, dict)
+    assert [type(key) for key in positions] == [TopicPartition]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import operator
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from pyspark_pylog.pushed_filters import Comparison, intersection, to_filter_fields
+from pyspark_pylog.pushed_filters import Comparison, to_record_filter
 
 HIGHEST = 2**63 - 1
 LOWEST = -(2**63)
@@ -27,7 +28,8 @@ def micros(count: int) -> dt.datetime:
 
 
 def fields_of(*comparisons: tuple[str, str, object]) -> dict[str, Any]:
-    return dict(to_filter_fields(Comparison(*each) for each in comparisons))
+    where = to_record_filter(Comparison(*each) for each in comparisons)
+    return {name: value for name, value in asdict(where).items() if value is not None}
 
 
 @pytest.mark.parametrize(
@@ -147,29 +149,3 @@ def test_sets_of_several_comparisons_are_what_all_of_them_name() -> None:
     }
     assert fields_of(("key", "=", b"a"), ("key", "=", b"b")) == {"keys": frozenset()}
     assert fields_of(("key", "=", None)) == {"keys": frozenset()}
-
-
-def test_an_intersection_lets_pass_what_both_let_pass() -> None:
-    one = fields_of(("offset", ">=", 3), ("offset", "<=", 9), ("topic", "in", ["a", "b"]))
-    other = fields_of(("offset", ">=", 5), ("offset", "<=", 12), ("topic", "in", ["b", "c"]))
-    expected = {"min_offset": 5, "max_offset": 9, "topics": frozenset({"b"})}
-    assert intersection(one, other) == expected
-    assert intersection(other, one) == expected
-
-
-def test_an_intersection_takes_what_only_one_side_says() -> None:
-    one = fields_of(("offset", ">", 3), ("key", "=", b"k"))
-    other = fields_of(("timestamp", "<", micros(5_000)))
-    expected = {"min_offset": 4, "keys": frozenset({b"k"}), "max_timestamp": 4}
-    assert intersection(one, other) == expected
-    assert intersection(other, one) == expected
-    assert intersection(one, {}) == one
-    assert intersection({}, one) == one
-
-
-def test_an_intersection_changes_neither_side() -> None:
-    one = fields_of(("offset", ">=", 3), ("topic", "in", ["a", "b"]))
-    other = fields_of(("offset", ">=", 5), ("topic", "=", "b"))
-    before = dict(one), dict(other)
-    intersection(one, other)
-    assert (one, other) == before

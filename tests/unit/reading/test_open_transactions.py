@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from pylog.model import AbortedTransaction, ControlRecordType
-from pylog.reading.aborted import AbortedTransactions
+from pylog.reading.aborted_transactions import AbortedTransactions
 from pylog.reading.open_transactions import OpenTransactions
 from pylog.reading.task_windows import TaskWindows
 from tests.support.batches import (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import pylog
+from pylog.reading import filter_evaluation
+from pylog.reading.filter_evaluation import candidate_batches
 from pylog.record.batch_scan import BatchHeaders, find_batches
 from tests.support.batches import Stored, batch_v2, message, message_bytes, wrapper_of
 from tests.support.codecs import compress
@@ -36,7 +38,7 @@ def test_reading_ends_only_where_both_bounds_say_so(
     latest: int | None, disorder: int | None, *, is_past: bool
 ) -> None:
     where = pylog.RecordFilter(max_timestamp=latest, timestamp_disorder=disorder)
-    assert where.is_past(STAMPED) is is_past
+    assert filter_evaluation.is_past(where, STAMPED) is is_past
 
 
 def test_a_v0_wrapper_may_hold_messages_with_timestamps() -> None:
@@ -44,7 +46,7 @@ def test_a_v0_wrapper_may_hold_messages_with_timestamps() -> None:
     packed = wrapper_of(compress("gzip", stamped), offset=1, magic=0, codec="gzip")
     plain = message(Stored(0, -1, None, b"v"), magic=0).data
     where = pylog.RecordFilter(min_timestamp=2_000)
-    assert where.candidates(headers_of(plain, packed)).tolist() == [False, True]
+    assert candidate_batches(where, headers_of(plain, packed)).tolist() == [False, True]
 
 
 def test_a_v1_wrapper_with_append_time_may_hold_messages_without_timestamps() -> None:
@@ -52,4 +54,35 @@ def test_a_v1_wrapper_with_append_time_may_hold_messages_without_timestamps() ->
     packed = wrapper_of(compress("gzip", old), offset=0, magic=1, codec="gzip", append_time=5_000)
     plain = message_bytes(1, b"k", b"v", magic=1, timestamp=5_000, attributes=0x08)
     where = pylog.RecordFilter(max_timestamp=4_000)
-    assert where.candidates(headers_of(packed, plain)).tolist() == [True, False]
+    assert candidate_batches(where, headers_of(packed, plain)).tolist() == [True, False]
+
+
+def test_two_filters_together_let_pass_what_both_let_pass() -> None:
+    one = pylog.RecordFilter(
+        topics=frozenset({"a", "b"}), min_offset=3, max_offset=9, timestamp_disorder=50
+    )
+    other = pylog.RecordFilter(
+        topics=frozenset({"b", "c"}),
+        partitions=frozenset({0}),
+        min_offset=5,
+        max_offset=20,
+        keys=frozenset({b"k"}),
+        timestamp_disorder=10,
+    )
+    both = pylog.RecordFilter(
+        topics=frozenset({"b"}),
+        partitions=frozenset({0}),
+        min_offset=5,
+        max_offset=9,
+        keys=frozenset({b"k"}),
+        timestamp_disorder=10,
+    )
+    assert one & other == both
+    assert other & one == both
+    assert one & pylog.RecordFilter() == one
+
+
+def test_an_empty_set_stays_empty_and_lets_nothing_pass() -> None:
+    none = pylog.RecordFilter(topics=frozenset())
+    assert none & pylog.RecordFilter(topics=frozenset({"a"})) == none
+    assert not none.covers(pylog.TopicPartition("a", 0))

@@ -10,7 +10,8 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
-from pylog.reading.resynchronisation import find_next_batch, possible_headers
+from pylog.reading.possible_headers import possible_headers
+from pylog.reading.resynchronisation import find_next_batch
 from tests.support.batches import (
     Built,
     Stored,

@@ -83,7 +83,7 @@ def test_arguments_that_make_no_sense_are_reported_before_anything_is_read(direc
         pylog.scan(directory, columns=["keys"])
     with pytest.raises(ValueError, match="timestamp unit 's'"):
         pylog.scan(directory, timestamp_unit="s")
-    with pytest.raises(ValueError, match="is no position"):
+    with pytest.raises(ValueError, match="is not a position"):
         pylog.scan(directory, start="begin").plan()
 
 

@@ -81,7 +81,7 @@ def findings_of(
         A broker deletes or compacts the log faster than it can be looked at.
     """
     # Whatever the caller does at damage: here it is what is asked for.
-    view = view.taken_anew(DamageReport(is_logged=False))
+    view = view.refreshed(DamageReport(is_logged=False))
     rows = (finding.row() for finding in _findings(view, max_decompressed_bytes))
     return record_batches(view.topic_partition, rows, FINDINGS_SCHEMA)
 

@@ -39,7 +39,7 @@ from pylog.inspect.tables.row_batches import TIMESTAMP, none_if, record_batches,
 from pylog.locations import shown
 from pylog.log_file.batch_walk import find_whole_batches
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
-from pylog.reading.aborted import find_last_stable_offset
+from pylog.reading.last_stable_offset import find_last_stable_offset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,71 @@
+"""The last stable offset (LSO): below it every transaction is decided.
+
+It is the first offset of the oldest open transaction, or the log end offset. The newest sound
+producer snapshot lists the transactions that are open at its offset, and the headers after it tell
+the rest; without a snapshot all headers are read.
+
+Source: ProducerStateManager.firstUnstableOffset (Kafka 4.3); KIP-98.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.errors import CorruptSnapshotError, SegmentVanishedError, UnreadableFileError
+from pylog.files.file_names import PRODUCER_SNAPSHOT_FILE_SUFFIX, file_name_prefix
+from pylog.files.producer_snapshot import read_producer_snapshot
+from pylog.locations import join
+from pylog.reading.open_transactions import OpenTransactions
+from pylog.reading.transaction_walk import follow_transactions
+
+if TYPE_CHECKING:
+    from pylog.reading.log_view import LogView
+
+
+def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int:
+    """Return the first offset of the oldest open transaction; the log end offset if none is open.
+
+    Parameters
+    ----------
+    view
+        The log.
+    end_offset
+        What is asked for lies below. Then what follows it is looked at only while transactions
+        that began before it are open, and the answer is at most this offset.
+
+    Raises
+    ------
+    CorruptRecordError
+        A batch that has to be looked at is damaged.
+    """
+    since, offset = _newest_snapshot(view)
+    transactions = OpenTransactions(since)
+    log_end = view.log_end_offset
+    limit = log_end if end_offset is None else min(end_offset, log_end)
+    for _ in follow_transactions(view, transactions, (offset, limit)):
+        pass
+    if any(at < limit for at in transactions.decidable):
+        for _ in follow_transactions(
+            view, transactions, (max(offset, limit), log_end), below=limit
+        ):
+            if not transactions:
+                break
+    return min([limit, *transactions.decidable])
+
+
+def _newest_snapshot(view: LogView) -> tuple[dict[int, int], int]:
+    """Return open transactions (producer id to first offset) and the offset they are known at."""
+    for offset in sorted(view.producer_snapshot_offsets, reverse=True):
+        if offset > view.log_end_offset:
+            continue
+        name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
+        try:
+            entries = read_producer_snapshot(join(view.directory.path, name))
+        except (CorruptSnapshotError, SegmentVanishedError, UnreadableFileError):
+            continue  # an older one, and more headers, tell the same
+        return {
+            entry.producer_id: entry.current_txn_first_offset
+            for entry in entries
+            if entry.current_txn_first_offset >= 0
+        }, offset
+    return {}, 0

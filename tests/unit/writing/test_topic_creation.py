@@ -1,0 +1,102 @@
+"""Topics made and deleted, by path and through a manager."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
+
+import pylog
+from pylog.errors import LogDirectoryError, LogLockedError, UnknownTopicOrPartitionError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOPIC_ID = UUID("01234567-89ab-cdef-0123-456789abcdef")
+CONFIGS = "pylog-topic-configs.json"
+
+
+def directories(logs: Path) -> list[str]:
+    return sorted(each.name for each in logs.iterdir() if each.is_dir())
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Give topics ``orders``, with a record in each of two partitions, and ``payments``."""
+    directory = tmp_path / "logs"
+    pylog.create_topic(directory, "orders", 2, properties={"retention.ms": "5000"})
+    pylog.create_topic(directory, "payments", 1, properties={"segment.ms": "7000"})
+    for partition in (0, 1):
+        rows = [{"value": b"v", "p": partition}]
+        pylog.write_topic(directory, "orders", rows, partition="p")
+    return directory
+
+
+def test_a_topic_is_made_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    made = pylog.create_topic(tmp_path / "new", "orders", 3, topic_id=TOPIC_ID)
+    assert made == TOPIC_ID
+    assert directories(tmp_path / "new") == ["orders-0", "orders-1", "orders-2"]
+    views = list(pylog.open_directory(tmp_path / "new"))
+    assert [view.metadata.topic_id for view in views if view.metadata] == [TOPIC_ID] * 3
+    assert [(view.log_start_offset, view.log_end_offset) for view in views] == [(0, 0)] * 3
+
+
+def test_a_manager_stays_open_and_has_the_topics_logs(tmp_path: Path) -> None:
+    with pylog.LogManager([tmp_path]) as manager:
+        pylog.create_topic(manager, "orders", 2)
+        assert list(manager.logs) == [("orders", 0), ("orders", 1)]
+
+
+def test_a_topic_that_is_there_is_not_made_again(logs: Path) -> None:
+    with pytest.raises(ValueError, match="'orders' is there already, with partitions 0, 1"):
+        pylog.create_topic(logs, "orders", 4)
+    assert directories(logs) == ["orders-0", "orders-1", "payments-0"]
+
+
+def test_a_deleted_topic_is_gone_at_once_and_the_others_are_as_they_were(logs: Path) -> None:
+    pylog.delete_topic(logs, "orders")
+    assert directories(logs) == ["payments-0"]
+    stored = (logs / CONFIGS).read_text()
+    assert "payments" in stored
+    assert "orders" not in stored
+    for checkpoint in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        assert "orders" not in (logs / checkpoint).read_text()
+
+
+def test_a_deleted_topic_can_be_made_anew_and_is_empty(logs: Path) -> None:
+    pylog.delete_topic(logs, "orders")
+    pylog.create_topic(logs, "orders", 1, topic_id=TOPIC_ID)
+    view = pylog.open_directory(logs)["orders", 0]
+    assert view.metadata is not None
+    assert (view.metadata.topic_id, view.log_end_offset) == (TOPIC_ID, 0)
+
+
+def test_a_manager_renames_at_once_and_removes_later(logs: Path) -> None:
+    with pylog.LogManager([logs]) as manager:
+        pylog.delete_topic(manager, "orders")
+        assert list(manager.logs) == [("payments", 0)]
+        renamed = [name for name in directories(logs) if name.startswith("orders")]
+        assert [name.partition(".")[0] for name in renamed] == ["orders-0", "orders-1"]
+        assert all(name.endswith("-delete") for name in renamed)
+
+
+def test_a_topic_that_is_not_there_is_told_with_the_nearest_name(logs: Path) -> None:
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"no topic 'order' .* mean 'orders'"):
+        pylog.delete_topic(logs, "order")
+    assert directories(logs) == ["orders-0", "orders-1", "payments-0"]
+
+
+def test_deleting_makes_no_directory(tmp_path: Path) -> None:
+    with pytest.raises(LogDirectoryError):
+        pylog.delete_topic(tmp_path / "nowhere", "orders")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_somebody_has_open_is_left_alone(logs: Path) -> None:
+    with pylog.LogManager([logs]):
+        with pytest.raises(LogLockedError):
+            pylog.delete_topic(logs, "orders")
+        with pytest.raises(LogLockedError):
+            pylog.create_topic(logs, "new", 1)
+    assert directories(logs) == ["orders-0", "orders-1", "payments-0"]
