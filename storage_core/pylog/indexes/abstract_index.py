@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     import os
     import struct
 
-    from pylog.files.durable_io import DurableIO, WritableFile
+    from pylog.files.durable_io import DurableIO
+    from pylog.files.writable_file import WritableFile
 
 _MAX_RELATIVE_OFFSET = 2**31 - 1
 _READ_BYTES = 1 << 20

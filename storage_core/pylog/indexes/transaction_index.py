@@ -24,7 +24,8 @@ from pylog.files.transaction_index import (
 if TYPE_CHECKING:
     import os
 
-    from pylog.files.durable_io import DurableIO, WritableFile
+    from pylog.files.durable_io import DurableIO
+    from pylog.files.writable_file import WritableFile
 
 
 class TransactionIndex:

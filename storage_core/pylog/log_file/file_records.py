@@ -20,7 +20,8 @@ from pylog.log_file.batch_walk import PositionedHeader, walk_headers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.files.durable_io import DurableIO, WritableFile
+    from pylog.files.durable_io import DurableIO
+    from pylog.files.writable_file import WritableFile
 
 MAX_FILE_BYTES = 2**31 - 1
 

@@ -17,7 +17,7 @@ from pylog.errors import (
     KafkaStorageError,
     SegmentVanishedError,
 )
-from pylog.files.durable_io import DurableIO, WritableFile
+from pylog.files.durable_io import DurableIO
 from pylog.indexes.offset_index import OffsetIndex
 from pylog.model import OffsetPosition
 from tests.support.golden import golden_partitions
@@ -58,10 +58,10 @@ class FailingIO(DurableIO):
 
     is_full = False
 
-    def _write(self, file: WritableFile, descriptor: int, position: int, data: memoryview) -> int:
+    def pwrite(self, path: str, descriptor: int, position: int, data: memoryview) -> int:
         if self.is_full and len(data) <= 4:
             raise OSError(28, "No space left on device")
-        return super()._write(file, descriptor, position, data[:4] if self.is_full else data)
+        return super().pwrite(path, descriptor, position, data[:4] if self.is_full else data)
 
 
 # ---- look-ups
