@@ -117,7 +117,7 @@ class SegmentRecovery:
                 count = len(window.scan.headers) if bad is None else bad.index
                 self._add(window, count)
                 if bad is not None:
-                    return f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
+                    return bad.reason
         except (CorruptRecordError, InvalidRecordError) as error:
             return str(error)
         return windows.tail.defect or "a batch is cut short by the end of the file"

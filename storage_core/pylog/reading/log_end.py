@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from pylog.checksum import wrong_checksum
 from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.log_file.batch_walk import (
     WholeBatches,
@@ -135,7 +136,7 @@ def _checksum_defect(source: ByteSource, last: PositionedHeader) -> str | None:
         computed = computed_checksum(source, last)
     if computed == last.header.crc:
         return None
-    return f"batch CRC stored {last.header.crc:#010x}, computed {computed:#010x}"
+    return wrong_checksum("batch", last.header.crc, computed)
 
 
 def _last_as_read(
