@@ -24,13 +24,12 @@ truncation are zeros again, not the removed entries.
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from pylog.errors import CorruptIndexError, IndexOffsetOverflowError, SegmentVanishedError
+from pylog.files.owned_file import OwnedFile
 
 if TYPE_CHECKING:
     import os
@@ -43,7 +42,7 @@ _MAX_RELATIVE_OFFSET = 2**31 - 1
 _READ_BYTES = 1 << 20
 
 
-class AbstractIndex(ABC):
+class AbstractIndex(OwnedFile, ABC):
     """Fixed-width entries of one segment, in memory and in a file.
 
     Nothing is opened or made before the first use of the entries. A failed write leaves the
@@ -67,13 +66,8 @@ class AbstractIndex(ABC):
 
     __slots__ = (
         "_entries",
-        "_file",
-        "_io",
         "_is_changed",
-        "_is_deleted",
         "_length",
-        "_lock",
-        "_path",
         "base_offset",
         "max_index_size",
     )
@@ -86,28 +80,14 @@ class AbstractIndex(ABC):
     def __init__(
         self, path: str | os.PathLike[str], base_offset: int, max_index_size: int, io: DurableIO
     ) -> None:
+        super().__init__(path, io)
         self.base_offset = base_offset
         self.max_index_size = max_index_size
-        self._path = str(path)
-        self._io = io
-        self._file: WritableFile | None = None
         # None: not loaded. Replaced when entries are removed, so that a reader keeps those it began
         # with; only appending changes it in place.
         self._entries: bytearray | None = None
         self._length = 0
         self._is_changed = False  # since the last flush
-        self._is_deleted = False
-        self._lock = threading.Lock()
-
-    @property
-    def path(self) -> str:
-        """The file."""
-        return self._path
-
-    @property
-    def exists_on_disk(self) -> bool:
-        """Whether there is a file; asks the disk."""
-        return Path(self._path).exists()
 
     @property
     def entries(self) -> int:
@@ -140,7 +120,7 @@ class AbstractIndex(ABC):
         """Raise `SegmentVanishedError` if there is no file."""
         if not self.exists_on_disk:
             reason = "index file does not exist"
-            raise SegmentVanishedError(reason, self._path)
+            raise SegmentVanishedError(reason, self.path)
 
     def can_append_offset(self, offset: int) -> bool:
         """Whether ``offset`` fits into 32 bits relative to the base offset."""
@@ -160,7 +140,7 @@ class AbstractIndex(ABC):
         if defect is None and self._length % width:
             defect = f"index length {self._length} is not a multiple of the entry size {width}"
         if defect is not None:
-            raise CorruptIndexError(defect, self._path)
+            raise CorruptIndexError(defect, self.path)
 
     def truncate(self) -> None:
         """Remove all entries; the file keeps its length."""
@@ -211,31 +191,11 @@ class AbstractIndex(ABC):
         if self._is_changed:
             self.flush()
 
-    def close(self) -> None:
-        """Release file and memory, changing nothing; a second call does nothing."""
+    def release(self) -> None:
+        """Give descriptor and memory back, changing nothing; the next use loads entries anew."""
         with self._lock:
             self._entries = None
-            if self._file is not None:
-                self._file.close()
-                self._file = None
-
-    def rename_to(self, path: str | os.PathLike[str]) -> None:
-        """Rename the file, if there is one, over another one of that name."""
-        target = str(path)
-        if self.exists_on_disk:
-            self._io.replace(self._path, target)
-        self._path = target
-        if self._file is not None:
-            self._file.path = target
-
-    def delete_if_exists(self) -> bool:
-        """Release and remove the file for good; return whether there was one.
-
-        Whoever still looks something up finds no entries, and makes no new file.
-        """
-        self._is_deleted = True
-        self.close()
-        return self._io.remove(self._path, missing_ok=True)
+            super().release()
 
     @abstractmethod
     def _find_defect(self) -> str | None:
@@ -255,7 +215,7 @@ class AbstractIndex(ABC):
                 f"offset {offset} cannot stand in an index with base offset {self.base_offset}, "
                 f"expected {self.base_offset} to {self.base_offset + _MAX_RELATIVE_OFFSET}"
             )
-            raise IndexOffsetOverflowError(reason, self._path)
+            raise IndexOffsetOverflowError(reason, self.path)
         return offset - self.base_offset
 
     def _fields(self, entries: bytearray, slot: int) -> tuple[int, int]:
@@ -278,30 +238,24 @@ class AbstractIndex(ABC):
             with self._lock:
                 entries = self._entries
                 if entries is None:  # or another thread was faster
-                    entries = self._open()
+                    entries = self._load()
         return entries
 
     def _writable(self) -> WritableFile:
-        """Return the file, opened at the first use."""
+        """Return the file, made and loaded at the first use."""
         self._loaded()
-        file = self._file
-        if file is None:
-            what = (
-                "has been deleted" if self._is_deleted else "was closed while it was being changed"
-            )
-            msg = f"{self._path} {what}"
-            raise ValueError(msg)
-        return file
+        return self._file
 
-    def _open(self) -> bytearray:
+    def _load(self) -> bytearray:
         if self._is_deleted:
-            return bytearray()
+            return bytearray()  # for whoever still looks something up
+        self._ensure_usable()
         width = self.entry_struct.size
         is_new = not self.exists_on_disk
         if is_new and self.max_index_size < width:
             msg = f"index size {self.max_index_size} is less than one entry, {width} bytes"
             raise ValueError(msg)
-        file = self._io.open(self._path, create=is_new)
+        file = self._open(create=is_new)
         try:
             if is_new:
                 self._is_changed = True
@@ -311,9 +265,8 @@ class AbstractIndex(ABC):
                 entries = _read(file, file.size() - file.size() % width)
             self._length = file.size()
         except BaseException:
-            file.close()
+            super().release()
             raise
-        self._file = file
         self._entries = entries  # last: it says that all is there
         return entries
 

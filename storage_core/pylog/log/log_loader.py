@@ -249,7 +249,7 @@ class _LogLoader:
         """
         index = segment.offset_index
         path = index.path
-        index.rename_to(path + CLEANED_FILE_SUFFIX)
+        index.rename_to(path + CLEANED_FILE_SUFFIX, missing_ok=True)
         self._context.io.sync_directory(self._directory)
         try:
             self._recover_segment(segment)

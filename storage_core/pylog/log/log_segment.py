@@ -485,9 +485,9 @@ class LogSegment:
         with self._files_lock:
             self._is_deleted = new_suffix == DELETED_FILE_SUFFIX
             self.log.rename_to(target.path(LOG_FILE_SUFFIX))
-            self.offset_index.rename_to(target.path(INDEX_FILE_SUFFIX))
-            self.time_index.rename_to(target.path(TIME_INDEX_FILE_SUFFIX))
-            self.transaction_index.rename_to(target.path(TXN_INDEX_FILE_SUFFIX))
+            self.offset_index.rename_to(target.path(INDEX_FILE_SUFFIX), missing_ok=True)
+            self.time_index.rename_to(target.path(TIME_INDEX_FILE_SUFFIX), missing_ok=True)
+            self.transaction_index.rename_to(target.path(TXN_INDEX_FILE_SUFFIX), missing_ok=True)
             self._target = target
 
     def close(self) -> None:
@@ -510,9 +510,9 @@ class LogSegment:
 
     def release(self) -> None:
         """Give descriptors and the indexes' memory back; the next use takes them again."""
-        self.offset_index.close()
-        self.time_index.close()
-        self.transaction_index.close()
+        self.offset_index.release()
+        self.time_index.release()
+        self.transaction_index.release()
         self.log.release()
 
     def close_handlers(self) -> None:
