@@ -62,19 +62,6 @@ class OwnedFile:
         """Whether there is a file; asks the disk."""
         return Path(self.path).exists()
 
-    def change_suffix(self, old_suffix: str, new_suffix: str, *, missing_ok: bool = False) -> None:
-        """Rename the file to a name that ends in ``new_suffix`` instead; see `rename_to`.
-
-        Raises
-        ------
-        ValueError
-            The name does not end in ``old_suffix``.
-        """
-        if not self.path.endswith(old_suffix):
-            msg = f"{self.path} does not end in {old_suffix!r}"
-            raise ValueError(msg)
-        self.rename_to(self.path.removesuffix(old_suffix) + new_suffix, missing_ok=missing_ok)
-
     def rename_to(self, path: str | os.PathLike[str], *, missing_ok: bool = False) -> None:
         """Rename the file over another one of that name; it stays open.
 

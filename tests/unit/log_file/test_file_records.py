@@ -271,14 +271,6 @@ def test_a_closed_file_is_read_no_more(records: FileRecords, path: Path) -> None
             closed.read_at(0, SIZE)
 
 
-def test_a_suffix_is_changed_only_if_the_name_ends_in_it(records: FileRecords, path: Path) -> None:
-    records.change_suffix("", ".deleted")
-    assert records.path == f"{path}.deleted"
-    with pytest.raises(ValueError, match=r"\.log\.deleted does not end in '\.swap'"):
-        records.change_suffix(".swap", "")
-    assert (path.exists(), path.with_suffix(".log.deleted").exists()) == (False, True)
-
-
 def test_a_file_that_is_not_new_must_be_there(path: Path) -> None:
     with pytest.raises(SegmentVanishedError):
         FileRecords(DurableIO(), str(path))
