@@ -1,7 +1,8 @@
 """One segment that we own: a ``.log`` file with its offset, time and transaction index.
 
-The files and the look-ups in them are in `pylog.log.segment_files`; which batches get index entries
-is decided in `pylog.indexes.index_entry_writer`. Here a segment is appended to, rolled, read, cut.
+The files and the look-ups in them are in `pylog.indexes.segment_files`; which batches get index
+entries is decided in `pylog.indexes.index_entry_writer`. Here a segment is appended to, rolled,
+read, cut.
 
 Source: LogSegment (Kafka 4.3).
 """
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import KafkaStorageError
 from pylog.files.transaction_index import TRANSACTION_INDEX_VERSION, TransactionIndexEntry
 from pylog.indexes.index_entry_writer import IndexEntryWriter
+from pylog.indexes.segment_files import SegmentFiles
 from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
-from pylog.log.segment_files import SegmentFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
