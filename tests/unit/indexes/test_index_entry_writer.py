@@ -112,6 +112,17 @@ def test_entries_follow_the_rule_however_the_batches_come(
     assert in_windows.written == written
 
 
+def test_an_entry_needs_more_bytes_than_the_interval(tmp_path: Path) -> None:
+    size = next(n for n in range(INTERVAL) if len(batches_of([(0, n)])[0]) == INTERVAL)
+    data = b"".join(batches_of([(10, size)] * 5))
+    for name in ("add", "add_all"):
+        directory = tmp_path / name
+        directory.mkdir()
+        segment = Segment(directory)
+        getattr(segment, name)(data)
+        assert segment.written.offsets == [(42, 2 * INTERVAL), (44, 4 * INTERVAL)]
+
+
 def test_taking_back_forgets_what_came_since_the_mark(tmp_path: Path) -> None:
     segment = Segment(tmp_path)
     first, second, third = batches_of([(10, 300), (90, 300), (20, 300)])
