@@ -1,8 +1,8 @@
-"""CRC-32C (Castagnoli), the checksum of record batches v2 and of producer snapshots.
+"""CRC-32C (Castagnoli), and what an error says of a wrong checksum.
 
-``crc32c`` uses the processor's instruction (above 10 GB/s); where no build of it exists for a
-platform, ``crcmod`` computes the same function about thirty times slower. v0/v1 messages use
-CRC-32 (IEEE), which is `zlib.crc32`.
+Record batches v2 and producer snapshots have it. ``crc32c`` uses the processor's instruction (above
+10 GB/s); where no build of it exists for a platform, ``crcmod`` computes the same function about
+thirty times slower. v0/v1 messages use CRC-32 (IEEE), which is `zlib.crc32`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,19 @@ def _find_crc32c() -> Callable[..., int]:
     except ImportError:  # no wheel for this platform
         crcmod = importlib.import_module("crcmod.predefined").mkPredefinedCrcFun("crc-32c")
         return lambda data, value=0: int(crcmod(bytes(data), value))
+
+
+def wrong_checksum(what: str, stored: int, computed: int) -> str:
+    """Return the sentence about a checksum that is not the one of the bytes it covers.
+
+    Parameters
+    ----------
+    what
+        What it is the checksum of: "batch", "message".
+    stored, computed
+        What the bytes say, and what they give; 32 bits.
+    """
+    return f"{what} CRC stored {stored:#010x}, computed {computed:#010x}"
 
 
 crc32c = _find_crc32c()

@@ -193,9 +193,9 @@ class _CountingIO(DurableIO):
     def __init__(self) -> None:
         self.logs_opened = 0
 
-    def _open(self, path: str, *, create: bool) -> int:
+    def open_to_write(self, path: str, *, create: bool) -> int:
         self.logs_opened += path.endswith(".log")
-        return super()._open(path, create=create)
+        return super().open_to_write(path, create=create)
 
 
 def _append_results(

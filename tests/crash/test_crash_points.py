@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pylog.files.durable_io import WritableFile
     from pylog.log.unified_log import UnifiedLog
     from tests.conftest import Counted
     from tests.crash.script import Step
@@ -44,10 +43,10 @@ NEW_VALUE = b"appended after the crash 999999"
 class ForgetfulIO(DurableIO):
     """Does not wait for the disk: these directories are thrown away."""
 
-    def _sync(self, file: WritableFile, descriptor: int) -> None:
+    def fsync(self, path: str, descriptor: int) -> None:
         pass
 
-    def _sync_directory(self, path: str) -> None:
+    def fsync_directory(self, path: str) -> None:
         pass
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pylog.files.durable_io import WritableFile
     from pylog.log.unified_log import UnifiedLog
     from tests.conftest import Counted
 
@@ -72,10 +71,10 @@ DISKS = {
 class FastFaultyIO(FaultyIO):
     """Does not wait for the disk: what these tests write is thrown away."""
 
-    def _sync(self, file: WritableFile, descriptor: int) -> None:
-        self._check(Kind.SYNC, file.path)
+    def fsync(self, path: str, descriptor: int) -> None:
+        self._check(Kind.SYNC, path)
 
-    def _sync_directory(self, path: str) -> None:
+    def fsync_directory(self, path: str) -> None:
         self._check(Kind.SYNC_DIRECTORY, path)
 
 

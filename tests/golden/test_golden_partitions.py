@@ -12,7 +12,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError
-from pylog.files.time_index import TimeIndex
+from pylog.files.time_index import TimeIndexEntries
 from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
 from pylog.record.record_batch import RecordBatch
@@ -141,7 +141,9 @@ def stops_too_early(view: LogView, stamp: int, answer: int) -> bool:
     v0.
     """
     for index, segment in enumerate(view.segments):
-        with TimeIndex.open(segment.file_path(".timeindex"), segment.base_offset) as time_index:
+        with TimeIndexEntries.open(
+            segment.file_path(".timeindex"), segment.base_offset
+        ) as time_index:
             last = time_index.last_entry()
         modified_ms = Path(segment.file_path()).stat().st_mtime_ns // 1_000_000
         largest = modified_ms if last is None else last.timestamp

@@ -40,7 +40,6 @@ from pylog.testing import ManualClock, ManualScheduler
 from tests.support import peers
 
 if TYPE_CHECKING:
-    from pylog.files.durable_io import WritableFile
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import AbortedTransaction
     from tests.conftest import Counted
@@ -164,10 +163,10 @@ def follow(known: dict[int, int], batch: Batch) -> None:
 class ForgetfulIO(DurableIO):
     """Does not wait for the disk: no power is lost here."""
 
-    def _sync(self, file: WritableFile, descriptor: int) -> None:
+    def fsync(self, path: str, descriptor: int) -> None:
         pass
 
-    def _sync_directory(self, path: str) -> None:
+    def fsync_directory(self, path: str) -> None:
         pass
 
 

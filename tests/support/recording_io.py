@@ -13,13 +13,9 @@ import threading
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pylog.files.durable_io import DurableIO
 from tests.support.crash_replay import Kind, Operation, replay
-
-if TYPE_CHECKING:
-    from pylog.files.durable_io import WritableFile
 
 __all__ = ["Fault", "FaultyIO", "Kind", "Operation", "RecordingIO", "replay"]
 
@@ -43,34 +39,34 @@ class RecordingIO(DurableIO):
         """The operations as text, such as ``write web-events-0/….log 0+61``."""
         return [str(operation) for operation in self.operations]
 
-    def _open(self, path: str, *, create: bool) -> int:
+    def open_to_write(self, path: str, *, create: bool) -> int:
         with self._guard:
             is_new = not Path(path).exists()
-            descriptor = super()._open(path, create=create)
+            descriptor = super().open_to_write(path, create=create)
             self._paths[descriptor] = self._relative(path)
             if is_new:
                 self._record(Kind.CREATE, path)
             return descriptor
 
-    def _write(self, file: WritableFile, descriptor: int, position: int, data: memoryview) -> int:
+    def pwrite(self, path: str, descriptor: int, position: int, data: memoryview) -> int:
         with self._guard:
-            written = super()._write(file, descriptor, position, data)
+            written = super().pwrite(path, descriptor, position, data)
             self._record_open(Kind.WRITE, descriptor, position, bytes(data[:written]))
             return written
 
-    def _truncate(self, file: WritableFile, descriptor: int, size_bytes: int) -> None:
+    def ftruncate(self, path: str, descriptor: int, size_bytes: int) -> None:
         with self._guard:
-            super()._truncate(file, descriptor, size_bytes)
+            super().ftruncate(path, descriptor, size_bytes)
             self._record_open(Kind.TRUNCATE, descriptor, size_bytes)
 
-    def _sync(self, file: WritableFile, descriptor: int) -> None:
+    def fsync(self, path: str, descriptor: int) -> None:
         with self._guard:
-            super()._sync(file, descriptor)
+            super().fsync(path, descriptor)
             self._record_open(Kind.SYNC, descriptor)
 
-    def _replace(self, source: str, target: str) -> None:
+    def rename(self, source: str, target: str) -> None:
         with self._guard:
-            super()._replace(source, target)
+            super().rename(source, target)
             old, new = self._relative(source), self._relative(target)
             self._forget(new)
             for descriptor, path in self._paths.items():
@@ -78,25 +74,25 @@ class RecordingIO(DurableIO):
                     self._paths[descriptor] = new + path[len(old) :]
             self.operations.append(Operation(Kind.REPLACE, old, target=new))
 
-    def _remove(self, path: str) -> None:
+    def unlink(self, path: str) -> None:
         with self._guard:
-            super()._remove(path)
+            super().unlink(path)
             self._forget(self._relative(path))
             self._record(Kind.REMOVE, path)
 
-    def _make_directory(self, path: str) -> None:
+    def mkdir(self, path: str) -> None:
         with self._guard:
-            super()._make_directory(path)
+            super().mkdir(path)
             self._record(Kind.MAKE_DIRECTORY, path)
 
-    def _remove_directory(self, path: str) -> None:
+    def rmdir(self, path: str) -> None:
         with self._guard:
-            super()._remove_directory(path)
+            super().rmdir(path)
             self._record(Kind.REMOVE_DIRECTORY, path)
 
-    def _sync_directory(self, path: str) -> None:
+    def fsync_directory(self, path: str) -> None:
         with self._guard:
-            super()._sync_directory(path)
+            super().fsync_directory(path)
             self._record(Kind.SYNC_DIRECTORY, path)
 
     def _record(self, kind: Kind, path: str) -> None:
@@ -163,41 +159,41 @@ class FaultyIO(DurableIO):
         self._seen: Counter[Fault] = Counter()
         self._fault_guard = threading.Lock()
 
-    def _open(self, path: str, *, create: bool) -> int:
+    def open_to_write(self, path: str, *, create: bool) -> int:
         self._check(Kind.CREATE if create and not Path(path).exists() else Kind.OPEN, path)
-        return super()._open(path, create=create)
+        return super().open_to_write(path, create=create)
 
-    def _write(self, file: WritableFile, descriptor: int, position: int, data: memoryview) -> int:
-        length = self._check(Kind.WRITE, file.path, len(data))
-        return super()._write(file, descriptor, position, data[:length]) if length else 0
+    def pwrite(self, path: str, descriptor: int, position: int, data: memoryview) -> int:
+        length = self._check(Kind.WRITE, path, len(data))
+        return super().pwrite(path, descriptor, position, data[:length]) if length else 0
 
-    def _truncate(self, file: WritableFile, descriptor: int, size_bytes: int) -> None:
-        self._check(Kind.TRUNCATE, file.path)
-        super()._truncate(file, descriptor, size_bytes)
+    def ftruncate(self, path: str, descriptor: int, size_bytes: int) -> None:
+        self._check(Kind.TRUNCATE, path)
+        super().ftruncate(path, descriptor, size_bytes)
 
-    def _sync(self, file: WritableFile, descriptor: int) -> None:
-        self._check(Kind.SYNC, file.path)
-        super()._sync(file, descriptor)
+    def fsync(self, path: str, descriptor: int) -> None:
+        self._check(Kind.SYNC, path)
+        super().fsync(path, descriptor)
 
-    def _replace(self, source: str, target: str) -> None:
+    def rename(self, source: str, target: str) -> None:
         self._check(Kind.REPLACE, source)
-        super()._replace(source, target)
+        super().rename(source, target)
 
-    def _remove(self, path: str) -> None:
+    def unlink(self, path: str) -> None:
         self._check(Kind.REMOVE, path)
-        super()._remove(path)
+        super().unlink(path)
 
-    def _make_directory(self, path: str) -> None:
+    def mkdir(self, path: str) -> None:
         self._check(Kind.MAKE_DIRECTORY, path)
-        super()._make_directory(path)
+        super().mkdir(path)
 
-    def _remove_directory(self, path: str) -> None:
+    def rmdir(self, path: str) -> None:
         self._check(Kind.REMOVE_DIRECTORY, path)
-        super()._remove_directory(path)
+        super().rmdir(path)
 
-    def _sync_directory(self, path: str) -> None:
+    def fsync_directory(self, path: str) -> None:
         self._check(Kind.SYNC_DIRECTORY, path)
-        super()._sync_directory(path)
+        super().fsync_directory(path)
 
     def _check(self, kind: Kind, path: str, length: int = 0) -> int:
         """Raise if a fault is due; return how many of ``length`` bytes a write may take."""

@@ -25,8 +25,8 @@ step what is done                       a crash after it leaves
 A symbolic link is never followed in a path's last component: it is removed as a link, and refused
 where a file is to be written (`pylog.files.regular_file`).
 
-Only the process that made the first change may make others. A child that was forked since has
-inherited the objects, but not the lock of the log directory; it is refused, and may read.
+Only the process that made the first change may make others (`pylog.files.system_calls`): a child
+that was forked since is refused, and may read.
 
 Source: Utils.atomicMoveWithFallback, Utils.flushDir, CheckpointFile (Kafka 3.9 and 4.3). Differs
 from Kafka, which copies where the rename fails, and so may leave half a file.
@@ -38,72 +38,27 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogLockedError, SegmentVanishedError, UnexpectedFileError
-from pylog.files.regular_file import not_a_directory, open_regular_file_to_write
-from pylog.files.writable_file import WritableFile, storage_error
+from pylog.errors import SegmentVanishedError, UnexpectedFileError
+from pylog.files.regular_file import not_a_directory
+from pylog.files.system_calls import SystemCalls, storage_error
+from pylog.files.writable_file import WritableFile
 
 if TYPE_CHECKING:
     from pylog.files.writable_file import BytesLike
 
-__all__ = ["TEMPORARY_SUFFIX", "DurableIO", "WritableFile"]
-
 TEMPORARY_SUFFIX = ".tmp"
-_DIRECTORY_MODE = 0o777  # as Java's; the umask takes from it
-
-_process_id = os.getpid()  # kept, because it is looked at several times an append
 
 
-def _note_fork() -> None:
-    global _process_id  # noqa: PLW0603 - it belongs to the process, as what it caches does
-    _process_id = os.getpid()
-
-
-os.register_at_fork(after_in_child=_note_fork)
-
-
-class DurableIO:
+class DurableIO(SystemCalls):
     """Changes files and directories of local disks.
 
     It belongs to the process that first changes something through it: see the module's docstring.
     All methods that change something raise `LogLockedError` in a child of that process.
 
     Any number of threads may use it. Of two that write one path, callers let one through at a
-    time. The methods whose name begins with an underscore are the system calls, one each, which
-    raise `OSError`; those who test what a disk may do override them.
+    time. Those who test what a disk may do override the methods of `SystemCalls`, which all that
+    is done here comes down to.
     """
-
-    _owner_process_id: int | None = None
-
-    def ensure_own_process(self, path: str) -> None:
-        """Raise unless this is the process that made the first change, or nothing was changed yet.
-
-        Parameters
-        ----------
-        path
-            What is to be changed; named in the error.
-
-        Raises
-        ------
-        LogLockedError
-            This process is a fork of the one that owns the files.
-        """
-        owner = self._owner_process_id
-        if owner == _process_id:
-            return
-        if owner is None:
-            self._owner_process_id = _process_id
-            return
-        reason = (
-            f"log directory was opened by process {owner}, of which this one (pid {_process_id}) "
-            "is a fork without its lock: change logs there, or close them there and make a log "
-            "manager here; nothing was changed"
-        )
-        raise LogLockedError(reason, path, owner)
-
-    @property
-    def is_own_process(self) -> bool:
-        """Whether this process may change something: not if it is a fork of the one that did."""
-        return self._owner_process_id in {None, _process_id}
 
     def open(self, path: str | os.PathLike[str], *, create: bool = False) -> WritableFile:
         """Open a file to read and write; its content stays.
@@ -128,7 +83,7 @@ class DurableIO:
         if create:
             self.ensure_own_process(text)
         try:
-            return WritableFile(self, text, self._open(text, create=create))
+            return WritableFile(self, text, self.open_to_write(text, create=create))
         except OSError as error:
             if isinstance(error, FileNotFoundError) and not create:
                 reason = "file is gone (deleted or renamed)"
@@ -146,7 +101,7 @@ class DurableIO:
         old, new = os.fspath(source), os.fspath(target)
         self.ensure_own_process(old)
         try:
-            self._replace(old, new)
+            self.rename(old, new)
         except OSError as error:
             raise storage_error(f"rename the file to {new}", error, old) from error
 
@@ -161,7 +116,7 @@ class DurableIO:
         text = os.fspath(path)
         self.ensure_own_process(text)
         try:
-            self._remove(text)
+            self.unlink(text)
         except OSError as error:
             if missing_ok and isinstance(error, FileNotFoundError):
                 return False
@@ -181,7 +136,7 @@ class DurableIO:
         text = os.fspath(path)
         self.ensure_own_process(text)
         try:
-            self._make_directory(text)
+            self.mkdir(text)
         except OSError as error:
             if exist_ok and isinstance(error, FileExistsError):
                 if stat.S_ISDIR(os.lstat(text).st_mode):
@@ -201,7 +156,7 @@ class DurableIO:
         text = os.fspath(path)
         self.ensure_own_process(text)
         try:
-            self._remove_directory(text)
+            self.rmdir(text)
         except OSError as error:
             raise storage_error("remove the directory", error, text) from error
 
@@ -216,7 +171,7 @@ class DurableIO:
         text = os.fspath(path)
         self.ensure_own_process(text)
         try:
-            self._sync_directory(text)
+            self.fsync_directory(text)
         except OSError as error:
             raise storage_error("sync the directory", error, text) from error
 
@@ -280,34 +235,3 @@ class DurableIO:
         self.write_file(temporary, data, sync=True)
         self.replace(temporary, text)
         self.sync_directory(os.path.dirname(text) or os.curdir)  # noqa: PTH120 - kept as text
-
-    def _open(self, path: str, *, create: bool) -> int:
-        return open_regular_file_to_write(path, create=create)
-
-    def _write(self, file: WritableFile, descriptor: int, position: int, data: memoryview) -> int:
-        return os.pwrite(descriptor, data, position)
-
-    def _truncate(self, file: WritableFile, descriptor: int, size_bytes: int) -> None:
-        os.ftruncate(descriptor, size_bytes)
-
-    def _sync(self, file: WritableFile, descriptor: int) -> None:
-        os.fsync(descriptor)
-
-    def _replace(self, source: str, target: str) -> None:
-        os.replace(source, target)  # noqa: PTH105 - kept as text
-
-    def _remove(self, path: str) -> None:
-        os.unlink(path)  # noqa: PTH108 - kept as text
-
-    def _make_directory(self, path: str) -> None:
-        os.mkdir(path, _DIRECTORY_MODE)  # noqa: PTH102 - kept as text
-
-    def _remove_directory(self, path: str) -> None:
-        os.rmdir(path)  # noqa: PTH106 - kept as text
-
-    def _sync_directory(self, path: str) -> None:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

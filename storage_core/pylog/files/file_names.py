@@ -14,6 +14,7 @@ Source: LogFileUtils, LocalLog.parseTopicPartitionName, UnifiedLog (Kafka 3.9 an
 
 from __future__ import annotations
 
+import os
 import re
 from typing import NamedTuple
 
@@ -67,6 +68,19 @@ class SegmentFileName(NamedTuple):
     base_offset: int
     suffix: str
     state: str
+
+
+class SegmentTarget(NamedTuple):
+    """Where a segment's files lie: directory, base offset, and what follows their usual names."""
+
+    directory: str
+    base_offset: int
+    file_suffix: str = ""
+
+    def path(self, suffix: str) -> str:
+        """Return the path of the file with ``suffix``."""
+        name = f"{file_name_prefix(self.base_offset)}{suffix}{self.file_suffix}"
+        return os.path.join(self.directory, name)  # noqa: PTH118 - called for every segment
 
 
 class PartitionDirectoryName(NamedTuple):

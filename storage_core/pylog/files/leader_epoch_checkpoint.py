@@ -41,6 +41,21 @@ class EpochEntry(NamedTuple):
     start_offset: int
 
 
+def read_epoch_entries(path: str | os.PathLike[str]) -> list[EpochEntry]:
+    """Return the entries of a checkpoint as they stand there; [] if there is no such file.
+
+    They may contradict each other: it is for the caller to say what that means.
+
+    Raises
+    ------
+    CorruptCheckpointError
+        The file does not follow the format.
+    LogDirectoryError
+        The file cannot be read.
+    """
+    return read_checkpoint(path, LEADER_EPOCH_CHECKPOINT_VERSION, 2, _parse_epoch_entry)
+
+
 def read_leader_epoch_checkpoint(path: str | os.PathLike[str]) -> list[EpochEntry]:
     """Return the leader epochs of a partition, oldest first; [] if there is no such file.
 
@@ -51,7 +66,7 @@ def read_leader_epoch_checkpoint(path: str | os.PathLike[str]) -> list[EpochEntr
     LogDirectoryError
         The file cannot be read.
     """
-    entries = read_checkpoint(path, LEADER_EPOCH_CHECKPOINT_VERSION, 2, _parse_epoch_entry)
+    entries = read_epoch_entries(path)
     try:
         _ensure_increasing(entries)
     except ValueError as error:

@@ -23,10 +23,9 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pylog.files.checkpoint_file import parse_integer, read_checkpoint
 from pylog.files.leader_epoch_checkpoint import (
-    LEADER_EPOCH_CHECKPOINT_VERSION,
     EpochEntry,
+    read_epoch_entries,
     write_leader_epoch_checkpoint,
 )
 
@@ -71,7 +70,7 @@ class LeaderEpochFileCache:
         self._entries: tuple[EpochEntry, ...] = ()
         if not Path(path).exists():
             io.open(path, create=True).close()
-        for entry in read_checkpoint(path, LEADER_EPOCH_CHECKPOINT_VERSION, 2, _parse_epoch_entry):
+        for entry in read_epoch_entries(path):
             self._entries = self._with(entry)
 
     @property
@@ -224,11 +223,3 @@ def _last(entries: list[EpochEntry] | tuple[EpochEntry, ...]) -> EpochEntry | No
 
 def _epoch_of(entry: EpochEntry | None) -> int | None:
     return None if entry is None else entry.epoch
-
-
-def _parse_epoch_entry(fields: list[str]) -> EpochEntry:
-    entry = EpochEntry(parse_integer(fields[0], 32), parse_integer(fields[1], 64))
-    if min(entry) < 0:
-        msg = "neither number can be negative"
-        raise ValueError(msg)
-    return entry

@@ -14,7 +14,7 @@ begins at or before the wanted offset, and the exact batch is found by walking o
 index is sparse (one entry per ``index.interval.bytes``) and never holds the segment's first batch.
 
 Source: OffsetIndex, LogSegment.append (Kafka 3.9 and 4.3). What both kinds of index share stands
-in `pylog.files.fixed_width_index`.
+in `pylog.files.index_entries`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from pylog.files.fixed_width_index import FixedWidthIndex
+from pylog.files.index_entries import EntryLayout, IndexEntries
 from pylog.model import OffsetPosition
 
-ENTRY = struct.Struct(">ii")
 RELATIVE_OFFSET_COLUMN = 0
 POSITION_COLUMN = 1
+LAYOUT = EntryLayout(struct.Struct(">ii"), RELATIVE_OFFSET_COLUMN)
 
 
-class OffsetIndex(FixedWidthIndex[OffsetPosition]):
-    """Offsets and byte positions of some batches of one segment. See `FixedWidthIndex`."""
+class OffsetIndexEntries(IndexEntries[OffsetPosition]):
+    """Offsets and byte positions of some batches of one segment. See `IndexEntries`."""
 
     __slots__ = ()
 
-    entry_struct: ClassVar[struct.Struct] = ENTRY
-    relative_offset_column: ClassVar[int] = RELATIVE_OFFSET_COLUMN
+    layout: ClassVar[EntryLayout] = LAYOUT
 
     @property
     def last_offset(self) -> int:
@@ -63,7 +62,10 @@ class OffsetIndex(FixedWidthIndex[OffsetPosition]):
     def fetch_upper_bound_offset(
         self, fetch_offset: OffsetPosition, fetch_size_bytes: int
     ) -> OffsetPosition | None:
-        """Return the first entry at or behind the end of a range of bytes, None if there is none.
+        """Return the first entry at or after the end of a range of bytes, None if there is none.
+
+        Differs from Kafka, which takes the entry after the right one where that is the first of
+        its search: only more aborted transactions are named, which begin after the range.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checksum import crc32c
+from pylog.checksum import crc32c, wrong_checksum
 from pylog.errors import CorruptSnapshotError
 from pylog.files.storage import open_file
 
@@ -126,10 +126,7 @@ def parse_producer_snapshot(
         raise CorruptSnapshotError(reason, path, _CHECKSUMMED_POSITION)
     computed_crc = crc32c(memoryview(data)[_CHECKSUMMED_POSITION:])
     if computed_crc != stored_crc:
-        reason = (
-            f"producer snapshot has CRC-32C {stored_crc:08x}, computed from its bytes is "
-            f"{computed_crc:08x}"
-        )
+        reason = wrong_checksum("producer snapshot", stored_crc, computed_crc)
         raise CorruptSnapshotError(reason, path, 2)
     return [ProducerStateEntry(*fields) for fields in _ENTRY.iter_unpack(data[_HEADER.size :])]
 

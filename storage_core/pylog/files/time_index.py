@@ -14,7 +14,7 @@ a timestamp above ``t``; so the first record with a timestamp above ``t`` is fou
 timestamps (message format v0) has no entries. Brokers before 0.10.1 have no such file.
 
 Source: TimeIndex, LogSegment.append (KIP-33; Kafka 3.9 and 4.3; KAFKA-16310 for the offset). What
-both kinds of index share stands in `pylog.files.fixed_width_index`.
+both kinds of index share stands in `pylog.files.index_entries`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from pylog.files.fixed_width_index import FixedWidthIndex
+from pylog.files.index_entries import EntryLayout, IndexEntries
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 
-ENTRY = struct.Struct(">qi")
 TIMESTAMP_COLUMN = 0
 RELATIVE_OFFSET_COLUMN = 1
+LAYOUT = EntryLayout(struct.Struct(">qi"), RELATIVE_OFFSET_COLUMN)
 
 
-class TimeIndex(FixedWidthIndex[TimestampOffset]):
-    """Running maxima of the timestamps of one segment. See `FixedWidthIndex`."""
+class TimeIndexEntries(IndexEntries[TimestampOffset]):
+    """Running maxima of the timestamps of one segment. See `IndexEntries`."""
 
     __slots__ = ()
 
-    entry_struct: ClassVar[struct.Struct] = ENTRY
-    relative_offset_column: ClassVar[int] = RELATIVE_OFFSET_COLUMN
+    layout: ClassVar[EntryLayout] = LAYOUT
 
     def lookup(self, timestamp: int) -> TimestampOffset:
         """Return the entry with the largest timestamp that is not above ``timestamp`` (ms).
@@ -56,18 +55,15 @@ class TimeIndex(FixedWidthIndex[TimestampOffset]):
         """Return the slot of the entry with the largest timestamp not above; -1 if none is."""
         return self._first_slot_at_least(TIMESTAMP_COLUMN, timestamp + 1) - 1
 
-    def find_defect(self) -> str | None:
-        """Return what Kafka's ``sanityCheck`` would complain about, None if nothing."""
-        defect = super().find_defect()
-        last = self.last_entry()
-        if defect is not None or last is None:
-            return defect
-        first = self.entry(0)
-        if last.timestamp < first.timestamp:
-            return (
-                f"last index timestamp {last.timestamp} is below the first one, {first.timestamp}"
-            )
-        return None
+    def _find_wrong_entry(self) -> str | None:
+        """Return why the last entry cannot be one of this segment, None if it can."""
+        stored = self.stored
+        count = len(stored)
+        if count:
+            first, last = stored[0][TIMESTAMP_COLUMN], stored[count - 1][TIMESTAMP_COLUMN]
+            if last < first:
+                return f"last index timestamp {last} is below the first one, {first}"
+        return super()._find_wrong_entry()
 
     def _decode(self, first: int, second: int) -> TimestampOffset:
         return TimestampOffset(first, self.base_offset + second)

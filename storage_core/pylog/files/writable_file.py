@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError
 from pylog.files.byte_source import ByteSource
+from pylog.files.system_calls import storage_error
 
 if TYPE_CHECKING:
-    from pylog.files.durable_io import DurableIO
+    from pylog.files.system_calls import SystemCalls
 
 BytesLike = bytes | bytearray | memoryview
 
@@ -45,11 +46,11 @@ class WritableFile(ByteSource):
         Names the file in errors; whoever renames the file sets it.
     """
 
-    __slots__ = ("_descriptor", "_io", "_sync_failed", "path")
+    __slots__ = ("_calls", "_descriptor", "_sync_failed", "path")
 
-    def __init__(self, io: DurableIO, path: str, descriptor: int) -> None:
+    def __init__(self, calls: SystemCalls, path: str, descriptor: int) -> None:
         self.path = path
-        self._io = io
+        self._calls = calls
         self._descriptor: _Descriptor | None = _Descriptor(descriptor)
         self._sync_failed = False
 
@@ -122,7 +123,7 @@ class WritableFile(ByteSource):
             Not all of it could be written; any part of it may have been.
         """
         descriptor = self._opened()
-        self._io.ensure_own_process(self.path)
+        self._calls.ensure_own_process(self.path)
         view = memoryview(data)
         remaining = view.cast("B") if view.nbytes else memoryview(b"")
         while remaining:
@@ -139,9 +140,9 @@ class WritableFile(ByteSource):
             The length could not be changed.
         """
         descriptor = self._opened()
-        self._io.ensure_own_process(self.path)
+        self._calls.ensure_own_process(self.path)
         try:
-            self._io._truncate(self, descriptor.number, size_bytes)
+            self._calls.ftruncate(self.path, descriptor.number, size_bytes)
         except OSError as error:
             doing = f"make the file {size_bytes} bytes long"
             raise storage_error(doing, error, self.path) from error
@@ -155,12 +156,12 @@ class WritableFile(ByteSource):
             They are not, now or at an earlier call.
         """
         descriptor = self._opened()
-        self._io.ensure_own_process(self.path)
+        self._calls.ensure_own_process(self.path)
         if self._sync_failed:
             reason = "I/O error, cannot sync the file: an earlier sync of it failed, data is lost"
             raise KafkaStorageError(reason, self.path)
         try:
-            self._io._sync(self, descriptor.number)
+            self._calls.fsync(self.path, descriptor.number)
         except OSError as error:
             self._sync_failed = True
             raise storage_error("sync the file", error, self.path) from error
@@ -171,7 +172,7 @@ class WritableFile(ByteSource):
 
     def _write_some(self, descriptor: _Descriptor, position: int, data: memoryview) -> int:
         try:
-            written = self._io._write(self, descriptor.number, position, data)
+            written = self._calls.pwrite(self.path, descriptor.number, position, data)
         except OSError as error:
             raise storage_error(f"write {len(data)} bytes", error, self.path, position) from error
         if written <= 0:
@@ -189,11 +190,3 @@ class WritableFile(ByteSource):
             msg = f"{self.path} is closed"
             raise ValueError(msg)
         return descriptor
-
-
-def storage_error(
-    doing: str, error: OSError, path: str, position: int | None = None
-) -> KafkaStorageError:
-    """Return the error to raise for ``error``: ``doing`` could not be done, and why."""
-    reason = f"I/O error, cannot {doing}: {error.strerror}"
-    return KafkaStorageError(reason, path, position, error.errno)

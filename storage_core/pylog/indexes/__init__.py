@@ -1,1 +1,1 @@
-"""Indexes of owned segments: entries are appended, looked up, cut."""
+"""Indexes of owned segments: entries are appended, looked up, cut; and the files they belong to."""

@@ -1,9 +1,10 @@
 """What the offset index and the time index of a segment that we own have in common.
 
-The file is laid out as `pylog.files.fixed_width_index` says. It is made at its full size,
-``segment.index.bytes`` rounded down to whole entries, all zeros; entries are written in place; it
-is cut to its entries when the segment is rolled and when the log is closed, and grown again when
-the segment becomes the active one. So the file's length says how many entries there is room for.
+What an entry means, and the search for one, stands in `pylog.files.index_entries`. The file is made
+at its full size, ``segment.index.bytes`` rounded down to whole entries, all zeros; entries are
+written in place; it is cut to its entries when the segment is rolled and when the log is closed,
+and grown again when the segment becomes the active one. So the file's length says how many entries
+there is room for.
 
 A file that is there is trusted: it holds as many entries as its length has room for, zeros
 included. That is right after an orderly shutdown, which trims; after any other, start-up resets
@@ -24,32 +25,31 @@ truncation are zeros again, not the removed entries.
 
 from __future__ import annotations
 
-import threading
-from abc import ABC, abstractmethod
-from bisect import bisect_left
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from abc import ABC
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pylog.errors import CorruptIndexError, IndexOffsetOverflowError, SegmentVanishedError
+from pylog.files.index_entries import MAX_RELATIVE_OFFSET, IndexEntries
+from pylog.files.owned_file import OwnedFile
+from pylog.indexes.loaded_entries import LoadedEntries
 
 if TYPE_CHECKING:
     import os
-    import struct
 
-    from pylog.files.durable_io import DurableIO, WritableFile
+    from pylog.files.durable_io import DurableIO
 
-_MAX_RELATIVE_OFFSET = 2**31 - 1
-_READ_BYTES = 1 << 20
+EntriesT = TypeVar("EntriesT", bound=IndexEntries[Any])
+EntryT = TypeVar("EntryT")
 
 
-class AbstractIndex(ABC):
+class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
     """Fixed-width entries of one segment, in memory and in a file.
 
     Nothing is opened or made before the first use of the entries. A failed write leaves the
     entries in memory as they were.
 
     One writer at a time; any number of threads may look up meanwhile and see the entries of some
-    moment. Entries in memory take what they take in the file; `close` gives the memory back, and
+    moment. Entries in memory take what they take in the file; `release` gives the memory back, and
     the next use loads them again.
 
     Parameters
@@ -64,86 +64,73 @@ class AbstractIndex(ABC):
         What the file is changed through.
     """
 
-    __slots__ = (
-        "_entries",
-        "_file",
-        "_io",
-        "_is_changed",
-        "_is_deleted",
-        "_length",
-        "_lock",
-        "_path",
-        "base_offset",
-        "max_index_size",
-    )
+    __slots__ = ("_is_changed", "_loaded_entries", "base_offset", "max_index_size")
 
-    entry_struct: ClassVar[struct.Struct]
-    """Layout of one entry: two integers, each sorted over the file."""
-    relative_offset_column: ClassVar[int]
-    """Which of the two is the relative offset."""
+    entries_class: ClassVar[type[IndexEntries[Any]]]
+    """What the entries mean."""
 
     def __init__(
         self, path: str | os.PathLike[str], base_offset: int, max_index_size: int, io: DurableIO
     ) -> None:
+        super().__init__(path, io)
         self.base_offset = base_offset
         self.max_index_size = max_index_size
-        self._path = str(path)
-        self._io = io
-        self._file: WritableFile | None = None
         # None: not loaded. Replaced when entries are removed, so that a reader keeps those it began
-        # with; only appending changes it in place.
-        self._entries: bytearray | None = None
-        self._length = 0
+        # with; only appending changes them in place.
+        self._loaded_entries: EntriesT | None = None
         self._is_changed = False  # since the last flush
-        self._is_deleted = False
-        self._lock = threading.Lock()
-
-    @property
-    def path(self) -> str:
-        """The file."""
-        return self._path
-
-    @property
-    def exists_on_disk(self) -> bool:
-        """Whether there is a file; asks the disk."""
-        return Path(self._path).exists()
 
     @property
     def entries(self) -> int:
         """How many entries there are."""
-        return len(self._loaded()) // self.entry_struct.size
+        return len(self._stored())
 
     @property
     def max_entries(self) -> int:
         """How many entries the file has room for."""
-        self._loaded()
-        return self._length // self.entry_struct.size
+        return self._stored().slot_count
 
     @property
     def is_full(self) -> bool:
         """Whether no entry can be appended."""
-        return self.entries >= self.max_entries
+        stored = self._stored()
+        return len(stored) >= stored.slot_count
 
     @property
     def length(self) -> int:
         """Length of the file in bytes."""
-        self._loaded()
-        return self._length
+        return self._stored().size_bytes
 
     @property
     def size_in_bytes(self) -> int:
         """Length of the entries in bytes."""
-        return len(self._loaded())
+        return len(self._stored().content)
+
+    def entry(self, slot: int) -> EntryT:
+        """Return the entry at ``slot``, which counts from 0.
+
+        Raises
+        ------
+        ValueError
+            There is no such entry.
+        """
+        entries = self._loaded()
+        count = entries.entry_count
+        if not 0 <= slot < count:
+            msg = f"slot {slot} is not in 0 .. {count - 1} of {self.path}"
+            raise ValueError(msg)
+        found: EntryT = entries.entry(slot)
+        return found
 
     def ensure_exists(self) -> None:
         """Raise `SegmentVanishedError` if there is no file."""
         if not self.exists_on_disk:
             reason = "index file does not exist"
-            raise SegmentVanishedError(reason, self._path)
+            raise SegmentVanishedError(reason, self.path)
 
     def can_append_offset(self, offset: int) -> bool:
         """Whether ``offset`` fits into 32 bits relative to the base offset."""
-        return 0 <= offset - self.base_offset <= _MAX_RELATIVE_OFFSET
+        return 0 <= offset - self.base_offset <= MAX_RELATIVE_OFFSET
 
     def sanity_check(self) -> None:
         """Check what Kafka checks before it uses an index.
@@ -154,12 +141,9 @@ class AbstractIndex(ABC):
             The file's length is no multiple of the entry's, or the last entry contradicts what
             stands before it.
         """
-        defect = self._find_defect()
-        width = self.entry_struct.size
-        if defect is None and self._length % width:
-            defect = f"index length {self._length} is not a multiple of the entry size {width}"
+        defect = self._loaded().find_defect()
         if defect is not None:
-            raise CorruptIndexError(defect, self._path)
+            raise CorruptIndexError(defect, self.path)
 
     def truncate(self) -> None:
         """Remove all entries; the file keeps its length."""
@@ -167,8 +151,7 @@ class AbstractIndex(ABC):
 
     def truncate_to(self, offset: int) -> None:
         """Remove the entries whose offset is at or above ``offset``; the file keeps its length."""
-        relative = offset - self.base_offset
-        self._keep(self._first_slot_at_least(self._loaded(), self.relative_offset_column, relative))
+        self._keep(self._loaded().first_slot_at_offset(offset))
 
     def trim_to_valid_size(self) -> None:
         """Cut the file to its entries."""
@@ -185,13 +168,13 @@ class AbstractIndex(ABC):
         bool
             Whether its length was another one.
         """
-        entries = self._loaded()
-        rounded = max(new_size - new_size % self.entry_struct.size, len(entries))
-        if rounded == self._length:
+        stored = self._stored()
+        rounded = max(new_size - new_size % self._width, len(stored.content))
+        if rounded == stored.size_bytes:
             return False
         self._is_changed = True
-        self._writable().truncate(rounded)
-        self._length = rounded
+        self._file.truncate(rounded)
+        stored.size_bytes = rounded
         return True
 
     def reset(self) -> None:
@@ -202,7 +185,8 @@ class AbstractIndex(ABC):
     def flush(self) -> None:
         """Force the file to disk; makes it if there is none, unless it has been deleted."""
         if not self._is_deleted:
-            self._writable().sync()
+            self._stored()  # which makes the file
+            self._file.sync()
             self._is_changed = False
 
     def maybe_flush(self) -> None:
@@ -210,132 +194,85 @@ class AbstractIndex(ABC):
         if self._is_changed:
             self.flush()
 
-    def close(self) -> None:
-        """Release file and memory, changing nothing; a second call does nothing."""
+    def release(self) -> None:
+        """Give descriptor and memory back, changing nothing; the next use loads entries anew."""
         with self._lock:
-            self._entries = None
-            if self._file is not None:
-                self._file.close()
-                self._file = None
+            self._loaded_entries = None
+            super().release()
 
-    def rename_to(self, path: str | os.PathLike[str]) -> None:
-        """Rename the file, if there is one, over another one of that name."""
-        target = str(path)
-        if self.exists_on_disk:
-            self._io.replace(self._path, target)
-        self._path = target
-        if self._file is not None:
-            self._file.path = target
-
-    def delete_if_exists(self) -> bool:
-        """Release and remove the file for good; return whether there was one.
-
-        Whoever still looks something up finds no entries, and makes no new file.
-        """
-        self._is_deleted = True
-        self.close()
-        return self._io.remove(self._path, missing_ok=True)
-
-    @abstractmethod
-    def _find_defect(self) -> str | None:
-        """Return what is wrong with the entries, None if nothing."""
-
-    def _append(self, entries: bytes) -> None:
-        """Write entries behind the last one, which the caller has checked."""
-        loaded = self._loaded()
+    def _append(self, stored: LoadedEntries, entries: bytearray) -> None:
+        """Write entries after the last one, which the caller has checked."""
+        content = stored.content
         self._is_changed = True
-        self._writable().write_at(len(loaded), entries)
-        loaded += entries
+        self._file.write_at(len(content), entries)
+        content += entries
 
-    def _relative_offset(self, offset: int) -> int:
-        """Return ``offset`` relative to the base offset; IndexOffsetOverflowError if too far."""
+    def _ensure_in_range(self, offset: int) -> None:
+        """Raise `IndexOffsetOverflowError` unless `can_append_offset`."""
         if not self.can_append_offset(offset):
             reason = (
                 f"offset {offset} cannot stand in an index with base offset {self.base_offset}, "
-                f"expected {self.base_offset} to {self.base_offset + _MAX_RELATIVE_OFFSET}"
+                f"expected {self.base_offset} to {self.base_offset + MAX_RELATIVE_OFFSET}"
             )
-            raise IndexOffsetOverflowError(reason, self._path)
-        return offset - self.base_offset
+            raise IndexOffsetOverflowError(reason, self.path)
 
-    def _fields(self, entries: bytearray, slot: int) -> tuple[int, int]:
-        """Return the entry at ``slot`` as stored; a negative slot counts from the end."""
-        position = slot * self.entry_struct.size
-        if slot < 0:
-            position += len(entries)
-        first, second = self.entry_struct.unpack_from(entries, position)
-        return first, second
+    @property
+    def _width(self) -> int:
+        return self.entries_class.layout.struct.size
 
-    def _first_slot_at_least(self, entries: bytearray, column: int, target: int) -> int:
-        """Return the first slot whose ``column`` is >= ``target``; as many as there are if none."""
-        slots = range(len(entries) // self.entry_struct.size)
-        return bisect_left(slots, target, key=lambda slot: self._fields(entries, slot)[column])
-
-    def _loaded(self) -> bytearray:
+    def _loaded(self) -> EntriesT:
         """Return the entries, read from the file or with a new file made at the first use."""
-        entries = self._entries
+        entries = self._loaded_entries
         if entries is None:
             with self._lock:
-                entries = self._entries
+                entries = self._loaded_entries
                 if entries is None:  # or another thread was faster
-                    entries = self._open()
+                    entries = self._load()
         return entries
 
-    def _writable(self) -> WritableFile:
-        """Return the file, opened at the first use."""
-        self._loaded()
-        file = self._file
-        if file is None:
-            what = (
-                "has been deleted" if self._is_deleted else "was closed while it was being changed"
-            )
-            msg = f"{self._path} {what}"
-            raise ValueError(msg)
-        return file
+    def _stored(self) -> LoadedEntries:
+        """Return the bytes of the entries."""
+        return self._loaded().stored  # type: ignore[return-value]  # `_load` has made them
 
-    def _open(self) -> bytearray:
-        if self._is_deleted:
-            return bytearray()
-        width = self.entry_struct.size
+    def _load(self) -> EntriesT:
+        layout = self.entries_class.layout.struct
+        length = self.max_index_size - self.max_index_size % layout.size
+        if self._is_deleted:  # for whoever still looks something up
+            return self._entries_of(LoadedEntries(bytearray(), length, layout))
+        self._ensure_usable()
         is_new = not self.exists_on_disk
-        if is_new and self.max_index_size < width:
-            msg = f"index size {self.max_index_size} is less than one entry, {width} bytes"
+        if is_new and self.max_index_size < layout.size:
+            msg = f"index size {self.max_index_size} is less than one entry, {layout.size} bytes"
             raise ValueError(msg)
-        file = self._io.open(self._path, create=is_new)
+        file = self._open(create=is_new)
         try:
             if is_new:
                 self._is_changed = True
-                file.truncate(self.max_index_size - self.max_index_size % width)
-                entries = bytearray()
+                file.truncate(length)
+                stored = LoadedEntries(bytearray(), length, layout)
             else:
-                entries = _read(file, file.size() - file.size() % width)
-            self._length = file.size()
+                stored = LoadedEntries.read(file, layout)
         except BaseException:
-            file.close()
+            super().release()
             raise
-        self._file = file
-        self._entries = entries  # last: it says that all is there
+        entries = self._entries_of(stored)
+        self._loaded_entries = entries  # last: it says that all is there
+        return entries
+
+    def _entries_of(self, stored: LoadedEntries) -> EntriesT:
+        entries: EntriesT = self.entries_class(stored, self.base_offset)  # type: ignore[assignment]
         return entries
 
     def _keep(self, count: int) -> None:
         """Keep the first ``count`` entries."""
-        entries = self._loaded()
-        size = count * self.entry_struct.size
-        if size >= len(entries):
+        stored = self._stored()
+        size = count * self._width
+        if size >= len(stored.content):
             return
-        file, length = self._writable(), self._length
+        file, length = self._file, stored.size_bytes
         self._is_changed = True
         file.truncate(size)  # and grown again, so that what is behind the entries is zero
-        self._entries, self._length = entries[:size], size
+        kept = LoadedEntries(stored.content[:size], size, self.entries_class.layout.struct)
+        self._loaded_entries = self._entries_of(kept)
         file.truncate(length)
-        self._length = length
-
-
-def _read(file: WritableFile, size_bytes: int) -> bytearray:
-    """Return the first ``size_bytes`` of a file, fewer if it has become shorter."""
-    content = bytearray()
-    while len(content) < size_bytes:
-        chunk = file.read_at(len(content), min(_READ_BYTES, size_bytes - len(content)))
-        if not chunk:
-            break
-        content += chunk
-    return content
+        kept.size_bytes = length

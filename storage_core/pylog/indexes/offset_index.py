@@ -1,7 +1,8 @@
 """Offset index of a segment that we own: where in the ``.log`` file an offset is.
 
-An entry is the last offset of a batch and the position where that batch begins; layout and history
-stand in `pylog.files.offset_index`, files and lengths in `pylog.indexes.abstract_index`.
+What an entry means and its history stand in `pylog.files.offset_index`, files and lengths in
+`pylog.indexes.abstract_index`. We store the last offset of a batch and the position where that
+batch begins.
 
 Source: OffsetIndex (Kafka 4.3).
 """
@@ -11,72 +12,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from pylog.errors import InvalidOffsetError
-from pylog.files.offset_index import ENTRY, POSITION_COLUMN, RELATIVE_OFFSET_COLUMN
+from pylog.files.offset_index import LAYOUT, RELATIVE_OFFSET_COLUMN, OffsetIndexEntries
 from pylog.indexes.abstract_index import AbstractIndex
 from pylog.model import OffsetPosition
 
 if TYPE_CHECKING:
-    import struct
     from collections.abc import Sequence
 
 
-class OffsetIndex(AbstractIndex):
+class OffsetIndex(AbstractIndex[OffsetIndexEntries, OffsetPosition]):
     """Offsets and byte positions of some batches. See `AbstractIndex`."""
 
     __slots__ = ()
 
-    entry_struct: ClassVar[struct.Struct] = ENTRY
-    relative_offset_column: ClassVar[int] = RELATIVE_OFFSET_COLUMN
+    entries_class: ClassVar[type[OffsetIndexEntries]] = OffsetIndexEntries
 
     @property
     def last_offset(self) -> int:
         """The last indexed offset, the base offset if there is none."""
-        return self._last_offset(self._loaded())
-
-    def entry(self, slot: int) -> OffsetPosition:
-        """Return the entry at ``slot``, which counts from 0.
-
-        Raises
-        ------
-        ValueError
-            There is no such entry.
-        """
-        entries = self._loaded()
-        count = len(entries) // ENTRY.size
-        if not 0 <= slot < count:
-            msg = f"slot {slot} is not in 0 .. {count - 1} of {self.path}"
-            raise ValueError(msg)
-        return self._decode(entries, slot)
+        return self._loaded().last_offset
 
     def lookup(self, target_offset: int) -> OffsetPosition:
         """Return the entry with the largest offset that is not above ``target_offset``.
 
         ``(base_offset, 0)`` if there is none.
         """
-        entries = self._loaded()
-        relative = target_offset - self.base_offset
-        slot = self._first_slot_at_least(entries, RELATIVE_OFFSET_COLUMN, relative + 1) - 1
-        return self._decode(entries, slot) if slot >= 0 else OffsetPosition(self.base_offset, 0)
+        return self._loaded().lookup(target_offset)
 
     def fetch_upper_bound_offset(
         self, fetch_offset: OffsetPosition, fetch_size_bytes: int
     ) -> OffsetPosition | None:
         """Return the first entry at or after the end of a range of bytes, None if there is none.
 
-        Differs from Kafka, which takes the entry after the right one where that is the first of
-        its search: only more aborted transactions are named, which begin after the range.
-
-        Parameters
-        ----------
-        fetch_offset
-            Where the range begins; only its position counts.
-        fetch_size_bytes
-            Length of the range.
+        See `OffsetIndexEntries.fetch_upper_bound_offset`.
         """
-        entries = self._loaded()
-        end_position = fetch_offset.position + fetch_size_bytes
-        slot = self._first_slot_at_least(entries, POSITION_COLUMN, end_position)
-        return self._decode(entries, slot) if slot < len(entries) // ENTRY.size else None
+        return self._loaded().fetch_upper_bound_offset(fetch_offset, fetch_size_bytes)
 
     def append(self, offset: int, position: int) -> None:
         """Append an entry, see `append_all`."""
@@ -94,33 +64,25 @@ class OffsetIndex(AbstractIndex):
         IndexOffsetOverflowError
             An offset is below the base offset or too far above it.
         """
-        entries = self._loaded()
-        count, room = len(entries) // ENTRY.size, self.max_entries
+        stored = self._stored()
+        count, room = len(stored), stored.slot_count
         if count + len(new_entries) > room:
             msg = (
                 f"{len(new_entries)} entries do not fit into the offset index {self.path}, which "
                 f"has {count} of {room}"
             )
             raise ValueError(msg)
-        last_offset = self._last_offset(entries) if entries else None
+        pack = LAYOUT.struct.pack
+        last = stored[count - 1][RELATIVE_OFFSET_COLUMN] if count else None
         packed = bytearray()
         for offset, position in new_entries:
-            if last_offset is not None and offset <= last_offset:
-                reason = f"offset {offset} cannot follow {last_offset} as an index entry"
-                raise InvalidOffsetError(reason, self.path, len(entries) + len(packed))
-            packed += ENTRY.pack(self._relative_offset(offset), position)
-            last_offset = offset
-        self._append(bytes(packed))
-
-    def _last_offset(self, entries: bytearray) -> int:
-        return self._decode(entries, -1).offset if entries else self.base_offset
-
-    def _find_defect(self) -> str | None:
-        last_offset = self.last_offset
-        if last_offset < self.base_offset:
-            return f"last index offset {last_offset} is below base offset {self.base_offset}"
-        return None
-
-    def _decode(self, entries: bytearray, slot: int) -> OffsetPosition:
-        relative_offset, position = self._fields(entries, slot)
-        return OffsetPosition(self.base_offset + relative_offset, position)
+            relative_offset = offset - self.base_offset
+            if last is not None and relative_offset <= last:
+                reason = (
+                    f"offset {offset} cannot follow {self.base_offset + last} as an index entry"
+                )
+                raise InvalidOffsetError(reason, self.path, len(stored.content) + len(packed))
+            self._ensure_in_range(offset)
+            packed += pack(relative_offset, position)
+            last = relative_offset
+        self._append(stored, packed)

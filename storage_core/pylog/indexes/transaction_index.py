@@ -9,10 +9,9 @@ there checks all of it, also the order of its entries; a torn entry at its end i
 
 from __future__ import annotations
 
-import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pylog.files.owned_file import OwnedFile
 from pylog.files.transaction_index import (
     ENTRY,
     TransactionIndexEntry,
@@ -24,10 +23,10 @@ from pylog.files.transaction_index import (
 if TYPE_CHECKING:
     import os
 
-    from pylog.files.durable_io import DurableIO, WritableFile
+    from pylog.files.durable_io import DurableIO
 
 
-class TransactionIndex:
+class TransactionIndex(OwnedFile):
     """Aborted transactions whose markers lie in one segment, in memory and in a file.
 
     Last offsets increase strictly. The file is read at the first use and opened for writing at
@@ -44,27 +43,14 @@ class TransactionIndex:
         What the file is changed through.
     """
 
-    __slots__ = ("_entries", "_file", "_io", "_lock", "_path", "base_offset")
+    __slots__ = ("_entries", "base_offset")
 
     def __init__(self, path: str | os.PathLike[str], base_offset: int, io: DurableIO) -> None:
+        super().__init__(path, io)
         self.base_offset = base_offset
-        self._path = str(path)
-        self._io = io
-        self._file: WritableFile | None = None
         # None: not loaded. Replaced when entries are removed, so that a reader keeps those it began
         # with; only appending changes it in place.
         self._entries: list[TransactionIndexEntry] | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def path(self) -> str:
-        """The file."""
-        return self._path
-
-    @property
-    def exists_on_disk(self) -> bool:
-        """Whether there is a file; asks the disk."""
-        return Path(self._path).exists()
 
     def entries(self) -> list[TransactionIndexEntry]:
         """Return all entries, in file order.
@@ -88,10 +74,10 @@ class TransactionIndex:
         if entries and entry.last_offset <= entries[-1].last_offset:
             msg = (
                 f"aborted transaction with last offset {entry.last_offset} cannot follow one with "
-                f"{entries[-1].last_offset} in {self._path}"
+                f"{entries[-1].last_offset} in {self.path}"
             )
             raise ValueError(msg)
-        self._writable().write_at(len(entries) * ENTRY.size, ENTRY.pack(*entry))
+        self._open(create=True).write_at(len(entries) * ENTRY.size, ENTRY.pack(*entry))
         entries.append(entry)
 
     def collect_aborted_transactions(
@@ -108,13 +94,13 @@ class TransactionIndex:
         entries = self._loaded()
         kept = sum(entry.last_offset < offset for entry in entries)
         if kept < len(entries):
-            self._writable().truncate(kept * ENTRY.size)
+            self._open(create=True).truncate(kept * ENTRY.size)
             self._entries = entries[:kept]
 
     def reset(self) -> None:
         """Remove all entries, also of a damaged file; makes no file."""
         if self.exists_on_disk:
-            self._writable().truncate(0)
+            self._open(create=True).truncate(0)
         self._entries = []
 
     def sanity_check(self) -> None:
@@ -126,35 +112,19 @@ class TransactionIndex:
             An entry has an unknown version, a last offset not above the one before it, or a last
             offset below the base offset.
         """
-        self.close()
+        self.release()
         self._loaded()
 
     def flush(self) -> None:
         """Force the file to disk, if it was changed."""
-        if self._file is not None:
-            self._file.sync()
+        if self._handle is not None:
+            self._handle.sync()
 
-    def close(self) -> None:
-        """Release file and memory; a second call does nothing. The next use reads anew."""
+    def release(self) -> None:
+        """Give descriptor and memory back; the next use reads anew."""
         with self._lock:
-            if self._file is not None:
-                self._file.close()
-                self._file = None
             self._entries = None
-
-    def rename_to(self, path: str | os.PathLike[str]) -> None:
-        """Rename the file, if there is one, over another one of that name."""
-        target = str(path)
-        if self.exists_on_disk:
-            self._io.replace(self._path, target)
-        self._path = target
-        if self._file is not None:
-            self._file.path = target
-
-    def delete_if_exists(self) -> bool:
-        """Release and remove the file; return whether there was one."""
-        self.close()
-        return self._io.remove(self._path, missing_ok=True)
+            super().release()
 
     def _loaded(self) -> list[TransactionIndexEntry]:
         entries = self._entries
@@ -167,12 +137,9 @@ class TransactionIndex:
         return entries
 
     def _read(self) -> list[TransactionIndexEntry]:
+        if self._is_deleted:
+            return []
+        self._ensure_usable()
         if not self.exists_on_disk:
             return []
-        return read_transaction_index(self._path, base_offset=self.base_offset)
-
-    def _writable(self) -> WritableFile:
-        with self._lock:
-            if self._file is None:
-                self._file = self._io.open(self._path, create=True)
-            return self._file
+        return read_transaction_index(self.path, base_offset=self.base_offset)

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pylog.errors import SegmentVanishedError, UnreadableFileError
-from pylog.files.offset_index import OffsetIndex
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.storage import open_file
-from pylog.files.time_index import TimeIndex
+from pylog.files.time_index import TimeIndexEntries
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from pylog.files.fixed_width_index import FixedWidthIndex
+    from pylog.files.index_entries import EntryLayout, IndexEntries
 
 MAX_INDEX_BYTES = 64 * 1024 * 1024
 """Eight million entries, six times the default size of the file: of more none is read."""
-_OFFSET_ENTRY = np.dtype([("relative_offset", ">i4"), ("value", ">i4")])
-_TIME_ENTRY = np.dtype([("value", ">i8"), ("relative_offset", ">i4")])
 
 
 class IndexColumns(NamedTuple):
@@ -43,17 +41,18 @@ class IndexColumns(NamedTuple):
 
 def read_offset_index(path: str, base_offset: int) -> IndexColumns:
     """Return the entries of an ``.index`` file; none if there is no such file."""
-    with OffsetIndex.open(path, base_offset) as index:
-        return _read(path, index, _OFFSET_ENTRY)
+    with OffsetIndexEntries.open(path, base_offset) as index:
+        return _read(path, index)
 
 
 def read_time_index(path: str, base_offset: int) -> IndexColumns:
     """Return the entries of a ``.timeindex`` file; none if there is no such file."""
-    with TimeIndex.open(path, base_offset) as index:
-        return _read(path, index, _TIME_ENTRY)
+    with TimeIndexEntries.open(path, base_offset) as index:
+        return _read(path, index)
 
 
-def _read(path: str, index: FixedWidthIndex[Any], entry: np.dtype[np.void]) -> IndexColumns:
+def _read(path: str, index: IndexEntries[Any]) -> IndexColumns:
+    entry = _dtype_of(index.layout)
     data, defect = b"", None
     try:
         wanted = index.entry_count * entry.itemsize
@@ -71,6 +70,14 @@ def _read(path: str, index: FixedWidthIndex[Any], entry: np.dtype[np.void]) -> I
     return IndexColumns(offsets, values, defect)
 
 
+def _dtype_of(layout: EntryLayout) -> np.dtype[np.void]:
+    """Return the layout as NumPy has it; what is not the relative offset is the value."""
+    names = ["value", "value"]
+    names[layout.relative_offset_column] = "relative_offset"
+    codes = layout.struct.format.removeprefix(">")
+    return np.dtype([(name, f">{code}") for name, code in zip(names, codes, strict=True)])
+
+
 def _read_whole(path: str, wanted: int) -> bytes:
     if not wanted:
         return b""
@@ -82,6 +89,7 @@ def _read_whole(path: str, wanted: int) -> bytes:
 
 
 def _disorder(offsets: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> str | None:
+    """Return which entry is the first that does not go up, as `goes_up` has it for one."""
     rises = (np.diff(offsets) > 0) & (np.diff(values) > 0)
     if rises.all():
         return None

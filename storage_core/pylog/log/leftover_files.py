@@ -12,8 +12,10 @@ other ``….swap``     the same, its ``.log`` renamed already        drops the s
 index without log    while a segment was removed                   removes it
 ==================== ============================================= ===========================
 
-The order of removals counts, since a crash may come in between, and a power loss may keep a later
-one and undo an earlier one unless the directory was synced in between:
+What ``.cleaned`` and ``.swap`` mean, and when ``.swap`` files count, stands in
+`pylog.log.segment_replacement`. The order of removals counts, since a crash may come in between,
+and a power loss may keep a later one and undo an earlier one unless the directory was synced in
+between:
 
 * ``.swap`` files that do not count go before the ``.cleaned`` files that say so;
 * the names of ``.swap`` files that count are forced to disk before what they replace goes;

@@ -26,9 +26,9 @@ from pylog.files.file_names import (
     LOG_FILE_SUFFIX,
     TIME_INDEX_FILE_SUFFIX,
     TXN_INDEX_FILE_SUFFIX,
+    SegmentTarget,
 )
 from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
-from pylog.log.log_segment import SegmentTarget
 from pylog.log.segment_deletion import delete_segment_files, remove_later
 from pylog.model import AbortedTransaction, OffsetPosition
 

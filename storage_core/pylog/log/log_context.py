@@ -14,7 +14,7 @@ from pylog.scheduler import BackgroundScheduler, Scheduler
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig
-    from pylog.log.log_segment import SegmentTarget
+    from pylog.files.file_names import SegmentTarget
 
 
 @dataclass(slots=True)

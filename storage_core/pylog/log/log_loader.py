@@ -34,13 +34,13 @@ from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     LOG_FILE_SUFFIX,
+    SegmentTarget,
     find_segment_file_name,
     parse_partition_directory_name,
 )
 from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
 from pylog.log.leftover_files import tidy_directory
 from pylog.log.local_log import LocalLog
-from pylog.log.log_segment import LogSegment, SegmentTarget
 from pylog.log.log_segments import LogSegments
 from pylog.log.partition_files import file_names
 from pylog.log.producer_state_rebuild import rebuild_producer_state
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from pylog.config import LogConfig, LogManagerConfig
     from pylog.log.log_context import LogContext
+    from pylog.log.log_segment import LogSegment
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
@@ -249,7 +250,7 @@ class _LogLoader:
         """
         index = segment.offset_index
         path = index.path
-        index.rename_to(path + CLEANED_FILE_SUFFIX)
+        index.rename_to(path + CLEANED_FILE_SUFFIX, missing_ok=True)
         self._context.io.sync_directory(self._directory)
         try:
             self._recover_segment(segment)
@@ -275,7 +276,6 @@ class _LogLoader:
         )
         recovery = SegmentRecovery(
             segment,
-            self._config.index_interval_bytes,
             producer_state,
             self._leader_epochs,
             before_cut,

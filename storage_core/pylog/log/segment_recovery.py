@@ -1,9 +1,9 @@
 """One segment after an unclean stop: every batch checked, the file cut, every index made anew.
 
 Batch by batch: checksum and size, offsets that fit the segment, an index entry wherever one is due
-(more than ``index.interval.bytes`` since the last), leader epochs, producers and aborted
-transactions. The first batch that is not sound ends it, and the file is cut there: what lies behind
-was never acknowledged as flushed, or the disk lost it.
+(`pylog.indexes.index_entry_writer`), leader epochs, producers and aborted transactions. The first
+batch that is not sound ends it, and the file is cut there: what lies after it was never
+acknowledged as flushed, or the disk lost it.
 
 Not checked, as in Kafka: that offsets increase between index entries, record counts, checksums
 inside compressed v0/v1 wrappers.
@@ -29,8 +29,6 @@ from pylog.record.batch_scan import find_bad_checksum
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
     from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
     from pylog.log.log_segment import LogSegment
     from pylog.log_file.segment_windows import SegmentWindow
@@ -47,8 +45,6 @@ class SegmentRecovery:
     ----------
     segment
         Its indexes are emptied and filled, its file is cut.
-    index_interval_bytes
-        Of the topic.
     producer_state
         State before the segment; afterwards after it.
     leader_epochs
@@ -61,17 +57,14 @@ class SegmentRecovery:
     def __init__(
         self,
         segment: LogSegment,
-        index_interval_bytes: int,
         producer_state: ProducerStateManager,
         leader_epochs: LeaderEpochFileCache | None,
         before_cut: Callable[[], None] | None = None,
     ) -> None:
         self._segment = segment
-        self._interval = index_interval_bytes
         self._producer_state = producer_state
         self._leader_epochs = leader_epochs
         self._before_cut = before_cut
-        self._last_index_position = 0
         self._valid_bytes = 0
 
     def recover(self) -> int:
@@ -85,10 +78,8 @@ class SegmentRecovery:
             The disk failed.
         """
         segment = self._segment
-        segment.offset_index.reset()
-        segment.time_index.reset()
+        segment.entry_writer.reset()
         segment.transaction_index.reset()
-        segment.forget_timestamps()
         reason = self._scan()
         cut = segment.size_bytes - self._valid_bytes
         if cut:
@@ -103,8 +94,9 @@ class SegmentRecovery:
                 self._before_cut()
         segment.log.truncate_to(self._valid_bytes)
         segment.offset_index.trim_to_valid_size()
-        segment.time_index.maybe_append(*segment.max_timestamp_so_far, skip_full_check=True)
+        segment.entry_writer.force_last_time_entry()
         segment.time_index.trim_to_valid_size()
+        segment.entry_writer.begin_anew()
         return cut
 
     def _scan(self) -> str:
@@ -117,7 +109,7 @@ class SegmentRecovery:
                 count = len(window.scan.headers) if bad is None else bad.index
                 self._add(window, count)
                 if bad is not None:
-                    return f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
+                    return bad.reason
         except (CorruptRecordError, InvalidRecordError) as error:
             return str(error)
         return windows.tail.defect or "a batch is cut short by the end of the file"
@@ -167,7 +159,7 @@ class SegmentRecovery:
     def _add_headers(self, window: SegmentWindow, headers: BatchHeaders) -> None:
         if not len(headers):
             return
-        self._add_index_entries(window, headers)
+        self._segment.entry_writer.add_all(headers, window.file_position)
         self._valid_bytes = window.file_position + int(
             headers.positions[-1] + headers.sizes_bytes[-1]
         )
@@ -175,33 +167,6 @@ class SegmentRecovery:
         # ends with some lies before them.
         self._producer_state.update_map_end_offset(int(headers.last_offsets[-1]) + 1)
         self._add_leader_epochs(headers)
-
-    def _add_index_entries(self, window: SegmentWindow, headers: BatchHeaders) -> None:
-        segment = self._segment
-        so_far = segment.max_timestamp_so_far
-        highest = np.maximum.accumulate(headers.max_timestamps)
-        carriers = _first_carriers(headers.max_timestamps, highest)
-        offset_entries, time_entries = [], []
-        last_written = segment.time_index.last_entry.timestamp
-        positions = (headers.positions + window.file_position).tolist()
-        for place, position in enumerate(positions):
-            if position - self._last_index_position > self._interval:
-                offset_entries.append((int(headers.last_offsets[place]), position))
-                entry: tuple[int, int] = so_far
-                if highest[place] > so_far.timestamp:
-                    entry = int(highest[place]), int(headers.last_offsets[carriers[place]])
-                if entry[0] > last_written:  # others are not written, and take no room
-                    time_entries.append(entry)
-                    last_written = entry[0]
-                self._last_index_position = position
-        # Differs from Kafka, which cannot open a log whose index is full by its configuration: it
-        # says nothing about what follows.
-        room = segment.offset_index.max_entries - segment.offset_index.entries
-        segment.offset_index.append_all(offset_entries[:room])
-        room = segment.time_index.max_entries - segment.time_index.entries - 1
-        segment.time_index.maybe_append_all(time_entries[: max(0, room)])
-        if highest[-1] > so_far.timestamp:
-            segment.note_timestamp(int(highest[-1]), int(headers.last_offsets[carriers[-1]]))
 
     def _add_leader_epochs(self, headers: BatchHeaders) -> None:
         cache = self._leader_epochs
@@ -213,15 +178,3 @@ class SegmentRecovery:
         rises = np.flatnonzero(epochs > np.maximum.accumulate(before))
         for place in rises.tolist():
             cache.assign(int(epochs[place]), int(headers.offsets[place]))
-
-
-def _first_carriers(
-    timestamps: npt.NDArray[np.int64], highest: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Return for each batch the index of the first one that carries the highest timestamp yet."""
-    is_new = np.ones(timestamps.size, dtype=np.bool_)
-    is_new[1:] = timestamps[1:] > highest[:-1]
-    carriers: npt.NDArray[np.int64] = np.maximum.accumulate(
-        np.where(is_new, np.arange(timestamps.size), 0)
-    )
-    return carriers

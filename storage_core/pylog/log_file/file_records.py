@@ -9,23 +9,23 @@ Source: FileRecords (Kafka 4.3).
 from __future__ import annotations
 
 import os
-import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError, SegmentVanishedError
 from pylog.files.byte_source import ByteSource
+from pylog.files.owned_file import OwnedFile
 from pylog.log_file.batch_walk import PositionedHeader, walk_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.files.durable_io import DurableIO, WritableFile
+    from pylog.files.durable_io import DurableIO
 
 MAX_FILE_BYTES = 2**31 - 1
 
 
-class FileRecords(ByteSource):
+class FileRecords(OwnedFile, ByteSource):
     """The batches of one file.
 
     Invariant: bytes below `size_bytes` were appended in whole and are never written again, so any
@@ -50,33 +50,19 @@ class FileRecords(ByteSource):
         It cannot be opened or extended.
     """
 
-    __slots__ = ("_io", "_lock", "_opened", "_size_bytes", "path")
+    __slots__ = ("_size_bytes",)
 
     def __init__(
         self, io: DurableIO, path: str, *, is_new: bool = False, preallocated_bytes: int = 0
     ) -> None:
-        self._io = io
-        self.path = path
-        self._lock = threading.Lock()
-        self._opened: WritableFile | None = None
+        super().__init__(path, io)
         if is_new:
-            self._opened = io.open(path, create=True)
+            file = self._open(create=True)
             self._size_bytes = 0
             if preallocated_bytes:
-                self._opened.truncate(preallocated_bytes)
+                file.truncate(preallocated_bytes)
         else:
             self._size_bytes = _size_of(path)
-
-    @property
-    def _file(self) -> WritableFile:
-        """The file, opened at first use: a manager has more segments than descriptors."""
-        opened = self._opened
-        if opened is None:
-            with self._lock:
-                if self._opened is None:
-                    self._opened = self._io.open(self.path)
-                opened = self._opened
-        return opened
 
     @property
     def size_bytes(self) -> int:
@@ -132,7 +118,7 @@ class FileRecords(ByteSource):
 
     def trim(self) -> bool:
         """Cut off what was preallocated after the content; return whether there was something."""
-        if self._opened is None or self._opened.size() == self._size_bytes:
+        if self._handle is None or self._handle.size() == self._size_bytes:
             return False
         self.truncate_to(self._size_bytes)
         return True
@@ -172,34 +158,6 @@ class FileRecords(ByteSource):
             if batch.header.last_offset >= target_offset:
                 return batch
         return None
-
-    def rename_to(self, path: str) -> None:
-        """Give the file another name; the handle stays."""
-        if path != self.path:
-            with self._lock:
-                self._io.replace(self.path, path)
-                self.path = path
-                if self._opened is not None:
-                    self._opened.path = path
-
-    def delete_if_exists(self) -> None:
-        """Close and remove the file."""
-        self.close()
-        self._io.remove(self.path, missing_ok=True)
-
-    def release(self) -> None:
-        """Give the descriptor back; the next use opens the file again.
-
-        A read that another thread has begun comes to its end.
-        """
-        with self._lock:
-            self._opened = None
-
-    def close(self) -> None:
-        """Release the file; a second call does nothing."""
-        with self._lock:
-            if self._opened is not None:
-                self._opened.close()
 
     def revert_to(self, position: int) -> None:
         """Take back an append that failed, so that nobody sees a half of it.

@@ -6,7 +6,8 @@ entry nor what looks like a batch at its position is believed. An entry is prove
 * a walk from header to header arrives exactly at it. The walk begins at an entry at least
   `LEAST_WALK_BYTES` before it (at the segment's beginning if there is none) and comes by every
   entry in between;
-* the entry's offset is one that a broker stores for the batch that begins there;
+* the entry's offset is one that a broker stores for the batch that begins there
+  (`pylog.files.offset_index` says which);
 * a walk on from it arrives exactly at the next entry, or at the end of the whole batches;
 * offsets go up all the way.
 
@@ -22,6 +23,7 @@ import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.files.index_entries import goes_up
 from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
 from pylog.model import OffsetPosition
 from pylog.record.batch_layout import (
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.files.byte_source import ByteSource
-    from pylog.files.offset_index import OffsetIndex
+    from pylog.files.offset_index import OffsetIndexEntries
 
 LEAST_WALK_BYTES = 1 << 12
 """A broker's entries are farther apart unless it is configured otherwise: one interval."""
@@ -110,7 +112,7 @@ class ProvedPositions:
     """
 
     def __init__(
-        self, source: ByteSource, index: OffsetIndex, start: ProvedPosition, end: int
+        self, source: ByteSource, index: OffsetIndexEntries, start: ProvedPosition, end: int
     ) -> None:
         self._source = source
         self._index = index
@@ -200,7 +202,7 @@ class ProvedPositions:
             entry = self._index.entry(slot)
             if entry.position <= start.position:
                 return [start, way[0]]
-            if not (entry.position < way[-1].position and entry.offset < way[-1].offset):
+            if not goes_up(entry, way[-1]):
                 return None
             way.append(entry)
         return way[::-1]
@@ -211,7 +213,7 @@ class ProvedPositions:
         goal = self._end
         if slot + 1 < self._index.entry_count:
             following = self._index.entry(slot + 1)
-            if not (entry.position < following.position and entry.offset < following.offset):
+            if not goes_up(entry, following):
                 return None
             goal = min(goal, following.position)
         walk = self._walk(entry, lowest_offset, goal, offset)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.checksum import wrong_checksum
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
 from pylog.log_file.batch_walk import computed_checksum, is_zero, read_header
@@ -215,8 +216,6 @@ class SegmentWindows:
             raise shorter_than_planned(self._source.path, position, self._end)
         computed = computed_checksum(self._source, batch)
         if computed != batch.header.crc:
-            reason = (
-                f"batch of {batch.header.size_bytes} bytes: CRC stored "
-                f"{batch.header.crc:#010x}, computed {computed:#010x}"
-            )
+            what = f"batch of {batch.header.size_bytes} bytes:"
+            reason = wrong_checksum(what, batch.header.crc, computed)
             raise CorruptRecordError(reason, self._source.path, position)

@@ -164,9 +164,8 @@ class CheckedWindows:
                 return _Fault(at, at, unreadable.reason)
         # A wrong checksum is the cause to be told, even if offsets show it first.
         if bad is not None and (misplaced is None or bad.index <= misplaced.last):
-            reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
             at = window.file_position + int(headers.positions[bad.index])
-            return _Fault(at, at, reason)
+            return _Fault(at, at, bad.reason)
         if misplaced is None:
             return None
         first = window.file_position + int(headers.positions[misplaced.first])
@@ -249,8 +248,7 @@ def check_some(window: SegmentWindow, piece: SegmentSlice, which: npt.NDArray[np
     bad = find_bad_checksum(window.scan, which)
     if bad is not None:
         position = window.file_position + int(window.scan.headers.positions[bad.index])
-        reason = f"batch CRC stored {bad.stored:#010x}, computed {bad.computed:#010x}"
-        raise CorruptRecordError(reason, piece.path, position)
+        raise CorruptRecordError(bad.reason, piece.path, position)
 
 
 def _head(window: SegmentWindow, end_position: int) -> SegmentWindow:

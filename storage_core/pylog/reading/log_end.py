@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from pylog.checksum import wrong_checksum
 from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import (
@@ -142,7 +143,7 @@ def _checksum_defect(source: ByteSource, last: PositionedHeader) -> str | None:
         computed = computed_checksum(source, last)
     if computed == last.header.crc:
         return None
-    return f"batch CRC stored {last.header.crc:#010x}, computed {computed:#010x}"
+    return wrong_checksum("batch", last.header.crc, computed)
 
 
 def _last_as_read(

@@ -18,7 +18,7 @@ from pylog.files.file_names import (
     TXN_INDEX_FILE_SUFFIX,
     file_name_prefix,
 )
-from pylog.files.offset_index import OffsetIndex
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.storage import open_file
 from pylog.locations import join
 from pylog.log_file.batch_walk import (
@@ -171,17 +171,17 @@ class LogSegmentView:
         with self.open_offset_index() as index:
             return self._proved_positions(source, index, end).last(is_sound=is_sound)
 
-    def open_offset_index(self) -> OffsetIndex:
+    def open_offset_index(self) -> OffsetIndexEntries:
         """Open the offset index; one without entries if there is none, or none is to be used."""
         if not self.uses_indexes:
-            return OffsetIndex(None, self.base_offset)
-        return OffsetIndex.open(self.file_path(INDEX_FILE_SUFFIX), self.base_offset)
+            return OffsetIndexEntries.empty(self.base_offset)
+        return OffsetIndexEntries.open(self.file_path(INDEX_FILE_SUFFIX), self.base_offset)
 
     @property
     def _beginning(self) -> ProvedPosition:
         return ProvedPosition(0, self.base_offset)
 
     def _proved_positions(
-        self, source: ByteSource, index: OffsetIndex, end: int
+        self, source: ByteSource, index: OffsetIndexEntries, end: int
     ) -> ProvedPositions:
         return ProvedPositions(source, index, self._beginning, end)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptRecordError, InvalidRecordError, UnreadableFileError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
-from pylog.files.offset_index import OffsetIndex
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
 from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
 from pylog.reading.log_segment_view import open_segment
@@ -117,7 +117,7 @@ def _find_cut(piece: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | 
 def _indexed_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
     path = piece.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
     start = ProvedPosition(piece.start_position, piece.base_offset)
-    with OffsetIndex.open(path, piece.segment_base_offset) as index:
+    with OffsetIndexEntries.open(path, piece.segment_base_offset) as index:
         entries = ProvedPositions(source, index, start, piece.end_position)
         found = entries.from_position(wanted, _INDEX_TRIES)
     return None if found is None else read_header(source, found.position, piece.end_position)

@@ -28,7 +28,8 @@ from pylog.columnar.record_times import RecordTimes
 from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.file_names import TIME_INDEX_FILE_SUFFIX
-from pylog.files.time_index import TimeIndex
+from pylog.files.index_entries import goes_up
+from pylog.files.time_index import TimeIndexEntries
 from pylog.log_file.batch_walk import has_valid_checksum
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 from pylog.reading.checked_windows import CheckedWindows
@@ -101,14 +102,13 @@ def _entry_of_last_offset(view: LogView, index: int) -> TimestampOffset | None:
     if following is None or not segment.has_time_index:
         return None
     path = segment.file_path(TIME_INDEX_FILE_SUFFIX)
-    with TimeIndex.open(path, segment.base_offset) as entries:
+    with TimeIndexEntries.open(path, segment.base_offset) as entries:
         count = entries.entry_count
         if count < _BELIEVED_ENTRIES or count != entries.slot_count:
             return None
         before, last = entries.entry(count - 2), entries.entry(count - 1)
-    goes_up = 0 <= before.timestamp < last.timestamp
-    goes_up &= segment.base_offset <= before.offset < last.offset
-    return last if goes_up and last.offset == following - 1 else None
+    is_possible = before.timestamp >= 0 and before.offset >= segment.base_offset
+    return last if is_possible and goes_up(before, last) and last.offset == following - 1 else None
 
 
 def _not_borne_out(view: LogView, passed_over: list[int]) -> list[int]:
@@ -202,7 +202,7 @@ def _start_position(view: LogView, index: int, source: ByteSource, timestamp: in
     if not segment.has_time_index:
         return 0
     path = segment.file_path(TIME_INDEX_FILE_SUFFIX)
-    with TimeIndex.open(path, segment.base_offset) as entries:
+    with TimeIndexEntries.open(path, segment.base_offset) as entries:
         slot = entries.entry_count - 1 if timestamp is None else entries.floor_slot(timestamp)
         if slot < 0 or not _goes_up_around(entries, slot):
             return 0
@@ -220,15 +220,12 @@ def _start_position(view: LogView, index: int, source: ByteSource, timestamp: in
     return 0 if timestamp is None and batch.header.record_count == 0 else batch.position
 
 
-def _goes_up_around(entries: TimeIndex, slot: int) -> bool:
+def _goes_up_around(entries: TimeIndexEntries, slot: int) -> bool:
     """Whether an entry lies between those before and after it, as a broker writes them."""
     around = [
         entries.entry(each) for each in range(max(0, slot - 1), min(slot + 2, entries.entry_count))
     ]
-    return all(
-        one.timestamp < other.timestamp and one.offset < other.offset
-        for one, other in pairwise(around)
-    )
+    return all(goes_up(before, entry) for before, entry in pairwise(around))
 
 
 def _records_from(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checksum import crc32c
+from pylog.checksum import crc32c, wrong_checksum
 from pylog.errors import CorruptRecordError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import scan_batches as kernel
@@ -267,6 +267,11 @@ class BadChecksum:
     index: int
     stored: int
     computed: int
+
+    @property
+    def reason(self) -> str:
+        """What an error says of it."""
+        return wrong_checksum("batch", self.stored, self.computed)
 
 
 def find_bad_checksum(scan: BatchScan, only: BoolArray | None = None) -> BadChecksum | None:

@@ -27,6 +27,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
+from pylog.checksum import wrong_checksum
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.model import NO_TIMESTAMP, TimestampType
 from pylog.record.batch_header import BatchHeader, parse_batch_header
@@ -58,7 +59,7 @@ def ensure_valid_crc(entry: memoryview, header: BatchHeader) -> None:
     """Raise `CorruptRecordError` unless the stored CRC is the computed one."""
     computed = computed_crc(entry)
     if computed != header.crc:
-        reason = f"message CRC stored {header.crc:#010x}, computed {computed:#010x}"
+        reason = wrong_checksum("message", header.crc, computed)
         raise CorruptRecordError(reason)
 
 

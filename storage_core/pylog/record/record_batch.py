@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.checksum import crc32c
+from pylog.checksum import crc32c, wrong_checksum
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.model import NO_SEQUENCE, ControlRecordType, TimestampType
 from pylog.record import legacy_batch
@@ -75,7 +75,7 @@ class RecordBatch:
         """Raise `CorruptRecordError` unless the stored checksum is the computed one."""
         computed = self.computed_crc()
         if computed != self.header.crc:
-            reason = f"batch CRC stored {self.header.crc:#010x}, computed {computed:#010x}"
+            reason = wrong_checksum("batch", self.header.crc, computed)
             raise CorruptRecordError(reason)
 
     def records(self) -> Iterator[Record]:

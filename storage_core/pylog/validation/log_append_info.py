@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylog.append_origin import AppendOrigin
-from pylog.checksum import crc32c
+from pylog.checksum import crc32c, wrong_checksum
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -114,10 +114,8 @@ def ensure_valid(records: memoryview, batch: PositionedHeader) -> None:
     else:
         computed = zlib.crc32(records[batch.position + MAGIC_OFFSET : batch.end_position])
     if computed != header.crc:
-        reason = (
-            f"record batch with last offset {header.last_offset} has CRC {header.crc:#010x}, "
-            f"computed {computed:#010x}"
-        )
+        what = f"record batch with last offset {header.last_offset}:"
+        reason = wrong_checksum(what, header.crc, computed)
         raise CorruptRecordError(reason, position=batch.position)
 
 

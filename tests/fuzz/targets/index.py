@@ -11,8 +11,8 @@ import struct
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from pylog.files.offset_index import OffsetIndex
-from pylog.files.time_index import TimeIndex
+from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.time_index import TimeIndexEntries
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset
 from tests.fuzz.byte_file import ByteFile
 from tests.fuzz.golden_files import golden_files
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pylog.files.fixed_width_index import FixedWidthIndex
+    from pylog.files.index_entries import IndexEntries
 
 EntryT = TypeVar("EntryT", OffsetPosition, TimestampOffset)
 
@@ -57,11 +57,13 @@ def check(data: bytes, file: Path) -> None:
     if flags & IS_TIME_INDEX:
         stamps = [TimestampOffset(stamp, base + relative) for stamp, relative in entries]
         sound_stamps = _sound(stamps, slots, TimestampOffset(0, base))
-        _check_time_index(TimeIndex(source, base), sound_stamps, target, is_torn=is_torn)
+        _check_time_index(
+            TimeIndexEntries.paged(source, base), sound_stamps, target, is_torn=is_torn
+        )
     else:
         positions = [OffsetPosition(base + relative, position) for relative, position in entries]
         sound = _sound(positions, slots, OffsetPosition(base, 0))
-        _check_offset_index(OffsetIndex(source, base), sound, target, is_torn=is_torn)
+        _check_offset_index(OffsetIndexEntries.paged(source, base), sound, target, is_torn=is_torn)
 
 
 def _summed(entries: Entries, layout: struct.Struct) -> Entries:
@@ -90,7 +92,7 @@ def _sound(entries: list[EntryT], slots: int, zero: EntryT) -> list[EntryT] | No
 
 
 def _check_offset_index(
-    index: OffsetIndex, sound: list[OffsetPosition] | None, target: int, *, is_torn: bool
+    index: OffsetIndexEntries, sound: list[OffsetPosition] | None, target: int, *, is_torn: bool
 ) -> None:
     shown = _check_entries(index, sound, is_torn=is_torn)
     base = index.base_offset
@@ -107,7 +109,7 @@ def _check_offset_index(
 
 
 def _check_time_index(
-    index: TimeIndex, sound: list[TimestampOffset] | None, target: int, *, is_torn: bool
+    index: TimeIndexEntries, sound: list[TimestampOffset] | None, target: int, *, is_torn: bool
 ) -> None:
     shown = _check_entries(index, sound, is_torn=is_torn)
     none = TimestampOffset(NO_TIMESTAMP, index.base_offset)
@@ -119,7 +121,7 @@ def _check_time_index(
 
 
 def _check_entries(
-    index: FixedWidthIndex[EntryT], sound: list[EntryT] | None, *, is_torn: bool
+    index: IndexEntries[EntryT], sound: list[EntryT] | None, *, is_torn: bool
 ) -> list[EntryT]:
     """Check what the index shows, and return it."""
     shown = list(index)
@@ -135,7 +137,7 @@ def _check_entries(
     return shown
 
 
-def _refuses(index: FixedWidthIndex[EntryT], slot: int) -> bool:
+def _refuses(index: IndexEntries[EntryT], slot: int) -> bool:
     try:
         index.entry(slot)
     except ValueError:

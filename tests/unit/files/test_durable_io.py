@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from pylog.errors import KafkaStorageError, SegmentVanishedError, UnexpectedFileError
-from pylog.files.durable_io import DurableIO, WritableFile
+from pylog.files.durable_io import DurableIO
+from pylog.files.writable_file import WritableFile
 from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 
 if TYPE_CHECKING:

@@ -28,11 +28,11 @@ class CountingIO(DurableIO):
         self.written = 0
         self.is_broken = False
 
-    def _replace(self, source: str, target: str) -> None:
+    def rename(self, source: str, target: str) -> None:
         if self.is_broken:
             raise OSError(errno.EIO, "broken")
         self.written += 1
-        super()._replace(source, target)
+        super().rename(source, target)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.files.offset_index import OffsetIndex
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.model import OffsetPosition
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ REAL_ENTRIES = [(5, 414), (10, 749), (11, 1293), (18, 1813), (19, 2086), (26, 26
 
 
 @pytest.fixture(params=[0, 3_000_000_000])
-def index(request: pytest.FixtureRequest, tmp_path: Path) -> OffsetIndex:
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> OffsetIndexEntries:
     path = tmp_path / f"{request.param:020d}.index"
     path.write_bytes(REAL_INDEX + bytes(800))
-    return OffsetIndex.open(path, request.param)
+    return OffsetIndexEntries.open(path, request.param)
 
 
-def test_entries_are_those_a_broker_dumps(index: OffsetIndex) -> None:
+def test_entries_are_those_a_broker_dumps(index: OffsetIndexEntries) -> None:
     assert list(index) == [(index.base_offset + o, p) for o, p in REAL_ENTRIES]
     assert index.last_offset == index.base_offset + 28
 
@@ -45,7 +45,7 @@ def test_entries_are_those_a_broker_dumps(index: OffsetIndex) -> None:
     ],
 )
 def test_lookup_is_the_entry_at_or_below_the_target(
-    index: OffsetIndex, relative_target: int, expected: tuple[int, int]
+    index: OffsetIndexEntries, relative_target: int, expected: tuple[int, int]
 ) -> None:
     base = index.base_offset
     assert index.lookup(base + relative_target) == OffsetPosition(base + expected[0], expected[1])
@@ -63,7 +63,7 @@ def test_lookup_is_the_entry_at_or_below_the_target(
     ],
 )
 def test_upper_bound_is_the_first_entry_at_or_after_the_range(
-    index: OffsetIndex, position: int, size_bytes: int, expected: tuple[int, int] | None
+    index: OffsetIndexEntries, position: int, size_bytes: int, expected: tuple[int, int] | None
 ) -> None:
     if expected is not None:
         expected = (index.base_offset + expected[0], expected[1])
@@ -71,7 +71,7 @@ def test_upper_bound_is_the_first_entry_at_or_after_the_range(
 
 
 def test_last_offset_of_an_empty_index_is_the_base_offset() -> None:
-    index = OffsetIndex(None, 77)
+    index = OffsetIndexEntries.paged(None, 77)
     assert index.last_offset == 77
     assert index.fetch_upper_bound_offset(OffsetPosition(77, 0), 0) is None
 
@@ -80,4 +80,4 @@ def test_last_offset_of_an_empty_index_is_the_base_offset() -> None:
 def test_impossible_entry_sends_the_reader_to_the_segment_start(tmp_path: Path, entry: str) -> None:
     path = tmp_path / "x.index"
     path.write_bytes(bytes.fromhex(entry))
-    assert OffsetIndex.open(path, 100).lookup(500) == (100, 0)
+    assert OffsetIndexEntries.open(path, 100).lookup(500) == (100, 0)

@@ -94,7 +94,7 @@ def test_any_flipped_bit_is_corrupt(bit: int) -> None:
         (
             EMPTY_SNAPSHOT[:2] + b"\0\0\0\1" + EMPTY_SNAPSHOT[6:],
             2,
-            "CRC-32C 00000001, computed from its bytes is 48674bc7",
+            "producer snapshot CRC stored 0x00000001, computed 0x48674bc7",
         ),
     ],
 )

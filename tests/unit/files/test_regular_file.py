@@ -12,7 +12,7 @@ from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.clean_shutdown import read_clean_shutdown
 from pylog.files.leader_epoch_checkpoint import read_leader_epoch_checkpoint
 from pylog.files.meta_properties import read_meta_properties
-from pylog.files.offset_index import OffsetIndex
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.files.storage import open_file
@@ -63,7 +63,7 @@ def test_what_is_not_a_readable_file_is_refused_at_once(
 def test_an_index_that_cannot_be_read_has_no_entries(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "odd"
     put(path, kind)
-    with deadline(tmp_path), OffsetIndex.open(path, 7) as index:
+    with deadline(tmp_path), OffsetIndexEntries.open(path, 7) as index:
         assert list(index) == []
         assert index.lookup(9) == (7, 0)
         assert REASONS[kind] in (index.find_defect() or "")

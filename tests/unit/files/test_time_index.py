@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.files.time_index import TimeIndex
+from pylog.files.time_index import TimeIndexEntries
 from pylog.model import NO_TIMESTAMP
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ PREALLOCATED = bytes.fromhex("0000019077fd54d400000001") + bytes(4080)
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> TimeIndex:
+def index(tmp_path: Path) -> TimeIndexEntries:
     path = tmp_path / "00000000000000000000.timeindex"
     path.write_bytes(REAL_INDEX)
-    return TimeIndex.open(path, 0)
+    return TimeIndexEntries.open(path, 0)
 
 
-def test_entries_are_those_a_broker_dumps(index: TimeIndex) -> None:
+def test_entries_are_those_a_broker_dumps(index: TimeIndexEntries) -> None:
     assert list(index) == REAL_ENTRIES
     assert index.last_entry() == REAL_ENTRIES[-1]
     assert index.find_defect() is None
@@ -49,7 +49,7 @@ def test_entries_are_those_a_broker_dumps(index: TimeIndex) -> None:
     ],
 )
 def test_lookup_is_the_entry_at_or_below_the_timestamp(
-    index: TimeIndex, timestamp: int, expected: tuple[int, int]
+    index: TimeIndexEntries, timestamp: int, expected: tuple[int, int]
 ) -> None:
     assert index.lookup(timestamp) == expected
 
@@ -57,7 +57,7 @@ def test_lookup_is_the_entry_at_or_below_the_timestamp(
 def test_zero_tail_of_a_killed_broker_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000105.timeindex"
     path.write_bytes(PREALLOCATED)
-    index = TimeIndex.open(path, 105)
+    index = TimeIndexEntries.open(path, 105)
     assert list(index) == [(1720000009428, 106)]
     assert index.slot_count == 341
 
@@ -65,4 +65,4 @@ def test_zero_tail_of_a_killed_broker_is_left_out(tmp_path: Path) -> None:
 def test_impossible_entry_sends_the_reader_to_the_segment_start(tmp_path: Path) -> None:
     path = tmp_path / "x.timeindex"
     path.write_bytes(bytes.fromhex("0000000000000005fffffff0"))
-    assert TimeIndex.open(path, 100).lookup(500) == (NO_TIMESTAMP, 100)
+    assert TimeIndexEntries.open(path, 100).lookup(500) == (NO_TIMESTAMP, 100)

@@ -17,7 +17,7 @@ from pylog.errors import (
     KafkaStorageError,
     SegmentVanishedError,
 )
-from pylog.files.durable_io import DurableIO, WritableFile
+from pylog.files.durable_io import DurableIO
 from pylog.indexes.offset_index import OffsetIndex
 from pylog.model import OffsetPosition
 from tests.support.golden import golden_partitions
@@ -58,10 +58,10 @@ class FailingIO(DurableIO):
 
     is_full = False
 
-    def _write(self, file: WritableFile, descriptor: int, position: int, data: memoryview) -> int:
+    def pwrite(self, path: str, descriptor: int, position: int, data: memoryview) -> int:
         if self.is_full and len(data) <= 4:
             raise OSError(28, "No space left on device")
-        return super()._write(file, descriptor, position, data[:4] if self.is_full else data)
+        return super().pwrite(path, descriptor, position, data[:4] if self.is_full else data)
 
 
 # ---- look-ups
@@ -240,7 +240,7 @@ def test_nothing_is_made_before_the_first_use(index: OffsetIndex, path: Path) ->
     assert not index.exists_on_disk
     with pytest.raises(SegmentVanishedError, match=r"does not exist in .*index"):
         index.ensure_exists()
-    index.close()
+    index.release()
     assert not path.exists()
     assert not index.is_full
     assert path.stat().st_size == MAX_ENTRIES * 8
@@ -304,14 +304,28 @@ def test_file_that_is_there_is_trusted_with_its_zeros(index: OffsetIndex, path: 
     assert path.read_bytes() == bytes(240)
 
 
-def test_closing_does_not_trim_and_the_next_use_opens_again(index: OffsetIndex, path: Path) -> None:
+def test_releasing_does_not_trim_and_the_next_use_opens_again(
+    index: OffsetIndex, path: Path
+) -> None:
+    index.append(51, 7)
+    index.trim_to_valid_size()
+    index.resize(17)
+    index.release()
+    index.release()
+    assert path.stat().st_size == 16
+    assert index.entry(0) == (51, 7)
+
+
+def test_closing_does_not_trim_and_the_next_use_is_refused(index: OffsetIndex, path: Path) -> None:
     index.append(51, 7)
     index.trim_to_valid_size()
     index.resize(17)
     index.close()
     index.close()
     assert path.stat().st_size == 16
-    assert index.entry(0) == (51, 7)
+    for use in (lambda: index.entry(0), lambda: index.append(52, 8), index.flush, index.reset):
+        with pytest.raises(ValueError, match=r"\.index is closed$"):
+            use()
 
 
 def test_file_of_length_zero_has_neither_entries_nor_room(path: Path) -> None:
@@ -416,7 +430,7 @@ def test_renamed_index_is_written_under_its_new_name(path: Path) -> None:
     index.append(46, 1)
     target = path.with_suffix(".index.swap")
     target.write_bytes(b"old")
-    index.rename_to(target)
+    index.rename_to(target, missing_ok=True)
     assert (index.path, path.exists()) == (str(target), False)
     index.append(47, 2)
     index.trim_to_valid_size()
@@ -433,7 +447,7 @@ def test_renaming_an_index_without_file_gives_the_file_to_come_its_name(
     index: OffsetIndex, path: Path
 ) -> None:
     target = path.with_suffix(".renamed")
-    index.rename_to(target)
+    index.rename_to(target, missing_ok=True)
     assert not target.exists()
     index.append(46, 1)
     assert target.exists()
@@ -494,7 +508,7 @@ def test_readers_see_the_entries_of_some_moment_while_one_thread_writes(
         index.truncate_to(BASE + number % 20)
         if number % 5 == 0:
             index.trim_to_valid_size()
-            index.close()
+            index.release()
             index.resize(MAX_ENTRIES * 8)
         index.reset()
     is_done.set()

@@ -70,7 +70,7 @@ def test_reopened_index_is_appended_to_at_its_end(index: TransactionIndex, path:
     again.append(FOUR[3])
     assert again.entries() == FOUR
     assert path.stat().st_size == 4 * 34
-    again.close()
+    again.release()
     assert again.entries() == FOUR
 
 
@@ -82,7 +82,7 @@ def test_torn_entry_at_the_end_is_written_over(index: TransactionIndex, path: Pa
     assert again.entries() == FOUR[:1]
     again.append(FOUR[1])
     assert again.entries() == FOUR[:2]
-    again.close()
+    again.release()
     assert again.entries() == FOUR[:2]
 
 
@@ -159,7 +159,7 @@ def test_truncation_removes_markers_at_or_above_the_offset(
     assert index.entries() == FOUR[:kept]
     assert path.stat().st_size == kept * 34
     append_all(index, FOUR[kept:])
-    index.close()
+    index.release()
     assert index.entries() == FOUR
 
 
@@ -221,10 +221,10 @@ def test_check_looks_at_the_file_as_it_is(index: TransactionIndex, path: Path) -
 def test_renamed_index_is_written_under_its_new_name(index: TransactionIndex, path: Path) -> None:
     append_all(index, FOUR[:2])
     target = path.with_suffix(".txnindex.deleted")
-    index.rename_to(target)
+    index.rename_to(target, missing_ok=True)
     assert (index.path, path.exists()) == (str(target), False)
     index.append(FOUR[2])
-    index.close()
+    index.release()
     assert index.entries() == FOUR[:3]
     assert target.stat().st_size == 102
 
@@ -233,7 +233,7 @@ def test_renaming_an_index_without_file_gives_the_file_to_come_its_name(
     index: TransactionIndex, path: Path
 ) -> None:
     target = path.with_suffix(".renamed")
-    index.rename_to(target)
+    index.rename_to(target, missing_ok=True)
     assert not target.exists()
     index.append(FOUR[0])
     assert target.stat().st_size == 34
@@ -241,12 +241,25 @@ def test_renaming_an_index_without_file_gives_the_file_to_come_its_name(
 
 
 def test_deleting_says_whether_there_was_a_file(index: TransactionIndex, path: Path) -> None:
-    assert not index.delete_if_exists()
+    assert not TransactionIndex(path, 0, DurableIO()).delete_if_exists()
     index.append(FOUR[0])
     assert index.delete_if_exists()
     assert not path.exists()
     assert not index.delete_if_exists()
     assert index.entries() == []
+    with pytest.raises(ValueError, match="has been deleted"):
+        index.append(FOUR[0])
+    assert not path.exists()
+
+
+def test_a_closed_index_is_read_no_more(index: TransactionIndex, path: Path) -> None:
+    append_all(index, FOUR[:2])
+    index.close()
+    index.close()
+    for use in (index.entries, lambda: index.append(FOUR[2]), index.reset):
+        with pytest.raises(ValueError, match=r"\.txnindex is closed$"):
+            use()
+    assert path.stat().st_size == 68
 
 
 # ---- brokers

@@ -13,12 +13,11 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError
-from pylog.files.file_names import find_partition_directory_name
+from pylog.files.file_names import SegmentTarget, find_partition_directory_name
 from pylog.files.topic_name import log_delete_directory_name
 from pylog.log.fetch_data_info import LogOffsetMetadata
 from pylog.log.local_log import LocalLog
 from pylog.log.log_context import LogContext
-from pylog.log.log_segment import SegmentTarget
 from pylog.log.log_segments import LogSegments
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler

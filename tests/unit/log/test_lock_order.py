@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pylog.files.writable_file import WritableFile
 
 ORDERS, EVENTS = TopicPartition("orders", 0), TopicPartition("events", 0)
 PATIENCE_SECONDS = 20.0
@@ -34,16 +33,16 @@ class PausingIO(DurableIO):
         self.before_truncation: Callable[[], None] | None = None
         self.before_rename: Callable[[str], None] | None = None
 
-    def _truncate(self, file: WritableFile, descriptor: int, size_bytes: int) -> None:
+    def ftruncate(self, path: str, descriptor: int, size_bytes: int) -> None:
         pause, self.before_truncation = self.before_truncation, None
         if pause is not None:
             pause()
-        super()._truncate(file, descriptor, size_bytes)
+        super().ftruncate(path, descriptor, size_bytes)
 
-    def _replace(self, source: str, target: str) -> None:
+    def rename(self, source: str, target: str) -> None:
         if self.before_rename is not None:
             self.before_rename(target)
-        super()._replace(source, target)
+        super().rename(source, target)
 
 
 @pytest.fixture

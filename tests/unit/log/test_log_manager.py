@@ -606,9 +606,9 @@ def test_logs_are_loaded_by_as_many_threads_as_are_configured(tmp_path: Path) ->
     names: set[str] = set()
 
     class Watching(DurableIO):
-        def _open(self, path: str, *, create: bool) -> int:
+        def open_to_write(self, path: str, *, create: bool) -> int:
             names.add(threading.current_thread().name)
-            return super()._open(path, create=create)
+            return super().open_to_write(path, create=create)
 
     (tmp_path / MARKER).unlink()
     settings = LogManagerConfig(num_recovery_threads_per_data_dir=3)

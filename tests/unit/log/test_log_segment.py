@@ -13,9 +13,10 @@ import pytest
 from pylog.config import LogConfig
 from pylog.errors import LogSegmentOffsetOverflowError, SegmentVanishedError
 from pylog.files.durable_io import DurableIO
+from pylog.files.file_names import SegmentTarget
 from pylog.files.leader_epoch_checkpoint import EpochEntry
 from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
-from pylog.log.log_segment import LogSegment, SegmentTarget
+from pylog.log.log_segment import LogSegment
 from pylog.log.roll_params import RollParams
 from pylog.log.segment_recovery import SegmentRecovery
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset, TopicPartition
@@ -100,7 +101,7 @@ class Fixture:
         producers: ProducerStateManager | None = None,
         epochs: LeaderEpochFileCache | None = None,
     ) -> int:
-        return SegmentRecovery(segment, 10, producers or self.producers(), epochs).recover()
+        return SegmentRecovery(segment, producers or self.producers(), epochs).recover()
 
     def close(self) -> None:
         for segment in self._segments:

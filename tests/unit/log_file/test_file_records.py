@@ -272,6 +272,16 @@ def test_a_deleted_file_holds_no_descriptor(records: FileRecords, path: Path) ->
     assert links_to_it() == []
 
 
+def test_a_closed_file_is_read_no_more(records: FileRecords, path: Path) -> None:
+    records.close()
+    records.close()
+    never_opened = FileRecords(DurableIO(), str(path))
+    never_opened.close()
+    for closed in (records, never_opened):
+        with pytest.raises(ValueError, match=r"\.log is closed$"):
+            closed.read_at(0, SIZE)
+
+
 def test_a_file_that_is_not_new_must_be_there(path: Path) -> None:
     with pytest.raises(SegmentVanishedError):
         FileRecords(DurableIO(), str(path))

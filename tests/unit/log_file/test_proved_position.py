@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.files.byte_source import LocalFile
-from pylog.files.offset_index import OffsetIndex
+from pylog.files.offset_index import OffsetIndexEntries
 from pylog.log_file.proved_position import LEAST_WALK_BYTES, ProvedPosition, ProvedPositions
 from tests.support.batches import (
     Built,
@@ -62,7 +62,7 @@ class Log:
 
 class _Opened:
     def __init__(self, log: str, index: str) -> None:
-        self._source, self._index = LocalFile(log), OffsetIndex.open(index, 0)
+        self._source, self._index = LocalFile(log), OffsetIndexEntries.open(index, 0)
 
     def __enter__(self) -> ProvedPositions:
         start = ProvedPosition(0, 0)

@@ -328,7 +328,7 @@ def test_snapshot_that_cannot_be_renamed_stays_known(tmp_path: Path) -> None:
     snapshot_path(tmp_path, 5).touch()
 
     class BrokenIO(DurableIO):
-        def _replace(self, source: str, target: str) -> None:
+        def rename(self, source: str, target: str) -> None:
             raise PermissionError(errno.EACCES, f"from {source} to {target}")
 
     snapshots = ProducerSnapshots(str(tmp_path), BrokenIO())

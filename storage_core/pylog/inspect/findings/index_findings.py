@@ -83,8 +83,8 @@ class IndexFindings:
         is_start[is_start] = positions[place[is_start]] == entries.values[which][is_start]
         place = np.minimum(place, len(positions) - 1)
         offsets = entries.offsets[which]
-        # A broker stores the first offset of a batch, its last one, or the last one of those that
-        # were appended with it; of a compressed v0/v1 wrapper the first is not in the header.
+        # `pylog.files.offset_index` says which offsets a broker stores for a batch; the first one
+        # of a compressed v0/v1 wrapper is not in the header.
         last = np.minimum(
             np.searchsorted(headers.last_offsets, offsets), len(headers.last_offsets) - 1
         )

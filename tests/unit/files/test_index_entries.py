@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pylog.files.byte_source import ByteSource
-from pylog.files.fixed_width_index import PAGE_BYTES
-from pylog.files.offset_index import OffsetIndex
-from pylog.files.time_index import TimeIndex
+from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.paged_entries import PAGE_BYTES
+from pylog.files.time_index import TimeIndexEntries
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset
 
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ class MemorySource(ByteSource):
         self.is_closed = True
 
 
-def offset_index(entries: list[tuple[int, int]], tail: bytes = b"") -> OffsetIndex:
+def offset_index(entries: list[tuple[int, int]], tail: bytes = b"") -> OffsetIndexEntries:
     data = b"".join(struct.pack(">ii", *entry) for entry in entries)
-    return OffsetIndex(MemorySource(data + tail), BASE)
+    return OffsetIndexEntries.paged(MemorySource(data + tail), BASE)
 
 
-def time_index(entries: list[tuple[int, int]], tail: bytes = b"") -> TimeIndex:
+def time_index(entries: list[tuple[int, int]], tail: bytes = b"") -> TimeIndexEntries:
     data = b"".join(struct.pack(">qi", *entry) for entry in entries)
-    return TimeIndex(MemorySource(data + tail), BASE)
+    return TimeIndexEntries.paged(MemorySource(data + tail), BASE)
 
 
 @st.composite
@@ -124,13 +124,13 @@ def test_time_lookup_is_bisection_of_the_plain_list(
     target=st.integers(-(2**63), 2**63 - 1),
 )
 def test_any_bytes_give_a_possible_answer(data: bytes, target: int) -> None:
-    offsets = OffsetIndex(MemorySource(data), BASE)
+    offsets = OffsetIndexEntries.paged(MemorySource(data), BASE)
     found = offsets.lookup(target)
     assert found.offset >= BASE
     assert found.position >= 0
     assert found == (BASE, 0) or found.offset <= target
     offsets.fetch_upper_bound_offset(found, target)
-    times = TimeIndex(MemorySource(data), BASE)
+    times = TimeIndexEntries.paged(MemorySource(data), BASE)
     assert times.lookup(target).offset >= BASE
     for index in (offsets, times):
         assert len(list(index)) == index.entry_count <= index.slot_count
@@ -147,7 +147,7 @@ def test_zero_tail_is_found_next_to_page_boundaries(slots: int, count: int) -> N
 
 def test_lookup_in_a_full_sized_index_reads_few_pages() -> None:
     source = MemorySource(struct.pack(">qi", 5, 5) + bytes(12 * 873_812))
-    index = TimeIndex(source, BASE)
+    index = TimeIndexEntries.paged(source, BASE)
     assert index.lookup(7) == (5, BASE + 5)
     assert source.read_count <= 14
     before = source.read_count
@@ -158,7 +158,7 @@ def test_lookup_in_a_full_sized_index_reads_few_pages() -> None:
 def test_lookup_in_a_full_index_reads_few_pages() -> None:
     data = b"".join(struct.pack(">ii", slot + 1, slot) for slot in range(1_310_720))
     source = MemorySource(data)
-    index = OffsetIndex(source, BASE)
+    index = OffsetIndexEntries.paged(source, BASE)
     assert index.lookup(BASE + 777_777) == (BASE + 777_777, 777_776)
     assert source.read_count <= 14
 
@@ -181,7 +181,7 @@ def test_missing_and_empty_files_have_no_entries(tmp_path: Path) -> None:
     empty = tmp_path / "empty.index"
     empty.touch()
     for path in (empty, tmp_path / "missing.index"):
-        with OffsetIndex.open(path, BASE) as index:
+        with OffsetIndexEntries.open(path, BASE) as index:
             assert index.entry_count == 0
             assert list(index) == []
             assert index.last_entry() is None
@@ -190,7 +190,7 @@ def test_missing_and_empty_files_have_no_entries(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_file_has_no_entries_and_a_defect(tmp_path: Path) -> None:
-    with TimeIndex.open(tmp_path, BASE) as index:
+    with TimeIndexEntries.open(tmp_path, BASE) as index:
         assert list(index) == []
         assert "not a regular file but a directory" in (index.find_defect() or "")
 
@@ -205,7 +205,7 @@ def test_entry_outside_the_index_is_a_bad_argument(slot: int) -> None:
 
 def test_file_that_becomes_shorter_reads_as_zeros() -> None:
     source = MemorySource(b"".join(struct.pack(">ii", n, n) for n in range(1, 3000)))
-    index = OffsetIndex(source, BASE)
+    index = OffsetIndexEntries.paged(source, BASE)
     assert index.entry_count == 2999
     source.data = b""
     assert index.lookup(BASE + 1500).position >= 0
@@ -214,7 +214,7 @@ def test_file_that_becomes_shorter_reads_as_zeros() -> None:
 
 def test_close_releases_the_source() -> None:
     source = MemorySource(b"")
-    with OffsetIndex(source, BASE):
+    with OffsetIndexEntries.paged(source, BASE):
         assert not source.is_closed
     assert source.is_closed
 
@@ -233,6 +233,6 @@ def test_close_releases_the_source() -> None:
     ],
 )
 def test_defect_is_what_the_broker_complains_about(
-    index: OffsetIndex | TimeIndex, defect: str | None
+    index: OffsetIndexEntries | TimeIndexEntries, defect: str | None
 ) -> None:
     assert index.find_defect() == defect
