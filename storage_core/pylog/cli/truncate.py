@@ -17,7 +17,6 @@ from pylog.cli.write_options import (  # noqa: TC001 - typer reads them
     Topic,
 )
 from pylog.errors import OffsetInsideBatchError
-from pylog.log.batch_boundary import truncate_at_boundary
 from pylog.model import TopicPartition
 
 
@@ -66,7 +65,7 @@ def truncate(
             with owned_directory(directory) as manager:
                 log = manager.get_log(topic_partition)
                 before = log.log_end_offset
-                truncate_at_boundary(log, offset, takes_whole_batch=whole_batch)
+                log.truncate_at_boundary(offset, takes_whole_batch=whole_batch)
                 after = log.log_end_offset
             lines = [f"{topic_partition} ends at offset {after} (exclusive), before at {before}"]
     except OffsetInsideBatchError as error:

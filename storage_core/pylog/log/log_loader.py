@@ -42,6 +42,8 @@ from pylog.log.leftover_files import tidy_directory
 from pylog.log.local_log import LocalLog
 from pylog.log.log_segment import LogSegment, SegmentTarget
 from pylog.log.log_segments import LogSegments
+from pylog.log.log_state import LogState
+from pylog.log.log_truncation import mark_snapshots_for_deletion
 from pylog.log.partition_files import file_names
 from pylog.log.producer_state_rebuild import rebuild_producer_state
 from pylog.log.segment_deletion import delete_segment_files
@@ -62,6 +64,10 @@ _NO_OFFSET = 2**63
 """Above every offset."""
 
 
+def _do_nothing() -> None:
+    """Stand in for whoever writes no checkpoints."""
+
+
 @dataclass(slots=True, kw_only=True)
 class LogLoading:
     """One start of one log.
@@ -76,6 +82,8 @@ class LogLoading:
         Whether the log directory was closed in order.
     recovery_point_checkpoint, log_start_offset_checkpoint
         What the checkpoints say; 0 if nothing.
+    recovery_point_lowered
+        Called when the log's recovery point goes back, so that the checkpoint on disk does, too.
     recovered_segments
         Filled in: paths of the segments that were scanned.
     truncated_bytes
@@ -89,7 +97,7 @@ class LogLoading:
     had_clean_shutdown: bool
     recovery_point_checkpoint: int = 0
     log_start_offset_checkpoint: int = 0
-    recovery_point_lowered: Callable[[UnifiedLog], None] | None = None
+    recovery_point_lowered: Callable[[], None] = _do_nothing
     recovered_segments: list[str] = field(default_factory=list)
     truncated_bytes: int = 0
 
@@ -170,15 +178,15 @@ class _LogLoader:
             recovery_point=max(recovery_point, start),
             log_end_offset=end,
         )
-        return UnifiedLog(
+        state = LogState(
             local_log,
             self._producer_state,
             self._leader_epochs,
             log_start_offset=start,
             context=self._context,
-            log_directory=os.path.dirname(self._directory.rstrip("/")),  # noqa: PTH120
-            recovery_point_lowered=loading.recovery_point_lowered,
         )
+        log_directory = os.path.dirname(self._directory.rstrip("/"))  # noqa: PTH120
+        return UnifiedLog(state, log_directory, loading.recovery_point_lowered)
 
     # ---- segments
 
@@ -396,18 +404,9 @@ class _LogLoader:
 
     def _remove(self, segments: tuple[LogSegment, ...]) -> None:
         self._segments.replace(segments, ())
-        snapshots = _mark_snapshots(self._producer_state, segments)
+        snapshots = mark_snapshots_for_deletion(self._producer_state, segments)
         delete_segment_files(segments, self._config, self._context, snapshots=snapshots)
 
     def _remove_snapshots(self, segments: Sequence[LogSegment]) -> None:
-        snapshots = _mark_snapshots(self._new_producer_state(), segments)
+        snapshots = mark_snapshots_for_deletion(self._new_producer_state(), segments)
         delete_segment_files((), self._config, self._context, snapshots=snapshots)
-
-
-def _mark_snapshots(
-    producer_state: ProducerStateManager, segments: Sequence[LogSegment]
-) -> list[str]:
-    """Rename the producer snapshots at the base offsets of segments that go; return their paths."""
-    bases = [segment.base_offset for segment in segments]
-    marked = map(producer_state.remove_and_mark_snapshot_for_deletion, bases)
-    return [path for path in marked if path]

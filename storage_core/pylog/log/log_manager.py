@@ -205,7 +205,7 @@ class LogManager:
             had_clean_shutdown=directory.had_clean_shutdown,
             recovery_point_checkpoint=directory.recovery_points.get(topic_partition, 0),
             log_start_offset_checkpoint=directory.log_start_offsets.get(topic_partition, 0),
-            recovery_point_lowered=lambda _: self._checkpoint_after_cut(directory),
+            recovery_point_lowered=lambda: self._checkpoint_after_cut(directory),
         )
 
     def _schedule(self) -> None:
