@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pylog.log.log_context import LogContext
     from pylog.log.log_manager import LogManager
 
-_FAILURES = "pylog.log.log_dir_failure_channel"
+_FAILURES = "pylog.files.log_dir_failure_channel"
 
 
 @contextmanager

@@ -40,7 +40,7 @@ from pylog.files.file_names import (
     LOG_FILE_SUFFIX,
     SWAP_FILE_SUFFIX,
 )
-from pylog.log.partition_files import file_names
+from pylog.files.partition_directories import file_names
 from pylog.log_file.file_records import FileRecords
 
 if TYPE_CHECKING:

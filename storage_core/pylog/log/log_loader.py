@@ -33,18 +33,18 @@ from pylog.errors import (
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
-    LOG_FILE_SUFFIX,
-    find_segment_file_name,
+    TIME_INDEX_FILE_SUFFIX,
+    file_name_prefix,
     parse_partition_directory_name,
 )
 from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
+from pylog.files.partition_directories import base_offsets_of_logs, file_names
 from pylog.log.leftover_files import tidy_directory
 from pylog.log.local_log import LocalLog
 from pylog.log.log_segment import LogSegment, SegmentTarget
 from pylog.log.log_segments import LogSegments
 from pylog.log.log_state import LogState
 from pylog.log.log_truncation import mark_snapshots_for_deletion
-from pylog.log.partition_files import file_names
 from pylog.log.producer_state_rebuild import rebuild_producer_state
 from pylog.log.segment_deletion import delete_segment_files
 from pylog.log.segment_recovery import SegmentRecovery
@@ -62,10 +62,6 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 _NO_OFFSET = 2**63
 """Above every offset."""
-
-
-def _do_nothing() -> None:
-    """Stand in for whoever writes no checkpoints."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,7 +93,7 @@ class LogLoading:
     had_clean_shutdown: bool
     recovery_point_checkpoint: int = 0
     log_start_offset_checkpoint: int = 0
-    recovery_point_lowered: Callable[[], None] = _do_nothing
+    recovery_point_lowered: Callable[[], None] = field(default=lambda: None)
     recovered_segments: list[str] = field(default_factory=list)
     truncated_bytes: int = 0
 
@@ -208,19 +204,17 @@ class _LogLoader:
         """Fill the map; return a segment that has to be split first, if there is one."""
         loaded = []
         names = file_names(self._directory)
-        unflushed_from = self._first_unflushed_base(names)
-        for name in names:
-            parts = find_segment_file_name(name)
-            if parts is None or parts.suffix != LOG_FILE_SUFFIX or parts.state:
-                continue
-            target = SegmentTarget(self._directory, parts.base_offset)
+        base_offsets = base_offsets_of_logs(names)
+        unflushed_from = self._first_unflushed_base(base_offsets)
+        for base_offset in base_offsets:
+            target = SegmentTarget(self._directory, base_offset)
             segment = self._context.open_segment(target, self._config)
             loaded.append(segment)
-            has_time_index = name.replace(LOG_FILE_SUFFIX, ".timeindex") in names
+            has_time_index = file_name_prefix(base_offset) + TIME_INDEX_FILE_SUFFIX in names
             try:
                 segment.sanity_check(is_time_index_new=not has_time_index)
             except (SegmentVanishedError, CorruptIndexError) as error:
-                if parts.base_offset >= unflushed_from:
+                if base_offset >= unflushed_from:
                     # Recovered in its turn: segments before it may be damaged, too. Differs from
                     # Kafka, which recovers it now: if the leader epochs are gone as well, those of
                     # the segments before it would count as outdated and be lost.
@@ -234,19 +228,13 @@ class _LogLoader:
         self._segments = LogSegments(loaded)
         return None
 
-    def _first_unflushed_base(self, names: Sequence[str]) -> int:
+    def _first_unflushed_base(self, base_offsets: Sequence[int]) -> int:
         """Return the base offset from which on all segments are recovered after an unclean stop."""
         if self._loading.had_clean_shutdown:
             return _NO_OFFSET
-        found = (find_segment_file_name(name) for name in names)
-        bases = [
-            each.base_offset
-            for each in found
-            if each is not None and each.suffix == LOG_FILE_SUFFIX and not each.state
-        ]
         checkpoint = self._loading.recovery_point_checkpoint
-        flushed = [base for base in bases if base <= checkpoint]
-        return max(flushed, default=min(bases, default=_NO_OFFSET))
+        flushed = [base for base in base_offsets if base <= checkpoint]
+        return max(flushed, default=min(base_offsets, default=_NO_OFFSET))
 
     def _recover_flushed_segment(self, segment: LogSegment) -> None:
         """Recover a segment that no later start recovers because of the recovery point.
@@ -322,7 +310,8 @@ class _LogLoader:
 
     def _try_to_recover_unflushed(self) -> LogSegment | None:
         """Recover; return a segment that has to be split first, if there is one."""
-        unflushed = self._unflushed_segments()
+        unflushed_from = self._first_unflushed_base(self._segments.base_offsets)
+        unflushed = self._segments.values_from(unflushed_from)
         for index, segment in enumerate(unflushed):
             _LOGGER.info(
                 "recovering unflushed segment %s (%d of %d)",
@@ -354,14 +343,6 @@ class _LogLoader:
             )
             self._remove(later[::-1])
             self._context.io.sync_directory(self._directory)
-
-    def _unflushed_segments(self) -> tuple[LogSegment, ...]:
-        checkpoint = self._loading.recovery_point_checkpoint
-        if not len(self._segments):
-            return ()
-        floor = self._segments.floor_segment(checkpoint)
-        start = self._segments.first_segment.base_offset if floor is None else floor.base_offset
-        return self._segments.values_from(start)
 
     def _end_or_drop_all(self) -> int:
         """Return the log's end; without segments if it lies below the log's start."""

@@ -16,8 +16,8 @@ import pylog
 from pylog.cli import append as command
 from pylog.cli import owned_directory as opening
 from pylog.config import LogConfig
+from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.log.log_context import LogContext
-from pylog.log.log_dir_failure_channel import LogDirFailureChannel
 from pylog.model import TopicPartition
 from pylog.writing.partitioner import murmur2
 from tests.support.golden import Holds, golden_partitions
