@@ -130,7 +130,7 @@ class TopicConfigs:
         self._stored[topic] = config
 
     def load(self, log_directories: Iterable[str]) -> None:
-        """Read what is stored in log directories; for each topic the first one that tells counts.
+        """Read what is stored in log directories; the first one that names a topic counts.
 
         Raises
         ------

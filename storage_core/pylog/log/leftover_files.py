@@ -140,8 +140,8 @@ def _next_offset(directory: str, name: str, base_offset: int, io: DurableIO) -> 
     records = FileRecords(io, os.path.join(directory, name))  # noqa: PTH118
     try:
         next_offset = base_offset
-        for found in records.batches_from(0):
-            next_offset = found.header.next_offset
+        for batch in records.batches_from(0):
+            next_offset = batch.header.next_offset
         return next_offset
     finally:
         records.close()

@@ -155,8 +155,8 @@ class LogAppend:
         )
         result = validator.validate_and_assign_offsets(self._records, self._batches, first_offset)
         if result.message_size_maybe_changed:
-            for found in result.batches:
-                ensure_fits_message_size(found.header.size_bytes, state.config, self._state.name)
+            for batch in result.batches:
+                ensure_fits_message_size(batch.header.size_bytes, state.config, self._state.name)
         self._records, self._batches = result.records, result.batches
         info.first_offset = first_offset
         info.last_offset = result.next_offset - 1
@@ -175,9 +175,9 @@ class LogAppend:
 
     def _assign_leader_epochs(self) -> None:
         epochs = self._state.leader_epochs
-        for found in self._batches:
-            if found.header.magic >= MAGIC_VALUE_V2:
-                epochs.assign(found.header.partition_leader_epoch, found.header.offset)
+        for batch in self._batches:
+            if batch.header.magic >= MAGIC_VALUE_V2:
+                epochs.assign(batch.header.partition_leader_epoch, batch.header.offset)
             elif not epochs.is_empty:
                 # A format without epochs: those of before say nothing about what follows.
                 _LOGGER.warning(

@@ -1,4 +1,4 @@
-"""Forcing a log to disk, in the foreground and behind a roll, and its recovery point.
+"""Forcing a log to disk, in the foreground and after a roll, and its recovery point.
 
 The recovery point says up to where everything is on disk. It is raised after an fsync, and only if
 the log's end has not gone back meanwhile: what was appended since a truncation has not been forced.
@@ -52,14 +52,14 @@ class LogFlusher:
         upper = offset + 1 if includes_end else offset
         if upper <= self._local_log.recovery_point:
             return
-        cut_count = self._state.cut_count
+        truncation_count = self._state.truncation_count
         with self._context.failures.watching(self._log_directory):
             with self._flush_lock:  # nothing is released or closed meanwhile
                 if self._is_stopped:
                     return
                 self._local_log.flush(upper)
             with self._lock:
-                if cut_count == self._state.cut_count:
+                if truncation_count == self._state.truncation_count:
                     self._local_log.mark_flushed(min(offset, self._local_log.log_end_offset))
             self.last_flushed_ms = self._context.clock.milliseconds()
 
@@ -95,7 +95,7 @@ class LogFlusher:
     def _release(self, start_offset: int, end_offset: int) -> None:
         """Have the segments of a range give back what they hold.
 
-        Not the active one, which a truncation may have put among them: behind the entries of its
+        Not the active one, which a truncation may have put among them: after the entries of its
         indexes there is room, which would be taken for entries when they are loaded again.
         """
         segments = self._local_log.segments

@@ -3,14 +3,14 @@
 1. Leftovers are tidied (`pylog.log.leftover_files`).
 2. Every ``.log`` becomes a segment. Without an offset index, or with a transaction index that
    cannot be, the segment is recovered, also after a clean stop. A missing time index stays empty.
-   A segment with offsets beyond 32 bits is split and all begins anew.
+   A segment with offsets beyond 32 bits is split, and loading begins again.
 3. After a stop that was not clean the segments from the recovery point on are recovered
    (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go.
-4. The end is behind the last batch; after a clean stop it is where checkpoint and producer
+4. The end is after the last batch; after a clean stop it is where checkpoint and producer
    snapshot agree that it is, and no ``.log`` is read. Where it lies below the checkpointed log
    start, all segments go and the log begins there.
 5. Leader epochs beyond the end and below the start go, snapshots that belong to no segment go, and
-   producers are read from the newest snapshot and the batches behind it.
+   producers are read from the newest snapshot and the batches after it.
 
 Source: LogLoader (Kafka 4.3; 3.9 fails the log directory at an I/O error in step 3).
 """
@@ -319,7 +319,7 @@ class _LogLoader:
                 index + 1,
                 len(unflushed),
             )
-            remove_later = partial(self._remove_behind, segment, unflushed[index + 1 :])
+            remove_later = partial(self._remove_after, segment, unflushed[index + 1 :])
             try:
                 cut = self._recover_segment(segment, remove_later)
             except LogSegmentOffsetOverflowError:
@@ -329,17 +329,19 @@ class _LogLoader:
                 remove_later()
                 cut = max(1, segment.truncate_to(segment.base_offset))
             if cut:
-                # The one just taken, where a segment began that is gone: a snapshot tells one batch
-                # of each producer, the log up to five.
+                # Also the one just taken, if at the base offset of a removed segment: a snapshot
+                # holds one batch of each producer, the log up to five.
                 self._remove_snapshots(unflushed[index + 1 :])
                 return None
         return None
 
-    def _remove_behind(self, segment: LogSegment, later: tuple[LogSegment, ...]) -> None:
-        """Remove the segments behind one that is about to be cut, the last one first."""
+    def _remove_after(self, segment: LogSegment, later: tuple[LogSegment, ...]) -> None:
+        """Remove the segments after one that is about to be truncated, the last one first."""
         if later:
             _LOGGER.warning(
-                "%s is to be cut; deleting the %d segments behind it", segment.log.path, len(later)
+                "%s is to be truncated; deleting the %d segments after it",
+                segment.log.path,
+                len(later),
             )
             self._remove(later[::-1])
             self._context.io.sync_directory(self._directory)
@@ -372,7 +374,7 @@ class _LogLoader:
         a clean shutdown, have to agree.
         """
         # Differs from Kafka, which reads the last segment from its last index entry on. So an end
-        # that lies behind a gap, as after a truncation inside a batch, outlives a clean restart.
+        # that lies after a gap, as after a truncation inside a batch, outlives a clean restart.
         loading, active = self._loading, self._segments.active_segment
         end = loading.recovery_point_checkpoint
         is_agreed = (

@@ -183,7 +183,7 @@ class LogManager:
         except LogStorageError as failure:
             if error is None:
                 raise
-            # What went wrong first is what its finder has to be told.
+            # What went wrong first is what the caller has to see.
             if failure.__cause__ is not error:
                 error.add_note(f"closing the log directories failed, too: {failure}")
 

@@ -1,6 +1,6 @@
 """Beginning a new segment: when one is due, and what goes with it.
 
-1. The segment is begun (`LocalLog.roll`, which tells what a crash leaves).
+1. The segment is begun (`pylog.log.local_log` says what a crash leaves).
 2. A producer snapshot is taken at its base offset, without waiting for the disk.
 3. Everything before the new segment is forced to disk in the background: the snapshot first, then
    the segments; the recovery point follows (`LogFlusher.flush_rolled`).
@@ -95,5 +95,5 @@ class LogRoller:
         state = self._state
         end, now_ms = state.log_end_offset, state.context.clock.milliseconds()
         state.producer_state.update_map_end_offset(end)
-        # Its snapshot tells nothing of what will lie below it.
+        # The snapshot of that roll does not cover what will be appended below it.
         state.producer_state.truncate_and_reload(state.log_start_offset, end, now_ms)

@@ -56,13 +56,12 @@ class LogState:
         ``<topic>-<partition>``, for errors.
     follows_end
         Whether the high watermark follows the end after every append.
-    cut_count
+    truncation_count
         How often the log's end went back.
     """
 
     __slots__ = (
         "context",
-        "cut_count",
         "decompressor",
         "first_unstable_offset",
         "follows_end",
@@ -72,6 +71,7 @@ class LogState:
         "log_start_offset",
         "name",
         "producer_state",
+        "truncation_count",
     )
 
     def __init__(
@@ -90,7 +90,7 @@ class LogState:
         self.name = str(local_log.topic_partition)
         self.decompressor = Decompressor(advice=SEND_LESS)
         self.follows_end = True
-        self.cut_count = 0
+        self.truncation_count = 0
         self.log_start_offset = log_start_offset
         self.high_watermark = log_start_offset
         self.first_unstable_offset: int | None = None

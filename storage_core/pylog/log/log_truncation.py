@@ -98,9 +98,9 @@ def _bring_back_to(state: LogState, end_offset: int) -> None:
         now_ms=state.context.clock.milliseconds(),
         is_clean=False,
     )
-    state.cut_count += 1
+    state.truncation_count += 1
     # Differs from Kafka, which leaves the first unstable offset as it was where the high
-    # watermark lies below the new end: a transaction that is gone would hold readers back.
+    # watermark lies below the new end: a transaction that was removed would hold readers back.
     state.update_high_watermark(state.high_watermark)
 
 

@@ -88,9 +88,9 @@ def _find_max_timestamp(state: LogState) -> OffsetForTime | None:
         state.local_log.segments, key=lambda segment: segment.max_timestamp_so_far.timestamp
     )
     timestamp, offset = latest.max_timestamp_so_far
-    found = latest.translate_offset(offset)
-    is_there = found is not None and found.header.max_timestamp == timestamp
-    position = found.position if found is not None and is_there else 0
+    first = latest.translate_offset(offset)
+    is_carrier = first is not None and first.header.max_timestamp == timestamp
+    position = first.position if first is not None and is_carrier else 0
     for batch in latest.log.batches_from(position):
         if batch.header.max_timestamp == timestamp:
             has_timestamps = batch.header.magic > MAGIC_VALUE_V0
@@ -106,14 +106,14 @@ def _find_first_at(state: LogState, timestamp: int) -> OffsetForTime | None:
             entry = segment.time_index.lookup(timestamp)
             position = segment.offset_index.lookup(max(entry.offset, start)).position
             batches = segment.log.batches_from(position)
-            found = (
+            records = (
                 record
                 for batch in batches
                 if batch.header.max_timestamp >= timestamp
                 for record in _records_of(segment, batch, timestamp)
                 if record.offset >= start
             )
-            return next(found, None)
+            return next(records, None)
     return None
 
 

@@ -115,10 +115,10 @@ class OwnedLogDirectory:
             self._io.sync_directory(os.path.dirname(self.path))  # noqa: PTH120 - kept as text
         self._lock.try_lock()
         try:
-            found = read_clean_shutdown(self.file(CLEAN_SHUTDOWN))
-            self.had_clean_shutdown = found is not None
-            if found is not None and found.broker_epoch is not None:
-                self.broker_epoch = found.broker_epoch
+            marker = read_clean_shutdown(self.file(CLEAN_SHUTDOWN))
+            self.had_clean_shutdown = marker is not None
+            if marker is not None and marker.broker_epoch is not None:
+                self.broker_epoch = marker.broker_epoch
             self._ensure_partitions_are_ours()
             self.recovery_points = self._read(RECOVERY_POINT_CHECKPOINT)
             self.log_start_offsets = self._read(LOG_START_OFFSET_CHECKPOINT)
