@@ -7,7 +7,7 @@ epoch:
 2. a leader validates the records and gives them offsets; a follower's must go on where the log
    ends, or above;
 3. leader epochs are noted;
-4. a new segment is begun if one is due;
+4. a new segment is begun if one is due (`pylog.log.log_roller`);
 5. producers are checked; a batch that was appended before ends the append here;
 6. the records are written, producers and transactions are brought up to date;
 7. the new end is published, and the watermarks that follow it. Until then no reader sees anything

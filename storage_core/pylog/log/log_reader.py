@@ -1,4 +1,7 @@
-"""What can be asked of an owned log without its lock: offsets, bytes, offsets by time."""
+"""What can be asked of an owned log without its lock: offsets, bytes, offsets by time.
+
+Source: UnifiedLog.read, fetchOffsetByTimestamp (Kafka 4.3).
+"""
 
 from __future__ import annotations
 
