@@ -222,18 +222,12 @@ class LogManager:
         ensure_valid_topic_partition(topic_partition)
         self._ensure_own_process()
         with self._creation_or_deletion_lock:
-            log = self._logs.find(topic_partition)
-            if log is not None:  # another thread was faster
-                return log
-            self._ensure_open()
-            directory = self._directory_with_fewest_logs()
-            return self._logs.create(directory, topic_partition, topic_id or new_topic_id())
-
-    def _directory_with_fewest_logs(self) -> OwnedLogDirectory:
-        online = [directory for directory in self._directories if directory.is_online]
-        if not online:
-            self._context.failures.ensure_online(self._directories[0].path)
-        return min(online, key=lambda directory: len(self._logs.current_in(directory.path)))
+            log = self._logs.find(topic_partition)  # another thread may have been faster
+            if log is None:
+                self._ensure_open()
+                directory = self._logs.directory_with_fewest(self._directories)
+                log = self._logs.create(directory, topic_partition, topic_id or new_topic_id())
+        return log
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
         """Take a log away; its directory is renamed at once and removed later.

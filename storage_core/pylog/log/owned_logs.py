@@ -20,6 +20,8 @@ from pylog.log.log_loader import LogLoading, load_log
 from pylog.log.segment_deletion import delete_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pylog.config import LogManagerConfig
     from pylog.files.topic_configs import TopicConfigs
     from pylog.log.log_context import LogContext
@@ -147,6 +149,19 @@ class OwnedLogs:
             log_start_offset_checkpoint=directory.log_start_offsets.get(topic_partition, 0),
             recovery_point_lowered=directory.checkpoint_after_truncation,
         )
+
+    def directory_with_fewest(self, directories: Sequence[OwnedLogDirectory]) -> OwnedLogDirectory:
+        """Return the online directory with the fewest logs.
+
+        Raises
+        ------
+        KafkaStorageError
+            None is online.
+        """
+        online = [directory for directory in directories if directory.is_online]
+        if not online:
+            self._context.failures.ensure_online(directories[0].path)
+        return min(online, key=lambda directory: len(self.current_in(directory.path)))
 
     def create(
         self, directory: OwnedLogDirectory, topic_partition: TopicPartition, topic_id: uuid.UUID
