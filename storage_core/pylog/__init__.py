@@ -37,8 +37,7 @@ _PUBLIC = LazyNames(
         "pylog.inspect.tables.metadata_table": ("MetadataTable", "metadata_table"),
         "pylog.inspect.tables.table_names": ("TABLE_NAMES",),
         "pylog.locations": ("absolute_location",),
-        "pylog.log.fetch_data_info": ("FetchDataInfo",),
-        "pylog.log.fetch_isolation": ("FetchIsolation",),
+        "pylog.log.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
         "pylog.log.log_context": ("LogContext",),
         "pylog.log.log_manager": ("LogManager",),
         "pylog.log.unified_log": ("UnifiedLog",),
@@ -111,7 +110,7 @@ if TYPE_CHECKING:
     from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES
     from pylog.locations import absolute_location as absolute_location
     from pylog.log.fetch_data_info import FetchDataInfo as FetchDataInfo
-    from pylog.log.fetch_isolation import FetchIsolation as FetchIsolation
+    from pylog.log.fetch_data_info import FetchIsolation as FetchIsolation
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
     from pylog.log.unified_log import UnifiedLog as UnifiedLog

@@ -18,14 +18,15 @@ configuration of its own.
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
+from pylog.config import LogConfig
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pylog.files.durable_io import DurableIO
 
@@ -95,3 +96,54 @@ def write_topic_configs(
     topics = {topic: dict(configs[topic]) for topic in sorted(configs)}
     content = {"version": TOPIC_CONFIGS_VERSION, "topics": topics}
     io.write_atomically(path, (json.dumps(content, indent=2) + "\n").encode())
+
+
+class TopicConfigs:
+    """The configuration of each topic: the one given, else the one stored, else that of all.
+
+    Parameters
+    ----------
+    default
+        Of topics that have none of their own.
+    given
+        Of single topics; they win over what is stored.
+    """
+
+    def __init__(self, default: LogConfig, given: Mapping[str, LogConfig] | None = None) -> None:
+        self.default = default
+        self._given = dict(given or {})
+        self._stored: dict[str, LogConfig] = {}
+
+    def config_of(self, topic: str) -> LogConfig:
+        """Return a topic's configuration."""
+        return self._given.get(topic) or self._stored.get(topic, self.default)
+
+    def with_properties(self, properties: Mapping[str, str]) -> LogConfig:
+        """Return the configuration of all topics, changed in some properties.
+
+        ``ValueError`` if a property is unknown or has no such value.
+        """
+        return LogConfig.from_properties({**self.default.properties(), **properties})
+
+    def set_stored(self, topic: str, config: LogConfig) -> None:
+        """Take over what has been stored for a topic."""
+        self._stored[topic] = config
+
+    def load(self, log_directories: Iterable[str]) -> None:
+        """Read what is stored in log directories; the first one that names a topic counts.
+
+        Raises
+        ------
+        CorruptCheckpointError
+            A file cannot be read, or a property in it is unknown or has no such value.
+        """
+        self._stored.clear()
+        for directory in log_directories:
+            path = os.path.join(directory, TOPIC_CONFIGS)  # noqa: PTH118 - kept as text
+            for topic, properties in read_topic_configs(path).items():
+                try:
+                    config = self.with_properties(properties)
+                except ValueError as error:
+                    reason = f"configuration of topic {topic!r}: {error}"
+                    raise CorruptCheckpointError(reason, path) from error
+                self._stored.setdefault(topic, config)

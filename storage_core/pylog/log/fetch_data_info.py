@@ -1,12 +1,27 @@
-"""What a read of an owned log gives. Source: FetchDataInfo, LogOffsetMetadata (Kafka 4.3)."""
+"""How far a read of an owned log may go, and what it gives.
+
+Source: FetchIsolation, FetchDataInfo, LogOffsetMetadata (Kafka 4.3).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pylog.model import AbortedTransaction
+
+
+class FetchIsolation(Enum):
+    """The first offset that a read must not give."""
+
+    LOG_END = auto()
+    """The log's end: replicas, and whoever owns the log."""
+    HIGH_WATERMARK = auto()
+    """The high watermark: consumers that read uncommitted."""
+    TXN_COMMITTED = auto()
+    """The last stable offset: consumers that read committed."""
 
 
 class LogOffsetMetadata(NamedTuple):

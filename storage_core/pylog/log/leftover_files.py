@@ -42,7 +42,7 @@ from pylog.files.file_names import (
     LOG_FILE_SUFFIX,
     SWAP_FILE_SUFFIX,
 )
-from pylog.log.partition_files import file_names
+from pylog.files.partition_directories import file_names
 from pylog.log_file.file_records import FileRecords
 
 if TYPE_CHECKING:
@@ -142,8 +142,8 @@ def _next_offset(directory: str, name: str, base_offset: int, io: DurableIO) -> 
     records = FileRecords(io, os.path.join(directory, name))  # noqa: PTH118
     try:
         next_offset = base_offset
-        for found in records.batches_from(0):
-            next_offset = found.header.next_offset
+        for batch in records.batches_from(0):
+            next_offset = batch.header.next_offset
         return next_offset
     finally:
         records.close()

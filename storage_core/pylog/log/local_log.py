@@ -1,4 +1,4 @@
-"""The segments of one partition: append, roll, read, flush, cut; no validation, no producers.
+"""The segments of one partition: append, roll, read, flush, truncate; no validation, no producers.
 
 Rolling, step by step, and what a crash leaves:
 
@@ -228,14 +228,14 @@ class LocalLog:
         if start_offset >= bound.message_offset:
             return FetchDataInfo(self._metadata_of(start_offset), b"", aborted_transactions=aborted)
         while segment is not None:
-            found = segment.read(
+            fetched = segment.read(
                 start_offset,
                 max_length,
                 max_position=_max_position(segment, bound),
                 min_one_message=min_one_message,
             )
-            if found is not None:
-                return self._with_aborted(found, segment) if include_aborted else found
+            if fetched is not None:
+                return self._with_aborted(fetched, segment) if include_aborted else fetched
             segment = self.segments.higher_segment(segment.base_offset)
         # All records from there on have been compacted away.
         return FetchDataInfo(end, b"", aborted_transactions=aborted)
@@ -254,38 +254,40 @@ class LocalLog:
             return end if offset == end.message_offset else None
         segment = self.segments.floor_segment(offset)
         while segment is not None:
-            found = segment.translate_offset(offset)
-            if found is not None:
-                return LogOffsetMetadata(offset, segment.base_offset, found.position)
+            batch = segment.translate_offset(offset)
+            if batch is not None:
+                return LogOffsetMetadata(offset, segment.base_offset, batch.position)
             segment = self.segments.higher_segment(segment.base_offset)
         return end._replace(message_offset=offset)
 
-    def _with_aborted(self, found: FetchDataInfo, segment: LogSegment) -> FetchDataInfo:
-        start = found.fetch_offset_metadata
+    def _with_aborted(self, fetched: FetchDataInfo, segment: LogSegment) -> FetchDataInfo:
+        start = fetched.fetch_offset_metadata
         upper_bound = segment.fetch_upper_bound_offset(
             OffsetPosition(start.message_offset, start.relative_position_in_segment),
-            len(found.records),
+            len(fetched.records),
         )
         if upper_bound is None:
             following = self.segments.higher_segment(segment.base_offset)
             upper_bound = self.log_end_offset if following is None else following.base_offset
         aborted = self.collect_aborted_transactions(start.message_offset, upper_bound, segment)
-        return FetchDataInfo(start, found.records, found.first_entry_incomplete, aborted)
+        return FetchDataInfo(start, fetched.records, fetched.first_entry_incomplete, aborted)
 
     def collect_aborted_transactions(
         self, start_offset: int, end_offset: int, segment: LogSegment | None = None
     ) -> list[AbortedTransaction]:
         """Return the aborted transactions that touch ``[start_offset, end_offset)``.
 
-        Looked for in ``segment`` (that of the start if None) and the ones behind it, until an
+        Looked for in ``segment`` (that of the start if None) and the ones after it, until an
         entry shows that all earlier transactions are decided.
         """
         aborted: list[AbortedTransaction] = []
         segment = self.segments.floor_segment(start_offset) if segment is None else segment
         while segment is not None:
-            found = segment.transaction_index.collect_aborted_transactions(start_offset, end_offset)
-            aborted += found.aborted_transactions
-            if found.is_complete:
+            indexed = segment.transaction_index.collect_aborted_transactions(
+                start_offset, end_offset
+            )
+            aborted += indexed.aborted_transactions
+            if indexed.is_complete:
                 break
             segment = self.segments.higher_segment(segment.base_offset)
         return aborted
@@ -311,7 +313,7 @@ class LocalLog:
         """Raise the recovery point; it never goes back."""
         self.recovery_point = max(self.recovery_point, offset)
 
-    # ---- cutting
+    # ---- truncating
 
     def remove_segments(
         self,
@@ -332,18 +334,18 @@ class LocalLog:
         The batch that holds the offset goes as a whole, and the end is ``target_offset`` all the
         same. At least the segment that holds it is kept.
         """
-        gone = [each for each in self.segments if each.base_offset > target_offset]
-        if gone:
+        removed = [each for each in self.segments if each.base_offset > target_offset]
+        if removed:
             # The newest first, so that a crash leaves no hole. And for good: no flush of the
             # segments that stay would keep the names of these from coming back.
-            self.remove_segments(gone[::-1])
+            self.remove_segments(removed[::-1])
             self._context.io.sync_directory(self.directory)
         active = self.segments.active_segment
         if active.truncate_to(target_offset):
             # Nor may batches come back that reach beyond the base offset of the next segment.
             active.log.sync()
         self.update_log_end_offset(target_offset)
-        return gone
+        return removed
 
     def truncate_fully_and_start_at(self, new_offset: int) -> list[LogSegment]:
         """Delete all segments and begin at ``new_offset``; return those deleted.

@@ -7,7 +7,7 @@ epoch:
 2. a leader validates the records and gives them offsets; a follower's must go on where the log
    ends, or above;
 3. leader epochs are noted;
-4. a new segment is begun if one is due;
+4. a new segment is begun if one is due (`pylog.log.log_roller`);
 5. producers are checked; a batch that was appended before ends the append here;
 6. the records are written, producers and transactions are brought up to date;
 7. the new end is published, and the watermarks that follow it. Until then no reader sees anything
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.append_origin import AppendOrigin
+    from pylog.log.log_roller import LogRoller
     from pylog.log.log_segment import LogSegment
-    from pylog.log.unified_log import UnifiedLog
+    from pylog.log.log_state import LogState
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.producers.producer_state_entry import BatchMetadata
 
@@ -49,8 +50,10 @@ class LogAppend:
 
     Parameters
     ----------
-    log
-        What is appended to.
+    state
+        Of the log that is appended to.
+    roller
+        Begins its segments.
     origin
         Who appends.
     leader_epoch
@@ -61,20 +64,21 @@ class LogAppend:
 
     def __init__(
         self,
-        log: UnifiedLog,
+        state: LogState,
+        roller: LogRoller,
         origin: AppendOrigin,
         leader_epoch: int,
         *,
         transaction_version: int = 0,
     ) -> None:
-        self._log = log
+        self._state = state
+        self._roller = roller
         self._origin = origin
         self._leader_epoch = leader_epoch
         self._transaction_version = transaction_version
         self._info = LogAppendInfo()
         self._records = memoryview(b"")
         self._batches: Sequence[PositionedHeader] = ()
-        self._name = str(log.topic_partition)
 
     def analyze(self, records: bytes | bytearray | memoryview) -> LogAppendInfo:
         """Look at every batch; return what will be filled in by `write`.
@@ -83,9 +87,13 @@ class LogAppend:
         """
         view = memoryview(records)
         self._info, self._batches = analyze_records(
-            view, self._log.config, self._name, self._origin, leader_epoch=self._leader_epoch
+            view,
+            self._state.config,
+            self._state.name,
+            self._origin,
+            leader_epoch=self._leader_epoch,
         )
-        self._info.log_start_offset = self._log.log_start_offset
+        self._info.log_start_offset = self._state.log_start_offset
         self._records = view[: self._info.valid_bytes]
         return self._info
 
@@ -99,27 +107,27 @@ class LogAppend:
         assigns_offsets
             Whether the log gives the offsets, or they are those in the batches.
         """
-        log, info = self._log, self._info
+        state, info = self._state, self._info
         if assigns_offsets:
             self._assign_offsets(now_ms)
         else:
             self._ensure_follows()
         self._assign_leader_epochs()
-        if len(self._records) > log.config.segment_bytes:
+        if len(self._records) > state.config.segment_bytes:
             reason = (
                 f"{len(self._records)} bytes in one append, segment.bytes is "
-                f"{log.config.segment_bytes}"
+                f"{state.config.segment_bytes}"
             )
-            raise RecordBatchTooLargeError(reason, self._name)
-        segment = log.maybe_roll(len(self._records), info)
+            raise RecordBatchTooLargeError(reason, self._state.name)
+        segment = self._roller.maybe_roll(len(self._records), info)
         changes = validate_producers(
-            log.producer_state,
+            state.producer_state,
             self._records,
             self._batches,
             self._origin,
             transaction_version=self._transaction_version,
         )
-        info.log_start_offset = log.log_start_offset
+        info.log_start_offset = state.log_start_offset
         if changes.duplicate is not None:
             self._answer_duplicate(changes.duplicate)
             return
@@ -129,50 +137,52 @@ class LogAppend:
         except BaseException:
             segment.take_back_append()
             raise
-        log.local_log.update_log_end_offset(info.last_offset + 1)
+        state.local_log.update_log_end_offset(info.last_offset + 1)
         self._update_watermarks()
 
     def _assign_offsets(self, now_ms: int) -> None:
-        log, info = self._log, self._info
+        state, info = self._state, self._info
         if self._records.readonly:
             self._records = memoryview(bytearray(self._records))
-        first_offset = log.log_end_offset
+        first_offset = state.log_end_offset
         validator = LogValidator(
-            self._name,
-            log.config,
+            self._state.name,
+            state.config,
             self._origin,
             now_ms=now_ms,
             leader_epoch=self._leader_epoch,
-            decompressor=log.decompressor,
+            decompressor=state.decompressor,
         )
         result = validator.validate_and_assign_offsets(self._records, self._batches, first_offset)
         if result.message_size_maybe_changed:
-            for found in result.batches:
-                ensure_fits_message_size(found.header.size_bytes, log.config, self._name)
+            for batch in result.batches:
+                ensure_fits_message_size(batch.header.size_bytes, state.config, self._state.name)
         self._records, self._batches = result.records, result.batches
         info.first_offset = first_offset
         info.last_offset = result.next_offset - 1
         info.max_timestamp = result.max_timestamp
         info.offset_of_max_timestamp = info.last_offset
-        if log.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
+        if state.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
             info.log_append_time = now_ms
 
     def _ensure_follows(self) -> None:
-        info, end = self._info, self._log.log_end_offset
+        info, end = self._info, self._state.log_end_offset
         first = info.lowest_offset
         if first < end:
             # Differs from Kafka, which looks at the last offset of a v0/v1 wrapper alone.
             reason = f"records to append begin at offset {first}, expected {end} or above"
-            raise UnexpectedAppendOffsetError(reason, self._name, first, info.last_offset)
+            raise UnexpectedAppendOffsetError(reason, self._state.name, first, info.last_offset)
 
     def _assign_leader_epochs(self) -> None:
-        epochs = self._log.leader_epochs
-        for found in self._batches:
-            if found.header.magic >= MAGIC_VALUE_V2:
-                epochs.assign(found.header.partition_leader_epoch, found.header.offset)
+        epochs = self._state.leader_epochs
+        for batch in self._batches:
+            if batch.header.magic >= MAGIC_VALUE_V2:
+                epochs.assign(batch.header.partition_leader_epoch, batch.header.offset)
             elif not epochs.is_empty:
                 # A format without epochs: those of before say nothing about what follows.
-                _LOGGER.warning("clearing leader epochs of %s: old format", self._log.directory)
+                _LOGGER.warning(
+                    "clearing leader epochs of %s: old format", self._state.local_log.directory
+                )
                 epochs.clear_and_flush()
 
     def _answer_duplicate(self, duplicate: BatchMetadata) -> None:
@@ -183,19 +193,19 @@ class LogAppend:
         info.is_duplicate = True
 
     def _update_producers(self, changes: ProducerUpdates, segment: LogSegment) -> None:
-        log = self._log
+        state = self._state
         for update in changes.updates.values():
-            log.producer_state.update(update)
+            state.producer_state.update(update)
         for completed in changes.completed:
             # Before it counts as completed: the other open transactions decide.
-            last_stable_offset = log.producer_state.last_stable_offset(completed)
+            last_stable_offset = state.producer_state.last_stable_offset(completed)
             segment.update_transaction_index(completed, last_stable_offset)
-            log.producer_state.complete_transaction(completed)
-        log.producer_state.update_map_end_offset(self._info.last_offset + 1)
+            state.producer_state.complete_transaction(completed)
+        state.producer_state.update_map_end_offset(self._info.last_offset + 1)
 
     def _update_watermarks(self) -> None:
-        log = self._log
-        if log.follows_end:
-            log.offsets.update_high_watermark(log.log_end_offset, log.log_end_offset)
+        state = self._state
+        if state.follows_end:
+            state.update_high_watermark(state.log_end_offset)
         else:
-            log.offsets.update_first_unstable_offset()
+            state.update_first_unstable_offset()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pylog.clock import Clock, SystemClock
 from pylog.files.durable_io import DurableIO
-from pylog.log.log_dir_failure_channel import LogDirFailureChannel
+from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.log.log_segment import LogSegment
 from pylog.scheduler import BackgroundScheduler, Scheduler
 

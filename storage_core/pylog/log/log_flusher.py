@@ -1,4 +1,4 @@
-"""Forcing a log to disk, in the foreground and behind a roll, and its recovery point.
+"""Forcing a log to disk, in the foreground and after a roll, and its recovery point.
 
 The recovery point says up to where everything is on disk. It is raised after an fsync, and only if
 the log's end has not gone back meanwhile: what was appended since a truncation has not been forced.
@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import SegmentVanishedError
 
 if TYPE_CHECKING:
-    from pylog.log.local_log import LocalLog
-    from pylog.log.log_context import LogContext
+    from pylog.log.log_state import LogState
 
 
 class LogFlusher:
@@ -25,31 +24,23 @@ class LogFlusher:
 
     Parameters
     ----------
-    local_log
-        Its segments.
-    context
-        Of the manager.
+    state
+        Of the log.
     log_directory
         Taken offline if an fsync fails.
     lock
         The log's; not held by callers of `flush` and `stop`, which take their own one first.
     """
 
-    def __init__(
-        self, local_log: LocalLog, context: LogContext, log_directory: str, lock: threading.RLock
-    ) -> None:
-        self._local_log = local_log
-        self._context = context
+    def __init__(self, state: LogState, log_directory: str, lock: threading.RLock) -> None:
+        self._state = state
+        self._local_log = state.local_log
+        self._context = state.context
         self._log_directory = log_directory
         self._lock = lock
         self._flush_lock = threading.Lock()
-        self._cuts = 0  # how often the log's end went back
         self._is_stopped = False
-        self.last_flushed_ms = context.clock.milliseconds()
-
-    def note_cut(self) -> None:
-        """Note that the log's end went back; the caller holds the log's lock."""
-        self._cuts += 1
+        self.last_flushed_ms = state.context.clock.milliseconds()
 
     def stop(self) -> None:
         """Wait for a flush under way, and let there be no other one: the log is being closed."""
@@ -61,14 +52,14 @@ class LogFlusher:
         upper = offset + 1 if includes_end else offset
         if upper <= self._local_log.recovery_point:
             return
-        cuts = self._cuts
+        truncation_count = self._state.truncation_count
         with self._context.failures.watching(self._log_directory):
             with self._flush_lock:  # nothing is released or closed meanwhile
                 if self._is_stopped:
                     return
                 self._local_log.flush(upper)
             with self._lock:
-                if cuts == self._cuts:
+                if truncation_count == self._state.truncation_count:
                     self._local_log.mark_flushed(min(offset, self._local_log.log_end_offset))
             self.last_flushed_ms = self._context.clock.milliseconds()
 
@@ -104,7 +95,7 @@ class LogFlusher:
     def _release(self, start_offset: int, end_offset: int) -> None:
         """Have the segments of a range give back what they hold.
 
-        Not the active one, which a truncation may have put among them: behind the entries of its
+        Not the active one, which a truncation may have put among them: after the entries of its
         indexes there is room, which would be taken for entries when they are loaded again.
         """
         segments = self._local_log.segments

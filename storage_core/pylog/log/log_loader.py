@@ -3,14 +3,14 @@
 1. Leftovers are tidied (`pylog.log.leftover_files`).
 2. Every ``.log`` becomes a segment. Without an offset index, or with a transaction index that
    cannot be, the segment is recovered, also after a clean stop. A missing time index stays empty.
-   A segment with offsets beyond 32 bits is split and all begins anew.
+   A segment with offsets beyond 32 bits is split, and loading begins again.
 3. After a stop that was not clean the segments from the recovery point on are recovered
    (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go.
-4. The end is behind the last batch; after a clean stop it is where checkpoint and producer
+4. The end is after the last batch; after a clean stop it is where checkpoint and producer
    snapshot agree that it is, and no ``.log`` is read. Where it lies below the checkpointed log
    start, all segments go and the log begins there.
 5. Leader epochs beyond the end and below the start go, snapshots that belong to no segment go, and
-   producers are read from the newest snapshot and the batches behind it.
+   producers are read from the newest snapshot and the batches after it.
 
 Source: LogLoader (Kafka 4.3; 3.9 fails the log directory at an I/O error in step 3).
 """
@@ -33,16 +33,18 @@ from pylog.errors import (
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
-    LOG_FILE_SUFFIX,
+    TIME_INDEX_FILE_SUFFIX,
     SegmentTarget,
-    find_segment_file_name,
+    file_name_prefix,
     parse_partition_directory_name,
 )
 from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
+from pylog.files.partition_directories import base_offsets_of_logs, file_names
 from pylog.log.leftover_files import tidy_directory
 from pylog.log.local_log import LocalLog
 from pylog.log.log_segments import LogSegments
-from pylog.log.partition_files import file_names
+from pylog.log.log_state import LogState
+from pylog.log.log_truncation import mark_snapshots_for_deletion
 from pylog.log.producer_state_rebuild import rebuild_producer_state
 from pylog.log.segment_deletion import delete_segment_files
 from pylog.log.segment_recovery import SegmentRecovery
@@ -77,6 +79,8 @@ class LogLoading:
         Whether the log directory was closed in order.
     recovery_point_checkpoint, log_start_offset_checkpoint
         What the checkpoints say; 0 if nothing.
+    recovery_point_lowered
+        Called when the log's recovery point goes back, so that the checkpoint on disk does, too.
     recovered_segments
         Filled in: paths of the segments that were scanned.
     truncated_bytes
@@ -90,7 +94,7 @@ class LogLoading:
     had_clean_shutdown: bool
     recovery_point_checkpoint: int = 0
     log_start_offset_checkpoint: int = 0
-    recovery_point_lowered: Callable[[UnifiedLog], None] | None = None
+    recovery_point_lowered: Callable[[], None] = field(default=lambda: None)
     recovered_segments: list[str] = field(default_factory=list)
     truncated_bytes: int = 0
 
@@ -171,15 +175,15 @@ class _LogLoader:
             recovery_point=max(recovery_point, start),
             log_end_offset=end,
         )
-        return UnifiedLog(
+        state = LogState(
             local_log,
             self._producer_state,
             self._leader_epochs,
             log_start_offset=start,
             context=self._context,
-            log_directory=os.path.dirname(self._directory.rstrip("/")),  # noqa: PTH120
-            recovery_point_lowered=loading.recovery_point_lowered,
         )
+        log_directory = os.path.dirname(self._directory.rstrip("/"))  # noqa: PTH120
+        return UnifiedLog(state, log_directory, loading.recovery_point_lowered)
 
     # ---- segments
 
@@ -201,19 +205,17 @@ class _LogLoader:
         """Fill the map; return a segment that has to be split first, if there is one."""
         loaded = []
         names = file_names(self._directory)
-        unflushed_from = self._first_unflushed_base(names)
-        for name in names:
-            parts = find_segment_file_name(name)
-            if parts is None or parts.suffix != LOG_FILE_SUFFIX or parts.state:
-                continue
-            target = SegmentTarget(self._directory, parts.base_offset)
+        base_offsets = base_offsets_of_logs(names)
+        unflushed_from = self._first_unflushed_base(base_offsets)
+        for base_offset in base_offsets:
+            target = SegmentTarget(self._directory, base_offset)
             segment = self._context.open_segment(target, self._config)
             loaded.append(segment)
-            has_time_index = name.replace(LOG_FILE_SUFFIX, ".timeindex") in names
+            has_time_index = file_name_prefix(base_offset) + TIME_INDEX_FILE_SUFFIX in names
             try:
                 segment.sanity_check(is_time_index_new=not has_time_index)
             except (SegmentVanishedError, CorruptIndexError) as error:
-                if parts.base_offset >= unflushed_from:
+                if base_offset >= unflushed_from:
                     # Recovered in its turn: segments before it may be damaged, too. Differs from
                     # Kafka, which recovers it now: if the leader epochs are gone as well, those of
                     # the segments before it would count as outdated and be lost.
@@ -227,19 +229,13 @@ class _LogLoader:
         self._segments = LogSegments(loaded)
         return None
 
-    def _first_unflushed_base(self, names: Sequence[str]) -> int:
+    def _first_unflushed_base(self, base_offsets: Sequence[int]) -> int:
         """Return the base offset from which on all segments are recovered after an unclean stop."""
         if self._loading.had_clean_shutdown:
             return _NO_OFFSET
-        found = (find_segment_file_name(name) for name in names)
-        bases = [
-            each.base_offset
-            for each in found
-            if each is not None and each.suffix == LOG_FILE_SUFFIX and not each.state
-        ]
         checkpoint = self._loading.recovery_point_checkpoint
-        flushed = [base for base in bases if base <= checkpoint]
-        return max(flushed, default=min(bases, default=_NO_OFFSET))
+        flushed = [base for base in base_offsets if base <= checkpoint]
+        return max(flushed, default=min(base_offsets, default=_NO_OFFSET))
 
     def _recover_flushed_segment(self, segment: LogSegment) -> None:
         """Recover a segment that no later start recovers because of the recovery point.
@@ -314,7 +310,8 @@ class _LogLoader:
 
     def _try_to_recover_unflushed(self) -> LogSegment | None:
         """Recover; return a segment that has to be split first, if there is one."""
-        unflushed = self._unflushed_segments()
+        unflushed_from = self._first_unflushed_base(self._segments.base_offsets)
+        unflushed = self._segments.values_from(unflushed_from)
         for index, segment in enumerate(unflushed):
             _LOGGER.info(
                 "recovering unflushed segment %s (%d of %d)",
@@ -322,7 +319,7 @@ class _LogLoader:
                 index + 1,
                 len(unflushed),
             )
-            remove_later = partial(self._remove_behind, segment, unflushed[index + 1 :])
+            remove_later = partial(self._remove_after, segment, unflushed[index + 1 :])
             try:
                 cut = self._recover_segment(segment, remove_later)
             except LogSegmentOffsetOverflowError:
@@ -332,28 +329,22 @@ class _LogLoader:
                 remove_later()
                 cut = max(1, segment.truncate_to(segment.base_offset))
             if cut:
-                # The one just taken, where a segment began that is gone: a snapshot tells one batch
-                # of each producer, the log up to five.
+                # Also the one just taken, if at the base offset of a removed segment: a snapshot
+                # holds one batch of each producer, the log up to five.
                 self._remove_snapshots(unflushed[index + 1 :])
                 return None
         return None
 
-    def _remove_behind(self, segment: LogSegment, later: tuple[LogSegment, ...]) -> None:
-        """Remove the segments behind one that is about to be cut, the last one first."""
+    def _remove_after(self, segment: LogSegment, later: tuple[LogSegment, ...]) -> None:
+        """Remove the segments after one that is about to be truncated, the last one first."""
         if later:
             _LOGGER.warning(
-                "%s is to be cut; deleting the %d segments behind it", segment.log.path, len(later)
+                "%s is to be truncated; deleting the %d segments after it",
+                segment.log.path,
+                len(later),
             )
             self._remove(later[::-1])
             self._context.io.sync_directory(self._directory)
-
-    def _unflushed_segments(self) -> tuple[LogSegment, ...]:
-        checkpoint = self._loading.recovery_point_checkpoint
-        if not len(self._segments):
-            return ()
-        floor = self._segments.floor_segment(checkpoint)
-        start = self._segments.first_segment.base_offset if floor is None else floor.base_offset
-        return self._segments.values_from(start)
 
     def _end_or_drop_all(self) -> int:
         """Return the log's end; without segments if it lies below the log's start."""
@@ -383,7 +374,7 @@ class _LogLoader:
         a clean shutdown, have to agree.
         """
         # Differs from Kafka, which reads the last segment from its last index entry on. So an end
-        # that lies behind a gap, as after a truncation inside a batch, outlives a clean restart.
+        # that lies after a gap, as after a truncation inside a batch, outlives a clean restart.
         loading, active = self._loading, self._segments.active_segment
         end = loading.recovery_point_checkpoint
         is_agreed = (
@@ -396,18 +387,9 @@ class _LogLoader:
 
     def _remove(self, segments: tuple[LogSegment, ...]) -> None:
         self._segments.replace(segments, ())
-        snapshots = _mark_snapshots(self._producer_state, segments)
+        snapshots = mark_snapshots_for_deletion(self._producer_state, segments)
         delete_segment_files(segments, self._config, self._context, snapshots=snapshots)
 
     def _remove_snapshots(self, segments: Sequence[LogSegment]) -> None:
-        snapshots = _mark_snapshots(self._new_producer_state(), segments)
+        snapshots = mark_snapshots_for_deletion(self._new_producer_state(), segments)
         delete_segment_files((), self._config, self._context, snapshots=snapshots)
-
-
-def _mark_snapshots(
-    producer_state: ProducerStateManager, segments: Sequence[LogSegment]
-) -> list[str]:
-    """Rename the producer snapshots at the base offsets of segments that go; return their paths."""
-    bases = [segment.base_offset for segment in segments]
-    marked = map(producer_state.remove_and_mark_snapshot_for_deletion, bases)
-    return [path for path in marked if path]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.log.log_segment import LogSegment
-    from pylog.log.unified_log import UnifiedLog
+    from pylog.log.log_state import LogState
     from pylog.log_file.batch_walk import PositionedHeader
 
 LATEST_TIMESTAMP = -1
@@ -53,7 +53,7 @@ class OffsetForTime(NamedTuple):
     leader_epoch: int | None
 
 
-def find_offset_by_timestamp(log: UnifiedLog, timestamp: int) -> OffsetForTime | None:
+def find_offset_by_timestamp(state: LogState, timestamp: int) -> OffsetForTime | None:
     """Return the answer for ``timestamp``, a time in ms or a special value; None if there is none.
 
     Raises
@@ -66,8 +66,8 @@ def find_offset_by_timestamp(log: UnifiedLog, timestamp: int) -> OffsetForTime |
     if timestamp < LATEST_TIERED_TIMESTAMP:
         msg = f"timestamp {timestamp} is neither a time nor one of -1 to {LATEST_TIERED_TIMESTAMP}"
         raise ValueError(msg)
-    epochs = log.leader_epochs
-    start = log.log_start_offset
+    epochs = state.leader_epochs
+    start = state.log_start_offset
     if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         earliest = epochs.earliest_entry
         is_known = earliest is not None and earliest.start_offset <= start
@@ -75,20 +75,22 @@ def find_offset_by_timestamp(log: UnifiedLog, timestamp: int) -> OffsetForTime |
             NO_TIMESTAMP, start, earliest.epoch if is_known and earliest is not None else None
         )
     if timestamp == LATEST_TIMESTAMP:
-        return OffsetForTime(NO_TIMESTAMP, log.log_end_offset, epochs.latest_epoch)
+        return OffsetForTime(NO_TIMESTAMP, state.log_end_offset, epochs.latest_epoch)
     if timestamp == LATEST_TIERED_TIMESTAMP:
         return None
     if timestamp == MAX_TIMESTAMP:
-        return _find_max_timestamp(log)
-    return _find_first_at(log, timestamp)
+        return _find_max_timestamp(state)
+    return _find_first_at(state, timestamp)
 
 
-def _find_max_timestamp(log: UnifiedLog) -> OffsetForTime | None:
-    latest = max(log.segments, key=lambda segment: segment.max_timestamp_so_far.timestamp)
+def _find_max_timestamp(state: LogState) -> OffsetForTime | None:
+    latest = max(
+        state.local_log.segments, key=lambda segment: segment.max_timestamp_so_far.timestamp
+    )
     timestamp, offset = latest.max_timestamp_so_far
-    found = latest.translate_offset(offset)
-    is_there = found is not None and found.header.max_timestamp == timestamp
-    position = found.position if found is not None and is_there else 0
+    first = latest.translate_offset(offset)
+    is_carrier = first is not None and first.header.max_timestamp == timestamp
+    position = first.position if first is not None and is_carrier else 0
     for batch in latest.log.batches_from(position):
         if batch.header.max_timestamp == timestamp:
             has_timestamps = batch.header.magic > MAGIC_VALUE_V0
@@ -97,21 +99,21 @@ def _find_max_timestamp(log: UnifiedLog) -> OffsetForTime | None:
     return None
 
 
-def _find_first_at(log: UnifiedLog, timestamp: int) -> OffsetForTime | None:
-    start = log.log_start_offset
-    for segment in log.segments:
+def _find_first_at(state: LogState, timestamp: int) -> OffsetForTime | None:
+    start = state.log_start_offset
+    for segment in state.local_log.segments:
         if segment.largest_timestamp >= timestamp:
             entry = segment.time_index.lookup(timestamp)
             position = segment.offset_index.lookup(max(entry.offset, start)).position
             batches = segment.log.batches_from(position)
-            found = (
+            records = (
                 record
                 for batch in batches
                 if batch.header.max_timestamp >= timestamp
                 for record in _records_of(segment, batch, timestamp)
                 if record.offset >= start
             )
-            return next(found, None)
+            return next(records, None)
     return None
 
 

@@ -23,12 +23,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pylog.errors import (
-    CorruptCheckpointError,
-    KafkaStorageError,
-    LogDirectoryError,
-    UnexpectedFileError,
-)
+from pylog.errors import CorruptCheckpointError, KafkaStorageError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.clean_shutdown import (
     UNKNOWN_BROKER_EPOCH,
@@ -39,28 +34,25 @@ from pylog.files.clean_shutdown import (
 from pylog.files.directory_lock import DirectoryLock
 from pylog.files.file_names import (
     CLEAN_SHUTDOWN,
-    DELETE_DIR_SUFFIX,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
-    STRAY_DIR_SUFFIX,
-    PartitionDirectoryName,
-    find_partition_directory_name,
 )
-from pylog.files.regular_file import link_as_directory
-from pylog.log.partition_files import ensure_regular_files
+from pylog.files.partition_directories import (
+    NOT_LOADED,
+    ensure_regular_files,
+    partition_directories,
+)
+from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pylog.files.durable_io import DurableIO
+    from pylog.log.log_context import LogContext
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
-_METADATA_TOPIC = "__cluster_metadata"
-_IGNORED = frozenset({"remote-log-index-cache"})
-_NOT_LOADED = frozenset({DELETE_DIR_SUFFIX, STRAY_DIR_SUFFIX})
 
 
 class OwnedLogDirectory:
@@ -72,8 +64,10 @@ class OwnedLogDirectory:
     ----------
     path
         The directory; made if it is not there. May be a link, or lead through some.
-    io
-        What it is changed through.
+    context
+        Of the manager.
+    logs_in
+        Gives the current logs of a log directory, whose offsets are written.
 
     Attributes
     ----------
@@ -85,14 +79,18 @@ class OwnedLogDirectory:
         As the checkpoints had them then.
     """
 
-    def __init__(self, path: str, io: DurableIO) -> None:
+    def __init__(
+        self, path: str, context: LogContext, logs_in: Callable[[str], Sequence[UnifiedLog]]
+    ) -> None:
         self.path = os.path.realpath(path)  # a link that the user names is followed
         self.had_clean_shutdown = False
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
-        self._io = io
+        self._logs_in = logs_in
+        self._failures = context.failures
+        self._io = context.io
         self._lock = DirectoryLock(self.path)
         self._checkpoint_lock = threading.Lock()
 
@@ -117,10 +115,10 @@ class OwnedLogDirectory:
             self._io.sync_directory(os.path.dirname(self.path))  # noqa: PTH120 - kept as text
         self._lock.try_lock()
         try:
-            found = read_clean_shutdown(self.file(CLEAN_SHUTDOWN))
-            self.had_clean_shutdown = found is not None
-            if found is not None and found.broker_epoch is not None:
-                self.broker_epoch = found.broker_epoch
+            marker = read_clean_shutdown(self.file(CLEAN_SHUTDOWN))
+            self.had_clean_shutdown = marker is not None
+            if marker is not None and marker.broker_epoch is not None:
+                self.broker_epoch = marker.broker_epoch
             self._ensure_partitions_are_ours()
             self.recovery_points = self._read(RECOVERY_POINT_CHECKPOINT)
             self.log_start_offsets = self._read(LOG_START_OFFSET_CHECKPOINT)
@@ -143,81 +141,127 @@ class OwnedLogDirectory:
 
     def _ensure_partitions_are_ours(self) -> None:
         """Raise, while nothing has been changed, if a partition cannot be owned."""
-        for path, name in self.partition_directories():
-            if name.state not in _NOT_LOADED:
+        for path, name in partition_directories(self.path):
+            if name.state not in NOT_LOADED:
                 ensure_regular_files(path)
 
-    def partition_directories(self) -> list[tuple[str, PartitionDirectoryName]]:
-        """Return path and parsed name of every partition directory, sorted.
+    @property
+    def is_online(self) -> bool:
+        """Whether nothing has failed in it."""
+        return not self._failures.is_offline(self.path)
 
-        One that is not loaded (deleted or stray) may be a link.
+    # ---- checkpoints
 
-        Raises
-        ------
-        UnexpectedFileError
-            A directory is none of Kafka's: a broker would refuse to start. Or a partition directory
-            is a link, which Kafka would follow.
-        LogDirectoryError
-            The directory cannot be listed.
-        """
-        try:
-            with os.scandir(self.path) as entries:
-                found = [(entry.name, entry.is_symlink()) for entry in entries if _leads_on(entry)]
-        except OSError as error:
-            reason = f"cannot list log directory: {error.strerror}"
-            raise LogDirectoryError(reason, self.path) from error
-        partitions = []
-        for name, is_link in sorted(found):
-            if name in _IGNORED:
-                continue
-            parts = find_partition_directory_name(name)
-            if parts is None:
-                reason = (
-                    f"directory {name!r} is not <topic>-<partition>; a log directory may hold "
-                    "nothing else, move it away"
-                )
-                raise UnexpectedFileError(reason, self.file(name))
-            if parts.topic_partition.topic == _METADATA_TOPIC:
-                continue
-            if is_link and parts.state not in _NOT_LOADED:
-                raise link_as_directory(self.file(name))
-            partitions.append((self.file(name), parts))
-        return partitions
+    def checkpoint_recovery_points(self) -> None:
+        """Write the recovery point of every log."""
+        with self._failures.watching(self.path):
+            self._write_recovery_points()
 
-    def write_recovery_points(self, logs: Callable[[], Iterable[UnifiedLog]]) -> None:
-        """Write the recovery point of every log.
-
-        ``logs`` is called, and its logs are asked, once no other thread writes a checkpoint: of two
-        that are written one after the other, the later one has the later offsets.
-        """
-        self._write(
-            RECOVERY_POINT_CHECKPOINT,
-            lambda: {log.topic_partition: log.recovery_point for log in logs()},
-        )
-
-    def write_log_start_offsets(self, logs: Callable[[], Iterable[UnifiedLog]]) -> None:
+    def checkpoint_log_start_offsets(self) -> None:
         """Write the start of those logs that do not begin where their first segment does."""
+        with self._failures.watching(self.path):
+            self._write_log_start_offsets()
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermark of every log."""
+        with self._failures.watching(self.path):
+            self._write_high_watermarks()
+
+    def checkpoint_after_truncation(self) -> None:
+        """Write the offsets that may have gone back with a log's end."""
+        # Differs from Kafka, which leaves the start for later: a crash before it is written would
+        # put the start above the new end, and all records of since then would be deleted.
+        self.checkpoint_log_start_offsets()
+        self.checkpoint_recovery_points()
+
+    def _write_recovery_points(self) -> None:
+        self._write(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
+
+    def _write_log_start_offsets(self) -> None:
         self._write(
             LOG_START_OFFSET_CHECKPOINT,
-            lambda: {
-                log.topic_partition: log.log_start_offset
-                for log in logs()
-                if log.log_start_offset > log.segments[0].base_offset
-            },
+            lambda log: log.log_start_offset,
+            is_written=lambda log: log.log_start_offset > log.segments[0].base_offset,
         )
 
-    def write_high_watermarks(self, logs: Callable[[], Iterable[UnifiedLog]]) -> None:
-        """Write the high watermark of every log."""
-        self._write(
-            HIGH_WATERMARK_CHECKPOINT,
-            lambda: {log.topic_partition: log.high_watermark for log in logs()},
-        )
+    def _write_high_watermarks(self) -> None:
+        self._write(HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
 
-    def _write(self, name: str, offsets: Callable[[], dict[TopicPartition, int]]) -> None:
+    def _write(
+        self,
+        name: str,
+        offset_of: Callable[[UnifiedLog], int],
+        is_written: Callable[[UnifiedLog], bool] = lambda _: True,
+    ) -> None:
+        """Write one checkpoint with an offset of each log.
+
+        The logs are asked once no other thread writes a checkpoint: of two that are written one
+        after the other, the later one has the later offsets.
+        """
         path = self.file(name)
         self._io.ensure_own_process(path)  # a fork may have copied a lock that is held
         with self._checkpoint_lock:
-            write_offset_checkpoint(self._io, path, offsets())
+            offsets = {
+                log.topic_partition: offset_of(log)
+                for log in self._logs_in(self.path)
+                if is_written(log)
+            }
+            write_offset_checkpoint(self._io, path, offsets)
+
+    # ---- topics
+
+    def store_topic_config(self, topic: str, properties: Mapping[str, str]) -> None:
+        """Replace the properties that are stored for a topic; none at all remove it.
+
+        Raises
+        ------
+        CorruptCheckpointError
+            What is stored cannot be read.
+        KafkaStorageError
+            The disk failed, or has failed before.
+        """
+        path = self.file(TOPIC_CONFIGS)
+        stored: dict[str, Mapping[str, str]] = {**read_topic_configs(path)}
+        if dict(properties) == stored.pop(topic, {}):
+            return
+        if properties:
+            stored[topic] = properties
+        with self._failures.watching(self.path):
+            write_topic_configs(self._io, path, stored)
+
+    # ---- end
+
+    def shut_down(self, logs: Sequence[UnifiedLog], broker_epoch: int | None) -> None:
+        """Flush and close all logs, write all checkpoints and the marker, give the lock back.
+
+        If anything fails there is no marker, and the lock is given back all the same.
+
+        Parameters
+        ----------
+        logs
+            All that lie in the directory, future ones, too.
+        broker_epoch
+            See `close`.
+
+        Raises
+        ------
+        LogStorageError
+            The first failure.
+        """
+        is_clean = False
+        try:
+            self._failures.ensure_online(self.path)
+            for log in logs:
+                log.flush(includes_end=True)
+                log.close()
+            self._write_recovery_points()
+            self._write_log_start_offsets()
+            self._write_high_watermarks()
+            is_clean = True
+        finally:
+            for log in logs:
+                log.close_handlers()
+            self.close(is_clean=is_clean, broker_epoch=broker_epoch)
 
     def close(self, *, is_clean: bool, broker_epoch: int | None = None) -> None:
         """Write the marker if everything was closed in order, and give the lock back.
@@ -241,12 +285,3 @@ class OwnedLogDirectory:
             with suppress(KafkaStorageError):  # that it is there says that all went well
                 remove_clean_shutdown(self._io, marker)
             raise
-
-
-def _leads_on(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a directory, or a link that is named like one or leads to one."""
-    if not entry.is_symlink():
-        return entry.is_dir()
-    # One that leads in a circle is none, as for Java, and no reason to refuse all the others.
-    leads_to_one = os.path.isdir(entry.path)  # noqa: PTH112 - kept as text
-    return leads_to_one or find_partition_directory_name(entry.name) is not None

@@ -1,6 +1,6 @@
-"""Producers of a log as its files tell them, up to an offset.
+"""The producers of a log, read from its files up to an offset.
 
-From the newest readable snapshot on, the batches behind it are replayed as a follower would append
+From the newest readable snapshot on, the batches after it are replayed as a follower would append
 them. Snapshots are taken on the way at the base offset of the last two segments, so that the next
 start finds one.
 
@@ -89,28 +89,28 @@ def replay_segment(
     first = segment.translate_offset(start_offset)
     if first is None:
         return
-    for found in segment.log.batches_from(first.position):
-        if found.header.last_offset >= end_offset:
+    for batch in segment.log.batches_from(first.position):
+        if batch.header.last_offset >= end_offset:
             return
-        for completed in replay_batch(manager, segment, found):
+        for completed in replay_batch(manager, segment, batch):
             manager.complete_transaction(completed)
 
 
 def replay_batch(
-    manager: ProducerStateManager, segment: LogSegment, found: PositionedHeader
+    manager: ProducerStateManager, segment: LogSegment, batch: PositionedHeader
 ) -> list[CompletedTransaction]:
     """Take one batch into account; return the transactions that it completed.
 
-    The caller has to tell the manager, once it has taken the last stable offset from it.
+    The caller has to complete them in the manager, after it took the last stable offset from it.
     """
-    header = found.header
+    header = batch.header
     if header.magic < MAGIC_VALUE_V2 or header.producer_id < 0:
         return []
-    batch = b""
+    content = b""
     if header.is_control_batch:
-        batch = segment.log.read_at(found.position, header.size_bytes)
+        content = segment.log.read_at(batch.position, header.size_bytes)
     alone: Sequence[PositionedHeader] = [PositionedHeader(0, header)]
-    changes = validate_producers(manager, memoryview(batch), alone, AppendOrigin.REPLICATION)
+    changes = validate_producers(manager, memoryview(content), alone, AppendOrigin.REPLICATION)
     for info in changes.updates.values():
         manager.update(info)
     return changes.completed

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError
 from pylog.files.file_names import DELETED_FILE_SUFFIX
-from pylog.log.partition_files import file_names
+from pylog.files.partition_directories import file_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

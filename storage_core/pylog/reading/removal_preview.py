@@ -48,7 +48,7 @@ class Removal(NamedTuple):
 
 
 def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = False) -> Removal:
-    """Return what `pylog.log.batch_boundary.truncate_at_boundary` would remove.
+    """Return what `pylog.log.unified_log.UnifiedLog.truncate_at_boundary` would remove.
 
     Raises
     ------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.log.log_context import LogContext
-from pylog.log.log_dir_failure_channel import LogDirFailureChannel
 from pylog.log.log_manager import LogManager
 from pylog.writing.writable_directory import writable_log_directory
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.log.batch_boundary import truncate_at_boundary
 from pylog.model import TopicPartition
 from pylog.writing.moved_offset import MovedOffset
 from pylog.writing.owned_directory import own_log_directory
@@ -52,7 +51,7 @@ def truncate_log(
     with own_log_directory(directory, must_exist=True) as manager:
         log = manager.get_log(TopicPartition(*topic_partition))
         before = log.log_end_offset
-        truncate_at_boundary(log, offset, takes_whole_batch=takes_whole_batch)
+        log.truncate_at_boundary(offset, takes_whole_batch=takes_whole_batch)
         return MovedOffset(before, log.log_end_offset)
 
 

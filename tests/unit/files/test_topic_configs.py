@@ -5,9 +5,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.config import LogConfig
 from pylog.errors import CorruptCheckpointError, KafkaStorageError
 from pylog.files.durable_io import DurableIO
-from pylog.files.topic_configs import read_topic_configs, write_topic_configs
+from pylog.files.topic_configs import (
+    TOPIC_CONFIGS,
+    TopicConfigs,
+    read_topic_configs,
+    write_topic_configs,
+)
 from tests.support.recording_io import Fault, FaultyIO, Kind
 
 if TYPE_CHECKING:
@@ -75,3 +81,32 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(KafkaStorageError, match="No space left"):
         write_topic_configs(full, path, {})
     assert path.read_text() == TEXT
+
+
+def test_a_given_configuration_wins_over_a_stored_one_and_that_over_the_default(
+    tmp_path: Path,
+) -> None:
+    write_topic_configs(DurableIO(), tmp_path / TOPIC_CONFIGS, CONFIGS)
+    configs = TopicConfigs(LogConfig(flush_ms=7), {"orders": LogConfig(segment_bytes=4096)})
+    configs.load([str(tmp_path)])
+    assert configs.config_of("orders") == LogConfig(segment_bytes=4096)
+    assert configs.config_of("web") == LogConfig(segment_bytes=1024, flush_messages=1, flush_ms=7)
+    assert configs.config_of("others") == LogConfig(flush_ms=7)
+
+
+def test_the_first_directory_that_names_a_topic_counts(tmp_path: Path) -> None:
+    for name, size in (("first", "1024"), ("second", "2048")):
+        (tmp_path / name).mkdir()
+        path = tmp_path / name / TOPIC_CONFIGS
+        write_topic_configs(DurableIO(), path, {"web": {"segment.bytes": size}})
+    configs = TopicConfigs(LogConfig())
+    configs.load([str(tmp_path / "first"), str(tmp_path / "second")])
+    assert configs.config_of("web") == LogConfig(segment_bytes=1024)
+
+
+def test_a_stored_property_that_kafka_does_not_know_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / TOPIC_CONFIGS
+    write_topic_configs(DurableIO(), path, {"web": {"segment.size": "1"}})
+    with pytest.raises(CorruptCheckpointError, match=r"topic 'web'.*segment\.size") as refused:
+        TopicConfigs(LogConfig()).load([str(tmp_path)])
+    assert str(path) in str(refused.value)

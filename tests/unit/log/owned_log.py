@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pylog.append_origin import AppendOrigin
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.files.durable_io import DurableIO
-from pylog.log.fetch_isolation import FetchIsolation
+from pylog.log.fetch_data_info import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.record.record_batch import RecordBatch

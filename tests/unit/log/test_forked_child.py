@@ -101,7 +101,7 @@ def hold():
         log._flusher._flush_lock,
         log._lock,
         manager._directories[0]._checkpoint_lock,
-        manager._logs_lock,
+        manager._logs._lock,
     ):
         is_held.set()
         is_forked.wait(60)

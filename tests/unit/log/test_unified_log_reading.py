@@ -32,7 +32,7 @@ from tests.unit.log.owned_log import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.log.fetch_isolation import FetchIsolation
+    from pylog.log.fetch_data_info import FetchIsolation
 
 SPARSE_OFFSETS = [*range(50), *range(50, 200, 7)]
 

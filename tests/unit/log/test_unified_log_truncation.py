@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.config import LogConfig
-from pylog.errors import OffsetOutOfRangeError, PolicyViolationError
+from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError, PolicyViolationError
 from pylog.files.leader_epoch_checkpoint import EpochEntry
 from tests.support.batches import Stored, batch_v2, empty_batch_v2
 from tests.unit.log.owned_log import NOW_MS, OwnedLog, Transactional, one_batch
@@ -129,6 +129,37 @@ def test_recovery_point_and_high_watermark_go_back_with_the_end(owned: OwnedLog)
     owned.log.flush()
     owned.log.truncate_to(3)
     assert (owned.log.recovery_point, owned.log.high_watermark) == (3, 3)
+
+
+# ---- at a batch's boundary
+
+
+def test_an_offset_inside_a_batch_is_refused_and_the_nearest_boundaries_are_named(
+    owned: OwnedLog,
+) -> None:
+    owned.append(b"a", b"b", b"c")
+    owned.append(b"d", b"e")
+    with pytest.raises(OffsetInsideBatchError) as refused:
+        owned.log.truncate_at_boundary(4)
+    assert (refused.value.requested, refused.value.first, refused.value.following) == (4, 3, 5)
+    assert (owned.log.log_end_offset, len(owned.all_records())) == (5, 5)
+
+
+def test_a_batch_around_the_offset_goes_as_a_whole_if_it_may(owned: OwnedLog) -> None:
+    owned.append(b"a", b"b", b"c")
+    owned.append(b"d", b"e")
+    owned.log.truncate_at_boundary(4, takes_whole_batch=True)
+    assert (owned.log.log_end_offset, len(owned.all_records())) == (3, 3)
+
+
+@pytest.mark.parametrize(("offset", "end"), [(3, 3), (5, 5), (9, 5)])
+def test_at_a_boundary_and_after_the_end_nothing_is_refused(
+    owned: OwnedLog, offset: int, end: int
+) -> None:
+    owned.append(b"a", b"b", b"c")
+    owned.append(b"d", b"e")
+    owned.log.truncate_at_boundary(offset)
+    assert owned.log.log_end_offset == end
 
 
 # ---- leader epochs

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pylog.errors import KafkaStorageError
-from pylog.log.log_dir_failure_channel import LogDirFailureChannel
+from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 
 FIRST = KafkaStorageError("cannot write", "/data/a/t-0/0.log")
 SECOND = KafkaStorageError("cannot fsync", "/data/a/t-1/0.log")

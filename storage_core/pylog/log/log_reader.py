@@ -1,0 +1,162 @@
+"""What can be asked of an owned log without its lock: offsets, bytes, offsets by time.
+
+Source: UnifiedLog.read, fetchOffsetByTimestamp (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.errors import OffsetOutOfRangeError
+from pylog.log.fetch_data_info import FetchIsolation
+from pylog.log.offsets_for_times import find_offset_by_timestamp
+
+if TYPE_CHECKING:
+    from pylog.config import LogConfig
+    from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
+    from pylog.log.log_segment import LogSegment
+    from pylog.log.log_state import LogState
+    from pylog.log.offsets_for_times import OffsetForTime
+    from pylog.model import TopicPartition
+
+
+class LogReader:
+    """The side of a log that changes nothing.
+
+    Any number of threads, while others append. What one property says may be outdated by the time
+    the next one is asked; a read never gives half an append.
+
+    Parameters
+    ----------
+    state
+        Of the log.
+    """
+
+    def __init__(self, state: LogState) -> None:
+        self._state = state
+        self.local_log = state.local_log
+        self.producer_state = state.producer_state
+        self.leader_epochs = state.leader_epochs
+        self.topic_partition: TopicPartition = state.local_log.topic_partition
+
+    @property
+    def directory(self) -> str:
+        """The partition directory."""
+        return self.local_log.directory
+
+    @property
+    def config(self) -> LogConfig:
+        """The topic's configuration."""
+        return self.local_log.config
+
+    @property
+    def log_start_offset(self) -> int:
+        """First offset served."""
+        return self._state.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset of the next record."""
+        return self.local_log.log_end_offset
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything below is on disk."""
+        return self.local_log.recovery_point
+
+    @property
+    def high_watermark(self) -> int:
+        """Consumers see what is below."""
+        return self._state.high_watermark
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """First offset of the oldest transaction that is open, or completed at the watermark."""
+        return self._state.first_unstable_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Consumers that read committed see what is below."""
+        return self._state.last_stable_offset
+
+    @property
+    def segments(self) -> tuple[LogSegment, ...]:
+        """All segments now, in order."""
+        return tuple(self.local_log.segments)
+
+    @property
+    def size_bytes(self) -> int:
+        """Length of all ``.log`` files."""
+        return self.local_log.segments.size_bytes
+
+    @property
+    def latest_epoch(self) -> int | None:
+        """The newest leader epoch, None if there is none."""
+        return self.leader_epochs.latest_epoch
+
+    @property
+    def unflushed_messages(self) -> int:
+        """Offsets that may not be on disk."""
+        return self.log_end_offset - self.recovery_point
+
+    def read(
+        self,
+        start_offset: int,
+        max_length: int,
+        isolation: FetchIsolation = FetchIsolation.HIGH_WATERMARK,
+        *,
+        min_one_message: bool = True,
+    ) -> FetchDataInfo:
+        """Return bytes of one segment from the batch that holds ``start_offset`` on.
+
+        Parameters
+        ----------
+        start_offset
+            First offset wanted; the first batch may begin below it.
+        max_length
+            Most bytes to return; may cut the last batch.
+        isolation
+            How far to read. With TXN_COMMITTED the answer names the aborted transactions, too.
+        min_one_message
+            Return the first batch whole, however large it is.
+
+        Raises
+        ------
+        OffsetOutOfRangeError
+            ``start_offset`` is below the log's start or above its end.
+        ValueError
+            ``max_length`` is negative.
+        """
+        if max_length < 0:
+            msg = f"max_length is {max_length}, expected 0 or more"
+            raise ValueError(msg)
+        bound = self._bound(isolation)
+        if start_offset < self.log_start_offset:
+            raise OffsetOutOfRangeError(
+                str(self.topic_partition), start_offset, self.log_start_offset, self.log_end_offset
+            )
+        return self.local_log.read(
+            start_offset,
+            max_length,
+            bound,
+            min_one_message=min_one_message,
+            include_aborted=isolation is FetchIsolation.TXN_COMMITTED,
+        )
+
+    def _bound(self, isolation: FetchIsolation) -> LogOffsetMetadata:
+        end = self.local_log.log_end_offset_metadata
+        offset = end.message_offset
+        if isolation is FetchIsolation.HIGH_WATERMARK:
+            offset = self.high_watermark
+        elif isolation is FetchIsolation.TXN_COMMITTED:
+            offset = self.last_stable_offset
+        if offset >= end.message_offset:
+            return end
+        return self.local_log.locate(offset) or end
+
+    def fetch_offset_by_timestamp(self, timestamp: int) -> OffsetForTime | None:
+        """Return the first offset whose record has a timestamp at or above ``timestamp`` (ms).
+
+        Also for Kafka's special values; see `pylog.log.offsets_for_times`. None if there is none.
+        """
+        return find_offset_by_timestamp(self._state, timestamp)

@@ -1,0 +1,177 @@
+"""What one log consists of, without a lock: segments, producers, leader epochs and offsets.
+
+Offsets, from low to high::
+
+    log start offset        first offset served; records below may still be in the files
+    recovery point          everything below is on disk
+    last stable offset      below it every transaction is decided
+    high watermark          below it records are replicated; what consumers may see
+    log end offset          of the next record
+
+Always ``log start <= high watermark <= log end``. The first unstable offset is that of the oldest
+transaction that is open, or whose marker is not replicated yet; never below the log's start.
+
+Source: UnifiedLog (Kafka 4.3; KIP-98). Differs from Kafka since 4.0, where a read lowers a high
+watermark or a first unstable offset that lies inside a batch, or in a gap, to the base offset of
+the batch found there: here a read moves nothing, and readers get the same bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.errors import OffsetOutOfRangeError
+from pylog.record.compression import Decompressor
+from pylog.record.decompression_limit import SEND_LESS
+
+if TYPE_CHECKING:
+    from pylog.config import LogConfig
+    from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
+    from pylog.log.local_log import LocalLog
+    from pylog.log.log_context import LogContext
+    from pylog.producers.producer_state_manager import ProducerStateManager
+
+
+class LogState:
+    """The state that appending, rolling, truncating and looking up work on.
+
+    The log's lock (`pylog.log.unified_log`) guards every change; readers need none.
+
+    Parameters
+    ----------
+    local_log
+        The segments, with the log's end and recovery point.
+    producer_state
+        The producers, up to the log's end.
+    leader_epochs
+        The leader epochs.
+    log_start_offset
+        First offset served; the high watermark begins here.
+    context
+        Of the manager.
+
+    Attributes
+    ----------
+    name
+        ``<topic>-<partition>``, for errors.
+    follows_end
+        Whether the high watermark follows the end after every append.
+    truncation_count
+        How often the log's end went back.
+    """
+
+    __slots__ = (
+        "context",
+        "decompressor",
+        "first_unstable_offset",
+        "follows_end",
+        "high_watermark",
+        "leader_epochs",
+        "local_log",
+        "log_start_offset",
+        "name",
+        "producer_state",
+        "truncation_count",
+    )
+
+    def __init__(
+        self,
+        local_log: LocalLog,
+        producer_state: ProducerStateManager,
+        leader_epochs: LeaderEpochFileCache,
+        *,
+        log_start_offset: int,
+        context: LogContext,
+    ) -> None:
+        self.local_log = local_log
+        self.producer_state = producer_state
+        self.leader_epochs = leader_epochs
+        self.context = context
+        self.name = str(local_log.topic_partition)
+        self.decompressor = Decompressor(advice=SEND_LESS)
+        self.follows_end = True
+        self.truncation_count = 0
+        self.log_start_offset = log_start_offset
+        self.high_watermark = log_start_offset
+        self.first_unstable_offset: int | None = None
+        self.update_first_unstable_offset()
+
+    @property
+    def config(self) -> LogConfig:
+        """The topic's configuration."""
+        return self.local_log.config
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset of the next record."""
+        return self.local_log.log_end_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it every transaction is decided, and everything replicated."""
+        unstable, high_watermark = self.first_unstable_offset, self.high_watermark
+        return high_watermark if unstable is None else min(unstable, high_watermark)
+
+    def update_first_unstable_offset(self) -> None:
+        """Take the first unstable offset from the transactions as they are now."""
+        unstable = self.producer_state.first_unstable_offset
+        if unstable is not None:
+            unstable = max(unstable, self.log_start_offset)
+        self.first_unstable_offset = unstable
+
+    def update_high_watermark(self, offset: int) -> None:
+        """Move the high watermark to ``offset``, or as near as start and end allow."""
+        end = self.local_log.log_end_offset
+        self.high_watermark = max(self.log_start_offset, min(offset, end))
+        self.producer_state.on_high_watermark_updated(self.high_watermark)
+        self.update_first_unstable_offset()
+
+    def maybe_increment_high_watermark(self, offset: int) -> int | None:
+        """Raise the high watermark; return the old one, None if it is not lower.
+
+        Raises
+        ------
+        ValueError
+            ``offset`` is above the log's end.
+        """
+        if offset > self.log_end_offset:
+            msg = f"high watermark {offset} would pass the log's end {self.log_end_offset}"
+            raise ValueError(msg)
+        old = self.high_watermark
+        if old >= offset:
+            return None
+        self.update_high_watermark(offset)
+        return old
+
+    def delete_records(self, offset: int | None) -> int:
+        """Serve no record below ``offset`` any more; return the new log start offset.
+
+        See `UnifiedLog.delete_records`.
+        """
+        offset = self.high_watermark if offset is None else offset
+        if offset < 0:
+            raise self._out_of_range(offset)
+        self.maybe_increment_log_start_offset(offset)
+        return self.log_start_offset
+
+    def maybe_increment_log_start_offset(self, offset: int) -> bool:
+        """Raise the log start offset; False if it is not lower.
+
+        Raises
+        ------
+        OffsetOutOfRangeError
+            ``offset`` is above the high watermark.
+        """
+        if offset > self.high_watermark:
+            raise self._out_of_range(offset)
+        if offset <= self.log_start_offset:
+            return False
+        self.local_log.mark_flushed(offset)
+        self.leader_epochs.truncate_from_start(offset)
+        self.log_start_offset = offset
+        self.producer_state.on_log_start_offset_incremented(offset)
+        self.update_first_unstable_offset()
+        return True
+
+    def _out_of_range(self, offset: int) -> OffsetOutOfRangeError:
+        return OffsetOutOfRangeError(self.name, offset, self.log_start_offset, self.high_watermark)

@@ -1,0 +1,152 @@
+"""Removing records: the end of a log from an offset on, or everything.
+
+A batch goes as a whole or not at all. The segments go first, the newest before the older ones;
+then, at once and before anything can fail, the log start offset is brought below the new end;
+then leader epochs and producers are brought back to the new end, and the watermarks.
+
+Source: UnifiedLog.truncateTo, truncateFullyAndStartAt (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from pylog.errors import OffsetInsideBatchError
+from pylog.log.producer_state_rebuild import rebuild_producer_state
+from pylog.log.segment_deletion import delete_segment_files
+from pylog.record.batch_offsets import batch_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.log.log_segment import LogSegment
+    from pylog.log.log_state import LogState
+    from pylog.producers.producer_state_manager import ProducerStateManager
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def ensure_not_negative(state: LogState, target_offset: int) -> None:
+    """Raise `ValueError` if a log is to be truncated to an offset that cannot be."""
+    if target_offset < 0:
+        msg = f"cannot truncate {state.name} to the negative offset {target_offset}"
+        raise ValueError(msg)
+
+
+def truncate_to(state: LogState, target_offset: int) -> bool:
+    """Remove everything from ``target_offset`` on; False if nothing is there.
+
+    The batch that holds the offset goes as a whole, and the log ends at ``target_offset`` all the
+    same. The caller holds the log's lock.
+
+    Raises
+    ------
+    KafkaStorageError
+        The disk failed.
+    """
+    local_log = state.local_log
+    if target_offset >= state.log_end_offset:
+        # A leader that appended nothing has noted its epoch at the end all the same.
+        state.leader_epochs.truncate_from_end(state.log_end_offset)
+        return False
+    _LOGGER.info("truncating %s to offset %d", local_log.directory, target_offset)
+    if target_offset < local_log.segments.first_segment.base_offset:
+        truncate_fully_and_start_at(state, target_offset)
+        return True
+    removed = local_log.truncate_to(target_offset)
+    # At once: the start is never above the end, whatever fails from here on.
+    state.log_start_offset = min(target_offset, state.log_start_offset)
+    snapshots = mark_snapshots_for_deletion(state.producer_state, removed)
+    if snapshots:
+        delete_segment_files((), state.config, state.context, snapshots=snapshots)
+    state.leader_epochs.truncate_from_end(target_offset)
+    _bring_back_to(state, target_offset)
+    return True
+
+
+def truncate_fully_and_start_at(
+    state: LogState, new_offset: int, log_start_offset: int | None = None
+) -> None:
+    """Remove all records and begin anew at ``new_offset``; the caller holds the log's lock.
+
+    Parameters
+    ----------
+    state
+        Of the log.
+    new_offset
+        The next record's.
+    log_start_offset
+        First offset served; ``new_offset`` if None.
+    """
+    local_log = state.local_log
+    _LOGGER.info("deleting all of %s, to begin at offset %d", local_log.directory, new_offset)
+    local_log.truncate_fully_and_start_at(new_offset)
+    state.log_start_offset = new_offset if log_start_offset is None else log_start_offset
+    state.leader_epochs.clear_and_flush()
+    state.producer_state.truncate_fully_and_start_at(new_offset)
+    _bring_back_to(state, new_offset)
+
+
+def _bring_back_to(state: LogState, end_offset: int) -> None:
+    """Bring producers and watermarks back to the log's new end."""
+    rebuild_producer_state(
+        state.producer_state,
+        state.local_log.segments,
+        state.log_start_offset,
+        end_offset,
+        now_ms=state.context.clock.milliseconds(),
+        is_clean=False,
+    )
+    state.truncation_count += 1
+    # Differs from Kafka, which leaves the first unstable offset as it was where the high
+    # watermark lies below the new end: a transaction that was removed would hold readers back.
+    state.update_high_watermark(state.high_watermark)
+
+
+def mark_snapshots_for_deletion(
+    producer_state: ProducerStateManager, segments: Sequence[LogSegment]
+) -> list[str]:
+    """Rename the producer snapshots at the base offsets of segments that go; return their paths."""
+    bases = [segment.base_offset for segment in segments]
+    marked = map(producer_state.remove_and_mark_snapshot_for_deletion, bases)
+    return [path for path in marked if path]
+
+
+def boundary_at(state: LogState, offset: int, *, takes_whole_batch: bool) -> int:
+    """Return where to truncate so that everything from ``offset`` on goes, and no half batch.
+
+    Parameters
+    ----------
+    state
+        Of the log.
+    offset
+        First offset to remove.
+    takes_whole_batch
+        Whether a batch that holds records on both sides of ``offset`` goes as a whole, as in
+        Kafka; the answer is then where it begins.
+
+    Raises
+    ------
+    OffsetInsideBatchError
+        There is such a batch, and it is not to go.
+    CorruptRecordError, InvalidRecordError
+        The batch there is of v0 or v1, and damaged.
+    """
+    if not state.log_start_offset <= offset < state.log_end_offset:
+        return offset
+    local_log = state.local_log
+    fetched = local_log.read(
+        offset,
+        1,
+        local_log.log_end_offset_metadata,
+        min_one_message=True,
+        include_aborted=False,
+    )
+    if fetched.records:
+        around = batch_offsets(memoryview(fetched.records))
+        if around.are_cut_at(offset):
+            if not takes_whole_batch:
+                raise OffsetInsideBatchError(state.name, offset, *around)
+            return around.first
+    return offset

@@ -1,0 +1,225 @@
+"""The logs of a manager: loaded, found, made and deleted.
+
+Source: LogManager (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from pylog.errors import KafkaStorageError, UnexpectedFileError
+from pylog.files.file_names import DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, PARTITION_METADATA
+from pylog.files.partition_directories import NOT_LOADED, partition_directories
+from pylog.files.partition_metadata import write_partition_metadata
+from pylog.files.topic_name import log_delete_directory_name
+from pylog.log.log_loader import LogLoading, load_log
+from pylog.log.segment_deletion import delete_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.config import LogManagerConfig
+    from pylog.files.topic_configs import TopicConfigs
+    from pylog.log.log_context import LogContext
+    from pylog.log.owned_log_directory import OwnedLogDirectory
+    from pylog.log.unified_log import UnifiedLog
+    from pylog.model import TopicPartition
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class OwnedLogs:
+    """The current log of each partition, and the future ones apart.
+
+    A future log (``….<id>-future``) is the copy of a partition that a broker was moving to another
+    log directory. It is loaded, flushed and closed like the others, and not given out.
+
+    Any number of threads may ask. Its lock guards the maps; it is held for a look or an entry only,
+    and comes last in the order of locks (`pylog.log.log_manager`). Loading is for one thread;
+    whoever makes or deletes logs holds the manager's lock of creation and deletion.
+
+    Parameters
+    ----------
+    configs
+        Of topics.
+    manager_config, context
+        Of the manager.
+
+    Attributes
+    ----------
+    loadings
+        What `load_all` did, a log each.
+    """
+
+    def __init__(
+        self, configs: TopicConfigs, manager_config: LogManagerConfig, context: LogContext
+    ) -> None:
+        self.loadings: list[LogLoading] = []
+        self._configs = configs
+        self._manager_config = manager_config
+        self._context = context
+        self._current: dict[TopicPartition, UnifiedLog] = {}
+        self._future: dict[TopicPartition, UnifiedLog] = {}
+        self._lock = threading.Lock()
+
+    def find(self, topic_partition: TopicPartition) -> UnifiedLog | None:
+        """Return the current log of a partition, None if there is none."""
+        return self._current.get(topic_partition)
+
+    def clear(self) -> None:
+        """Remove all logs."""
+        with self._lock:
+            self._current.clear()
+            self._future.clear()
+
+    def by_partition(self) -> dict[TopicPartition, UnifiedLog]:
+        """Return the current logs by partition, sorted; a copy."""
+        with self._lock:
+            return dict(sorted(self._current.items()))
+
+    def current_and_future(self) -> list[UnifiedLog]:
+        """Return all logs."""
+        with self._lock:
+            return [*self._current.values(), *self._future.values()]
+
+    def current_in(self, log_directory: str) -> list[UnifiedLog]:
+        """Return the current logs of one log directory."""
+        with self._lock:
+            logs = list(self._current.values())
+        return [log for log in logs if log.log_directory == log_directory]
+
+    def all_in(self, log_directory: str) -> list[UnifiedLog]:
+        """Return the current and the future logs of one log directory."""
+        return [log for log in self.current_and_future() if log.log_directory == log_directory]
+
+    def load_all(self, directory: OwnedLogDirectory) -> None:
+        """Load the log of every partition directory of a log directory, in several threads.
+
+        Raises
+        ------
+        UnexpectedFileError
+            A partition has two directories, in this log directory or in two.
+        LogStorageError
+            A log cannot be loaded: see `pylog.log.log_loader.load_log`.
+        """
+        loadings = []
+        for path, name in partition_directories(directory.path):
+            if name.state == DELETE_DIR_SUFFIX:
+                self._delete_later(path, self._configs.default.file_delete_delay_ms)
+            elif name.state not in NOT_LOADED:
+                loadings.append((name, self._loading(directory, path, name.topic_partition)))
+        self.loadings += [loading for _, loading in loadings]
+        threads = self._manager_config.num_recovery_threads_per_data_dir
+        with ThreadPoolExecutor(threads, "log-recovery") as pool:
+            logs = list(pool.map(lambda each: load_log(each[1]), loadings))
+        for (name, _), log in zip(loadings, logs, strict=True):
+            try:
+                self._add(log, is_future=name.state == FUTURE_DIR_SUFFIX)
+            except BaseException:
+                log.close_handlers()
+                raise
+            # Without replicas everything that is in the log is replicated.
+            log.update_high_watermark(log.log_end_offset)
+
+    def _add(self, log: UnifiedLog, *, is_future: bool) -> None:
+        with self._lock:
+            logs = self._future if is_future else self._current
+            other = logs.setdefault(log.topic_partition, log)
+        if other is not log:
+            reason = (
+                f"there are two directories of {log.topic_partition}, the other is "
+                f"{other.directory}"
+            )
+            raise UnexpectedFileError(reason, log.directory)
+
+    def _loading(
+        self, directory: OwnedLogDirectory, path: str, topic_partition: TopicPartition
+    ) -> LogLoading:
+        return LogLoading(
+            directory=path,
+            config=self._configs.config_of(topic_partition.topic),
+            manager_config=self._manager_config,
+            context=self._context,
+            had_clean_shutdown=directory.had_clean_shutdown,
+            recovery_point_checkpoint=directory.recovery_points.get(topic_partition, 0),
+            log_start_offset_checkpoint=directory.log_start_offsets.get(topic_partition, 0),
+            recovery_point_lowered=directory.checkpoint_after_truncation,
+        )
+
+    def directory_with_fewest(self, directories: Sequence[OwnedLogDirectory]) -> OwnedLogDirectory:
+        """Return the online directory with the fewest logs.
+
+        Raises
+        ------
+        KafkaStorageError
+            None is online.
+        """
+        online = [directory for directory in directories if directory.is_online]
+        if not online:
+            self._context.failures.ensure_online(directories[0].path)
+        return min(online, key=lambda directory: len(self.current_in(directory.path)))
+
+    def create(
+        self, directory: OwnedLogDirectory, topic_partition: TopicPartition, topic_id: uuid.UUID
+    ) -> UnifiedLog:
+        """Make the directory of a new partition; return its log, once its topic id is on disk.
+
+        Raises
+        ------
+        UnexpectedFileError
+            A symbolic link has the name of the partition's directory.
+        KafkaStorageError
+            The disk failed, or has failed before.
+        """
+        io = self._context.io
+        with self._context.failures.watching(directory.path):
+            path = directory.file(str(topic_partition))
+            io.make_directory(path, exist_ok=True)
+            loading = self._loading(directory, path, topic_partition)
+            loading.had_clean_shutdown = False  # nothing there to trust, nothing to recover
+            loading.recovery_point_checkpoint = 0
+            loading.log_start_offset_checkpoint = 0
+            log = load_log(loading)
+            # Before the first record: a broker takes records without a topic id for another
+            # topic's.
+            write_partition_metadata(io, f"{path}/{PARTITION_METADATA}", topic_id)
+            io.sync_directory(directory.path)
+        self._add(log, is_future=False)
+        return log
+
+    def delete(self, directory: OwnedLogDirectory, log: UnifiedLog, *, is_async: bool) -> None:
+        """Take a log away; its directory is renamed at once, and removed later or at once.
+
+        Raises
+        ------
+        KafkaStorageError
+            The disk failed, or has failed before.
+        """
+        io = self._context.io
+        with self._context.failures.watching(directory.path):
+            with self._lock:
+                del self._current[log.topic_partition]
+            log.close_handlers()
+            renamed = directory.file(log_delete_directory_name(log.topic_partition, uuid.uuid4()))
+            io.replace(log.directory, renamed)
+            io.sync_directory(directory.path)
+            directory.checkpoint_recovery_points()
+            directory.checkpoint_log_start_offsets()
+            if not is_async:
+                delete_directory(renamed, io)
+                return
+        config = self._configs.config_of(log.topic_partition.topic)
+        self._delete_later(renamed, config.file_delete_delay_ms)
+
+    def _delete_later(self, path: str, delay_ms: int) -> None:
+        def delete() -> None:
+            try:
+                delete_directory(path, self._context.io)
+            except KafkaStorageError as error:
+                _LOGGER.warning("the directory of a deleted log could not be removed: %s", error)
+
+        self._context.scheduler.schedule_once("kafka-delete-logs", delete, delay_ms)
