@@ -195,13 +195,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     --------
     >>> pylog.scan("/mnt/kafka-logs", topics="orders", columns=["key", "value"]).to_table()
     """
-    if isinstance(path, LogDirectory):
-        directory = path
-    else:
-        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-        directory = open_directory(*paths)
-    names = [topics] if isinstance(topics, str) else topics
-    views = directory.select(topics=names, assign=assign, pattern=pattern)
+    views = _selected_views(path, topics, assign, pattern)
     known = [view.topic_partition for view in views]
     check_specs_are_known(start, known)
     check_specs_are_known(end, known)
@@ -237,3 +231,18 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         window_bytes=window_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
     )
+
+
+def _selected_views(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    topics: str | Iterable[str] | None,
+    assign: Mapping[str, Iterable[int]] | None,
+    pattern: str | None,
+) -> list[LogView]:
+    if isinstance(path, LogDirectory):
+        directory = path
+    else:
+        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+        directory = open_directory(*paths)
+    names = [topics] if isinstance(topics, str) else topics
+    return directory.select(topics=names, assign=assign, pattern=pattern)
