@@ -40,6 +40,7 @@ def test_without_an_option_there_is_no_filter() -> None:
         '{"partitions": ["0"]}',
         '{"partitions": [true]}',
         '{"keys": ["not base64!"]}',
+        '{"keys": ["aGk=!"]}',
         '{"min_offset": 1.5}',
         '{"min_offset": "3"}',
         '{"max_offset": null}',

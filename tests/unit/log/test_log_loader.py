@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import shutil
 import struct
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,7 @@ from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
 from tests.support.batches import COMMIT, Stored, batch_v2, marker, wrapper
 from tests.support.crash_replay import Kind
-from tests.support.recording_io import Fault, FaultyIO
+from tests.support.recording_io import Fault, FaultyIO, RecordingIO
 from tests.unit.log.owned_log import (
     ABORT,
     NOW_MS,
@@ -33,7 +34,6 @@ from tests.unit.log.owned_log import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from pylog.log.unified_log import UnifiedLog
 
@@ -420,6 +420,15 @@ def test_swap_files_below_the_unfinished_rewrite_count(owned: OwnedLog) -> None:
     assert values(owned) == [b"01"] + [b"%02d" % number for number in range(3, 12)]
 
 
+def test_of_two_unfinished_rewrites_the_lower_one_decides(owned: OwnedLog) -> None:
+    owned.log.close()
+    swap(owned, 3, [4])
+    for base_offset in (0, 9):
+        file_of(owned, base_offset, ".log.cleaned").write_bytes(b"")
+    load(owned, is_clean=False, recovery_point=12)
+    assert values(owned) == [b"%02d" % number for number in range(12)]
+
+
 def test_an_index_whose_log_has_been_swapped_already_takes_its_place(owned: OwnedLog) -> None:
     owned.log.close()
     original = file_of(owned, 3, ".index").read_bytes()
@@ -784,6 +793,24 @@ def test_a_recovery_below_the_recovery_point_that_a_crash_stops_is_begun_again(
         assert empty.aborted() == aborted, number
         assert names(empty, "*.cleaned") == []
     assert number > 5
+
+
+def test_a_recovery_below_the_recovery_point_is_on_the_disk_as_begun_and_as_ended(
+    empty: OwnedLog,
+) -> None:
+    with_transactions(empty)
+    empty.log.close()
+    file_of(empty, 3, ".index").write_bytes(b"")
+    file_of(empty, 3, ".txnindex").write_bytes(b"\xff" * 34)
+    io = RecordingIO(empty.directory.parent)
+    load(empty, is_clean=True, recovery_point=14, io=io)
+    kinds = [operation.kind for operation in io.operations]
+    renames = [at for at, kind in enumerate(kinds) if kind is Kind.REPLACE]
+    targets = [Path(io.operations[at].target).name for at in renames]
+    assert targets == [f"{3:020}.index.cleaned", f"{3:020}.index"]
+    assert [kinds[at + 1] for at in renames] == [Kind.SYNC_DIRECTORY] * 2
+    rewritten = {Path(each.path).name for each in io.operations[renames[0] : renames[1]]}
+    assert f"{3:020}.txnindex" in rewritten
 
 
 def test_a_marker_of_an_older_coordinator_does_not_stop_a_recovery(empty: OwnedLog) -> None:

@@ -455,6 +455,23 @@ def test_recovery_mends_an_offset_index(made: Fixture) -> None:
         assert records_in(found.records)[0].offset == offset
 
 
+def test_recovery_indexes_a_segment_that_is_longer_than_what_is_read_at_once(
+    made: Fixture,
+) -> None:
+    segment = made.segment(0)
+    data = [batch(offset, bytes(1_000_000)) for offset in range(9)]
+    for each in data:
+        append(segment, each)
+    segment.close()
+    (made.directory / f"{0:020d}.index").unlink()
+    again = made.segment(0, is_new=False)
+    assert made.recover(again) == 0
+    assert {len(each) for each in data} == {1_000_072}
+    assert offset_entries(again) == [
+        OffsetPosition(offset, offset * 1_000_072) for offset in range(1, 9)
+    ]
+
+
 def test_recovery_mends_a_time_index(made: Fixture) -> None:
     segment = made.segment(0)
     for offset in range(80):

@@ -113,6 +113,12 @@ def test_a_link_with_a_partitions_name_may_lead_to_a_directory_of_another(tmp_pa
     assert discovered(tmp_path / "orders-0") == [("orders", 0, "")]
 
 
+def test_a_link_that_leads_in_a_circle_is_a_partition_that_cannot_be_read(tmp_path: Path) -> None:
+    make(tmp_path, "orders-0")
+    (tmp_path / "orders-1").symlink_to(tmp_path / "orders-1")
+    assert discovered(tmp_path) == [("orders", 0, ""), ("orders", 1, "")]
+
+
 def test_an_internal_topic_is_read_where_a_link_names_it(tmp_path: Path) -> None:
     make(tmp_path, "__consumer_offsets-0")
     (tmp_path / "__consumer_offsets-0").rename(tmp_path / "copied")

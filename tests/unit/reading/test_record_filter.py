@@ -41,6 +41,25 @@ def test_reading_ends_only_where_both_bounds_say_so(
     assert filter_evaluation.is_past(where, STAMPED) is is_past
 
 
+@pytest.mark.parametrize(
+    ("lowest", "highest", "clipped"),
+    [
+        (None, None, (5, 10)),
+        (2, 30, (5, 10)),
+        (7, None, (7, 10)),
+        (None, 7, (5, 8)),
+        (7, 7, (7, 8)),
+        (12, None, (12, 12)),
+        (None, 3, (5, 5)),
+    ],
+)
+def test_offsets_narrow_the_range_that_is_read_and_never_widen_it(
+    lowest: int | None, highest: int | None, clipped: tuple[int, int]
+) -> None:
+    where = pylog.RecordFilter(min_offset=lowest, max_offset=highest)
+    assert where.clip(5, 10) == clipped
+
+
 def test_a_v0_wrapper_may_hold_messages_with_timestamps() -> None:
     stamped = message_bytes(1, None, b"v", magic=1, timestamp=2_000)
     packed = wrapper_of(compress("gzip", stamped), offset=1, magic=0, codec="gzip")

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
 from tests.support.batches import (
     COMMIT,
+    Built,
     Stored,
     batch_v2,
+    batch_v2_of,
     empty_batch_v2,
     marker,
     message,
@@ -57,6 +59,17 @@ def test_a_time_index_entry_that_its_batch_does_not_bear_out_is_not_believed(
     for stamp in range(100, 110):
         assert find_offset_for_timestamp(view(directory), stamp) == (stamp, stamp - 100)
     assert find_max_timestamp(view(directory)) == (109, 9)
+
+
+def test_entries_that_go_back_before_one_are_reason_enough_not_to_believe_it(
+    tmp_path: Path,
+) -> None:
+    stamps = (300, 200, 400)
+    batches = [batch_v2([record_at(i, stamp)]) for i, stamp in enumerate(stamps)]
+    directory = write_partition(tmp_path, {0: batches})
+    entries = [(stamp, i) for i, stamp in enumerate(stamps)]
+    segment_path(directory, 0, ".timeindex").write_bytes(time_index_bytes(entries, 0))
+    assert find_offset_for_timestamp(view(directory), 250) == (300, 0)
 
 
 def test_a_batch_that_compaction_emptied_has_no_timestamp(tmp_path: Path) -> None:
@@ -104,6 +117,17 @@ def test_an_old_entry_names_a_record_within_a_batch(tmp_path: Path) -> None:
     path.write_bytes(time_index_bytes([(10, 0), (40, 2)], 0))
     assert find_offset_for_timestamp(view(directory), 25) == (40, 2)
     assert find_max_timestamp(view(directory)) == (40, 2)
+
+
+def test_records_that_break_the_format_are_an_error_of_whoever_looks_for_a_time(
+    tmp_path: Path,
+) -> None:
+    sound = batch_v2([record_at(0, 10)])
+    broken = batch_v2_of(b"\xff" * 20, base_offset=1, base_timestamp=20, max_timestamp=20)
+    batches = [sound, Built(broken, (), 2, 1, 1, 20), batch_v2([record_at(2, 30)])]
+    directory = write_partition(tmp_path, {0: batches}, with_time_index=False)
+    with pytest.raises(InvalidRecordError, match="the batch's records"):
+        find_offset_for_timestamp(view(directory), 15)
 
 
 def test_damage_that_has_to_be_looked_at_is_reported(tmp_path: Path) -> None:
