@@ -56,14 +56,14 @@ def test_a_delete_horizon_is_not_the_time_of_a_record(tmp_path: Path) -> None:
 
 
 def test_a_first_batch_that_cannot_be_read_is_a_defect_in_the_row(tmp_path: Path) -> None:
-    batches = [batch_v2(plain_records(0, 2)), batch_v2(plain_records(2, 2))]
-    directory = write_partition(tmp_path, {0: batches})
+    batches = [batch_v2(plain_records(offset, 2)) for offset in range(0, 20, 2)]
+    directory = write_partition(tmp_path, {0: batches[:5], 10: batches[5:]})
     path = segment_path(directory, 0)
     data = bytearray(path.read_bytes())
     data[16] = 9  # the magic
     path.write_bytes(data)
     (row,) = pylog.read_table(tmp_path, "partitions").to_pylist()
-    assert row["first_timestamp"] is None
+    assert (row["log_end_offset"], row["first_timestamp"]) == (20, None)
     assert len(row["defects"]) == 1
     assert "record format (magic) is 9" in row["defects"][0]
     (row,) = pylog.read_table(tmp_path, "partitions", mode="DROPMALFORMED").to_pylist()
