@@ -17,6 +17,7 @@ from tests.support.batches import (
     Stored,
     batch_v2,
     batch_v2_of,
+    empty_batch_v2,
     joined,
     marker,
     message,
@@ -310,3 +311,19 @@ def test_what_stands_in_an_empty_batch_is_a_finding(tmp_path: Path) -> None:
     )
     assert (finding["next_offset"], finding["end_offset"]) == (5, 10)
     assert "8 bytes stand after its header" in finding["message"]
+
+
+def test_an_emptied_batch_is_not_blamed_for_the_wrong_count_of_a_later_one(tmp_path: Path) -> None:
+    wrong = batch_v2_of(b"\x00" * 7, base_offset=10, last_offset_delta=4, record_count=5)
+    batches = [
+        BATCHES[0],
+        empty_batch_v2(5, 9),
+        Built(wrong, (), magic=2, base_offset=10, last_offset=14),
+        BATCHES[3],
+    ]
+    directory = partition(tmp_path, batches)
+    start, end = (sum(len(each.data) for each in batches[:count]) for count in (2, 3))
+    scan = pylog.scan(directory, mode="DROPMALFORMED", columns=["offset"])
+    assert scan.to_table()["offset"].to_pylist() == [*range(5), *range(15, 20)]
+    [gap] = scan.damage.ranges
+    assert (gap.position, gap.end_position, gap.next_offset, gap.end_offset) == (start, end, 10, 15)

@@ -56,6 +56,15 @@ def plain_line(record: Stored, epoch: int | None) -> bytes:
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
 
+def test_batches_with_and_without_a_leader_epoch_keep_theirs(tmp_path: Path) -> None:
+    batches = [
+        batch_v2(plain_records(0, 1), leader_epoch=-1),
+        batch_v2(plain_records(1, 2), leader_epoch=3),
+    ]
+    epochs = [json.loads(line)["leaderEpoch"] for line in lines_of(tmp_path, batches)]
+    assert epochs == [None, 3, 3]
+
+
 def test_a_line_has_the_keys_of_the_design_in_its_order(tmp_path: Path) -> None:
     record = Stored(0, 1_700_000_000_000, b"k", b"v", (("trace", b"\x00"), ("trace", None)))
     (line,) = lines_of(tmp_path, [batch_v2([record], leader_epoch=7)])
