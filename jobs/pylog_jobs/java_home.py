@@ -53,13 +53,13 @@ class _Runtime(NamedTuple):
 
 def _find_runtime(java: Path) -> _Runtime | None:
     """Return what ``java`` says of itself; None if it does not run."""
-    told = _ask(java, f"--add-modules={_MODULE}")
-    has_module = told is not None and told.returncode == 0
-    if told is not None and not has_module and _MODULE in told.stderr + told.stdout:
-        told = _ask(java)  # it is no module of this one, or it is older than modules are
-    if told is None or told.returncode != 0:
+    answer = _ask(java, f"--add-modules={_MODULE}")
+    has_module = answer is not None and answer.returncode == 0
+    if answer is not None and not has_module and _MODULE in answer.stderr + answer.stdout:
+        answer = _ask(java)  # this Java lacks the module, or it is older than modules are
+    if answer is None or answer.returncode != 0:
         return None
-    text = told.stderr + told.stdout
+    text = answer.stderr + answer.stdout
     version, home = _VERSION.search(text), _HOME.search(text)
     if version is None:
         return None

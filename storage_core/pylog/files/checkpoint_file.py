@@ -102,8 +102,8 @@ def parse_integer(text: str, bits: int) -> int:
 
 def shorten(text: str) -> str:
     """Return ``text`` in quotes, escaped and cut, so that it fits into an error's line."""
-    shown = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
-    return repr(shown)
+    excerpt = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
+    return repr(excerpt)
 
 
 def parse_checkpoint(

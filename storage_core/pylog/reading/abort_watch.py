@@ -154,11 +154,13 @@ class AbortWatch:
         if not self._is_waiting():
             return
         view = LogView(self._task.directory)
-        for piece in segment_slices(view, self._next_offset, view.log_end_offset):
-            with open_segment(piece.path, piece.file_id) as source:
-                windows = CheckedWindows(source, piece, first_window_bytes=_FIRST_WINDOW_BYTES)
+        for segment_slice in segment_slices(view, self._next_offset, view.log_end_offset):
+            with open_segment(segment_slice.path, segment_slice.file_id) as source:
+                windows = CheckedWindows(
+                    source, segment_slice, first_window_bytes=_FIRST_WINDOW_BYTES
+                )
                 for window in windows:
-                    yield window.scan, piece.path
+                    yield window.scan, segment_slice.path
 
 
 def _index_path(log_path: str) -> str:

@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from pylog.locations import shown
+from pylog.locations import printable_location
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -78,7 +78,8 @@ class DamagedRange:
 
     def __str__(self) -> str:
         where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
-        return f"{shown(self.path)}: {where}, {self._missing} may be missing: {self.reason}"
+        path = printable_location(self.path)
+        return f"{path}: {where}, {self._missing} may be missing: {self.reason}"
 
     @property
     def _missing(self) -> str:

@@ -22,7 +22,7 @@ from pylog.files.file_names import (
     parse_partition_directory_name,
 )
 from pylog.files.storage import list_directory
-from pylog.locations import is_remote, name_of, parent_of, parse_location, shown
+from pylog.locations import is_remote, name_of, parent_of, parse_location, printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -187,8 +187,8 @@ def discover_all(
     for one, other in pairwise(live):
         if one.topic_partition == other.topic_partition:
             reason = (
-                f"partition {one.topic_partition} lies both in {shown(one.path)} and in "
-                f"{shown(other.path)}; read one of them"
+                f"partition {one.topic_partition} lies both in {printable_location(one.path)} "
+                f"and in {printable_location(other.path)}; read one of them"
             )
             raise LogDirectoryError(reason)
     return found

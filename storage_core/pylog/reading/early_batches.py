@@ -28,16 +28,18 @@ _STRIDE = 64 << 20
 _TWO = 2
 
 
-def without_early_batches(source: ByteSource, piece: SegmentSlice, timestamp: int) -> SegmentSlice:
+def without_early_batches(
+    source: ByteSource, segment_slice: SegmentSlice, timestamp: int
+) -> SegmentSlice:
     """Return the rest of a slice from the first batch on that may be of ``timestamp`` ms or later.
 
     The slice itself where that cannot be told for sure, and of a file that is not local: there
     a request for each header would cost more than reading all.
     """
     if not isinstance(source, LocalFile):
-        return piece
+        return segment_slice
     scratch = np.empty(64, dtype=np.uint8)
-    position, end = piece.start_position, piece.end_position
+    position, end = segment_slice.start_position, segment_slice.end_position
     while position < end:
         until = min(position + _STRIDE, end)
         source.will_need(position, _STRIDE)
@@ -49,8 +51,8 @@ def without_early_batches(source: ByteSource, piece: SegmentSlice, timestamp: in
         if position < until:
             break
     if position < end and not _is_sound(source, position, end):
-        return piece
-    return replace(piece, start_position=position)
+        return segment_slice
+    return replace(segment_slice, start_position=position)
 
 
 def _is_sound(source: ByteSource, position: int, end: int) -> bool:

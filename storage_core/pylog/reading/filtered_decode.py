@@ -113,13 +113,13 @@ def _between(
     found: Iterable[npt.NDArray[np.int64]], first: int, last: int
 ) -> npt.NDArray[np.int64]:
     """Return those of the offsets, arrays of them in order, that lie in ``[first, last]``."""
-    pieces = []
+    parts = []
     for passing in found:
         if passing[0] > last:
             break
         start, end = np.searchsorted(passing, first), np.searchsorted(passing, last, "right")
-        pieces.append(passing[start:end])
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+        parts.append(passing[start:end])
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
 def _with_offset(schema: pa.Schema) -> pa.Schema:

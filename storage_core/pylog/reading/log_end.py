@@ -154,7 +154,7 @@ def _last_as_read(
     It may take a batch for the misplaced one of two that overlap which a walk forward passes: the
     log would end before records that the reader gives, and they would be cut off in silence.
     """
-    piece = SegmentSlice(
+    segment_slice = SegmentSlice(
         segment.file_path(),
         start.lowest_offset,
         None,
@@ -165,7 +165,7 @@ def _last_as_read(
     )
     last = None
     report = DamageReport(is_logged=False)
-    for window in checked_windows.CheckedWindows(source, piece, damage=report):
+    for window in checked_windows.CheckedWindows(source, segment_slice, damage=report):
         last = window.file_position + int(window.scan.headers.positions[-1])
     return None if last is None else read_header(source, last, end)
 

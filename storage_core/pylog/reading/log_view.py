@@ -24,7 +24,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
-from pylog.locations import join, shown
+from pylog.locations import join, printable_location
 from pylog.log_file.batch_walk import WholeBatches
 from pylog.reading.log_end import find_log_end
 from pylog.reading.log_start_offsets import LogStartOffsets
@@ -92,7 +92,7 @@ class LogView:
         what = "unreadable"
         if not isinstance(listed, LogDirectoryError):
             what = f"{len(listed.segments)} segments"
-        return f"LogView({shown(self.directory.path)!r}, {what})"
+        return f"LogView({printable_location(self.directory.path)!r}, {what})"
 
     def refreshed(
         self, damage: DamageReport | None = None, *, uses_indexes: bool | None = None

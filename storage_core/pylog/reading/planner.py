@@ -73,15 +73,15 @@ def _late_enough(
     """
     if where is None or where.min_timestamp is None:
         return slices
-    if sum(piece.size_bytes for piece in slices) > _WALKED_WHILE_PLANNING:
+    if sum(each.size_bytes for each in slices) > _WALKED_WHILE_PLANNING:
         return slices
     late = []
-    for piece in slices:
+    for segment_slice in slices:
         try:
-            with open_segment(piece.path, piece.file_id) as source:
-                rest = without_early_batches(source, piece, where.min_timestamp)
+            with open_segment(segment_slice.path, segment_slice.file_id) as source:
+                rest = without_early_batches(source, segment_slice, where.min_timestamp)
         except UnreadableFileError:
-            late.append(piece)  # who reads it will say so
+            late.append(segment_slice)  # who reads it will say so
             continue
         if rest.size_bytes:
             late.append(rest)

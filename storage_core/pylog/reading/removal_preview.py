@@ -71,7 +71,7 @@ def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = 
         offset,
         end,
         _count(view, slices, offset, end),
-        sum(piece.size_bytes for piece in slices),
+        sum(each.size_bytes for each in slices),
         sum(segment.base_offset > offset for segment in view.segments),
     )
 

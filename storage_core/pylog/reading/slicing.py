@@ -63,13 +63,13 @@ def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[S
 
 
 def open_slice(
-    piece: SegmentSlice, damage: DamageReport | None, lowest_offset: int = 0
+    segment_slice: SegmentSlice, damage: DamageReport | None, lowest_offset: int = 0
 ) -> ByteSource | None:
     """Open the file of a slice; None where it cannot be read and ``damage`` has been told so.
 
     Parameters
     ----------
-    piece
+    segment_slice
         The slice.
     damage
         Where that is noted; None for an error.
@@ -84,17 +84,17 @@ def open_slice(
         It is not a regular file, or cannot be opened, and there is no report.
     """
     try:
-        return open_segment(piece.path, piece.file_id)
+        return open_segment(segment_slice.path, segment_slice.file_id)
     except UnreadableFileError as error:
         if damage is None:
             raise
         damage.add(
             DamagedRange(
-                piece.path,
-                piece.start_position,
-                piece.end_position,
-                max(lowest_offset, piece.base_offset),
-                piece.next_base_offset,
+                segment_slice.path,
+                segment_slice.start_position,
+                segment_slice.end_position,
+                max(lowest_offset, segment_slice.base_offset),
+                segment_slice.next_base_offset,
                 error.reason,
             )
         )

@@ -76,7 +76,7 @@ def _split(task: ScanTask, parts: int) -> Iterator[ScanTask]:
         yield task
         return
     target = -(-task.size_bytes // parts)
-    pieces: list[SegmentSlice] = []
+    slices: list[SegmentSlice] = []
     start, taken = task.start_offset, 0
     for whole in task.slices:
         rest = whole
@@ -86,44 +86,50 @@ def _split(task: ScanTask, parts: int) -> Iterator[ScanTask]:
             if cut is None or not start < cut.offset < task.end_offset:
                 break
             head, rest = _cut(rest, cut)
-            yield replace(task, slices=(*pieces, head), start_offset=start, end_offset=cut.offset)
-            pieces, start, taken = [], cut.offset, 0
-        pieces.append(rest)
+            yield replace(task, slices=(*slices, head), start_offset=start, end_offset=cut.offset)
+            slices, start, taken = [], cut.offset, 0
+        slices.append(rest)
         taken += rest.size_bytes
-    yield replace(task, slices=tuple(pieces), start_offset=start)
+    yield replace(task, slices=tuple(slices), start_offset=start)
 
 
-def _cut(piece: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSlice]:
+def _cut(segment_slice: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSlice]:
     head = replace(
-        piece,
+        segment_slice,
         end_position=cut.position,
         next_base_offset=cut.offset,
         runs_to_segment_end=False,
     )
-    return head, replace(piece, start_position=cut.position, base_offset=cut.offset)
+    return head, replace(segment_slice, start_position=cut.position, base_offset=cut.offset)
 
 
-def _find_cut(piece: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | None:
+def _find_cut(segment_slice: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | None:
     """Return a cut near byte ``wanted`` of the file, None if there is none inside the slice."""
     try:
-        with open_segment(piece.path, piece.file_id) as source:
-            found = _indexed_batch(source, piece, wanted) if uses_indexes else None
-            found = found or _walked_batch(source, piece, wanted)
+        with open_segment(segment_slice.path, segment_slice.file_id) as source:
+            found = _indexed_batch(source, segment_slice, wanted) if uses_indexes else None
+            found = found or _walked_batch(source, segment_slice, wanted)
             return None if found is None else Cut(found.position, _first_offset(source, found))
     except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
         return None  # who reads it will say so
 
 
-def _indexed_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
-    path = piece.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
-    start = ProvedPosition(piece.start_position, piece.base_offset)
-    with OffsetIndexEntries.open(path, piece.segment_base_offset) as index:
-        entries = ProvedPositions(source, index, start, piece.end_position)
+def _indexed_batch(
+    source: ByteSource, segment_slice: SegmentSlice, wanted: int
+) -> PositionedHeader | None:
+    path = segment_slice.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
+    start = ProvedPosition(segment_slice.start_position, segment_slice.base_offset)
+    with OffsetIndexEntries.open(path, segment_slice.segment_base_offset) as index:
+        entries = ProvedPositions(source, index, start, segment_slice.end_position)
         found = entries.from_position(wanted, _INDEX_TRIES)
-    return None if found is None else read_header(source, found.position, piece.end_position)
+    return (
+        None if found is None else read_header(source, found.position, segment_slice.end_position)
+    )
 
 
-def _walked_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
+def _walked_batch(
+    source: ByteSource, segment_slice: SegmentSlice, wanted: int
+) -> PositionedHeader | None:
     """Return a batch that sizes lead to from the slice's beginning.
 
     It and the one before have right checksums, so that the one before does end there; offsets go
@@ -131,7 +137,10 @@ def _walked_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> Posit
     """
     before = None
     headers = walk_headers(
-        source, piece.start_position, piece.end_position, lowest_offset=piece.base_offset
+        source,
+        segment_slice.start_position,
+        segment_slice.end_position,
+        lowest_offset=segment_slice.base_offset,
     )
     for found in headers:
         if before is not None and found.position >= wanted:

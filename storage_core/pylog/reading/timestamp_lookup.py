@@ -158,8 +158,8 @@ def find_max_timestamp(view: LogView) -> TimestampOffset | None:
         if opened is None:
             continue
         with opened as source:
-            piece = slice_of(view, index, _start_position(view, index, source, None))
-            for window in CheckedWindows(source, piece, damage=view.damage):
+            segment_slice = slice_of(view, index, _start_position(view, index, source, None))
+            for window in CheckedWindows(source, segment_slice, damage=view.damage):
                 headers = window.scan.headers
                 # A batch that compaction emptied keeps the timestamp of records that are gone.
                 stamps = np.where(headers.record_counts, headers.max_timestamps, NO_TIMESTAMP)
@@ -229,7 +229,7 @@ def _goes_up_around(entries: TimeIndexEntries, slot: int) -> bool:
 
 
 def _records_from(
-    view: LogView, source: ByteSource, piece: SegmentSlice, timestamp: int
+    view: LogView, source: ByteSource, segment_slice: SegmentSlice, timestamp: int
 ) -> Iterator[TimestampOffset]:
     """Yield the records of a slice whose timestamp is at least ``timestamp``.
 
@@ -237,7 +237,7 @@ def _records_from(
     """
     times = RecordTimes()
     windows = CheckedWindows(
-        source, piece, damage=view.damage, first_window_bytes=_FIRST_WINDOW_BYTES
+        source, segment_slice, damage=view.damage, first_window_bytes=_FIRST_WINDOW_BYTES
     )
     for window in windows:
         headers = window.scan.headers
@@ -245,7 +245,7 @@ def _records_from(
             batch = Window(
                 window.scan.buffer,
                 headers.select(slice(place, place + 1)),
-                piece.path,
+                segment_slice.path,
                 window.file_position,
             )
             try:
