@@ -135,9 +135,9 @@ def parse_checkpoint(
     """
     lines = split_lines(text)
     if lines:
-        found = _parse_header(lines, 0, "version", path)
-        if found != version:
-            reason = f"checkpoint has version {found}, expected {version}"
+        stored = _parse_header(lines, 0, "version", path)
+        if stored != version:
+            reason = f"checkpoint has version {stored}, expected {version}"
             raise CorruptCheckpointError(reason, path)
     if len(lines) < 2:
         return []

@@ -119,8 +119,8 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
         if not 0 <= slot < count:
             msg = f"slot {slot} is not in 0 .. {count - 1} of {self.path}"
             raise ValueError(msg)
-        found: EntryT = entries.entry(slot)
-        return found
+        entry: EntryT = entries.entry(slot)
+        return entry
 
     def ensure_exists(self) -> None:
         """Raise `SegmentVanishedError` if there is no file."""

@@ -178,7 +178,7 @@ def _log_start_offset(view: LogView) -> int | None:
 
 
 def _damage_count(view: LogView) -> int:
-    return 0 if view.damage is None else view.damage.found
+    return 0 if view.damage is None else view.damage.skip_count
 
 
 def _note_damage(view: LogView, before: int, open_transactions: dict[int, _OpenTransaction]) -> int:

@@ -149,8 +149,8 @@ class SegmentRecovery:
 
     def _replay(self, window: SegmentWindow, start: int) -> None:
         header = parse_batch_header(window.scan.buffer.data, start)
-        found = PositionedHeader(window.file_position + start, header)
-        for transaction in replay_batch(self._producer_state, self._segment, found):
+        batch = PositionedHeader(window.file_position + start, header)
+        for transaction in replay_batch(self._producer_state, self._segment, batch):
             # Before it counts as completed: the other open transactions decide.
             last_stable_offset = self._producer_state.last_stable_offset(transaction)
             self._segment.update_transaction_index(transaction, last_stable_offset)

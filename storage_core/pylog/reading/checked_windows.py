@@ -234,8 +234,8 @@ class CheckedWindows:
         )
         following = segment_slice.next_base_offset
         if end < segment_slice.end_position:
-            found = read_header(self._source, end, segment_slice.end_position)
-            following = None if found is None else found.header.offset
+            batch = read_header(self._source, end, segment_slice.end_position)
+            following = None if batch is None else batch.header.offset
         damage.add(
             DamagedRange(
                 segment_slice.path, fault.position, end, self.next_offset, following, fault.reason

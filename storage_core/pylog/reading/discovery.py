@@ -82,18 +82,18 @@ def discover_partitions(path: str | os.PathLike[str]) -> list[PartitionDirectory
     # An index alone makes it one, too: that its .log is gone is to be noticed.
     if any(_is_live_segment_file(entry.name) for entry in entries):
         return [_partition_directory(root)]
-    found = []
+    directories = []
     for entry in entries:
         name = find_partition_directory_name(entry.name)
         if name is not None and _may_be_partition(entry):
-            found.append(PartitionDirectory(name.topic_partition, entry.path, name.state))
-    if not found:
+            directories.append(PartitionDirectory(name.topic_partition, entry.path, name.state))
+    if not directories:
         reason = (
             "no Kafka log here: neither segment files (<20 digits>.log) nor sub-directories named "
             "<topic>-<partition> with such files"
         )
         raise LogDirectoryError(reason, root)
-    return sorted(found)
+    return sorted(directories)
 
 
 def _may_be_partition(entry: DirectoryEntry) -> bool:
@@ -136,9 +136,9 @@ def _partition_directory(path: str) -> PartitionDirectory:
     if is_remote(path):
         return _named_directory(path, path)
     resolved = Path(path).resolve()
-    found = find_partition_directory_name(resolved.name)
-    if found is not None:
-        return PartitionDirectory(found.topic_partition, str(resolved), found.state, is_named=True)
+    name = find_partition_directory_name(resolved.name)
+    if name is not None:
+        return PartitionDirectory(name.topic_partition, str(resolved), name.state, is_named=True)
     return _named_directory(str(Path(path).absolute()), path)
 
 
@@ -182,8 +182,8 @@ def discover_all(
     if not directories:
         reason = "no path was given"
         raise LogDirectoryError(reason)
-    found = sorted(directories.values())
-    live = [each for each in found if include_stray or not each.state]
+    ordered = sorted(directories.values())
+    live = [each for each in ordered if include_stray or not each.state]
     for one, other in pairwise(live):
         if one.topic_partition == other.topic_partition:
             reason = (
@@ -191,4 +191,4 @@ def discover_all(
                 f"and in {printable_location(other.path)}; read one of them"
             )
             raise LogDirectoryError(reason)
-    return found
+    return ordered

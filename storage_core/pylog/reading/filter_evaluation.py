@@ -65,8 +65,8 @@ def passing_rows(where: RecordFilter, batch: pa.RecordBatch) -> BoolArray:
             passes &= stamps <= min(_HIGHEST, where.max_timestamp * scale)
     if where.keys is not None:
         wanted = bytes_array(sorted(where.keys))
-        found = pc.is_in(batch.column("key"), value_set=wanted)
-        passes &= _bits(found, batch.num_rows)
+        is_wanted = pc.is_in(batch.column("key"), value_set=wanted)
+        passes &= _bits(is_wanted, batch.num_rows)
     return passes
 
 

@@ -143,9 +143,9 @@ class LogSegmentView:
             A header on the way is impossible, or offsets go back.
         """
         start = self._position_at_or_before(source, offset, end)
-        for found in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
-            if found.header.last_offset >= offset:
-                return found
+        for batch in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
+            if batch.header.last_offset >= offset:
+                return batch
         return None
 
     def whole_end(self, source: ByteSource, offset: int, end: int) -> int:

@@ -260,12 +260,12 @@ class LogView:
 
     def find_segment(self, offset: int) -> int | None:
         """Return the index of the last segment whose base offset is not above ``offset``."""
-        found = None
+        last_index = None
         for index, segment in enumerate(self.segments):
             if segment.base_offset > offset:
                 break
-            found = index
-        return found
+            last_index = index
+        return last_index
 
     @cached_property
     def leader_epochs(self) -> list[EpochEntry]:

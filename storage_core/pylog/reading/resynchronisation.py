@@ -73,8 +73,8 @@ def find_next_batch(
     boundary = batches.boundary_of(position)
     limit = end if searched_bytes is None else min(end, position + searched_bytes)
     if boundary is None:
-        found = _find_unbounded(batches, position, limit)
-        return end if found is None else found
+        following = _find_unbounded(batches, position, limit)
+        return end if following is None else following
     hidden = _find_hidden(batches, position, min(limit, boundary), boundary)
     if hidden is not None:
         return hidden
@@ -91,11 +91,11 @@ def _find_hidden(batches: SoundBatches, position: int, limit: int, boundary: int
     for candidate in possible_headers(batches.source, position + 1, limit, batches.lowest):
         if batches.is_exhausted:
             return None
-        found = batches.sound(candidate)
+        batch = batches.sound(candidate)
         if (
-            found is not None
+            batch is not None
             and checksum.is_of_bytes_up_to(candidate)
-            and batches.leads_to(found, boundary)
+            and batches.leads_to(batch, boundary)
         ):
             return candidate
     return None
@@ -113,10 +113,10 @@ def _confirmed(batches: SoundBatches, position: int, boundary: int) -> int:
     for _ in range(SOUND_STEPS):
         if at == batches.end:
             return proved
-        found = batches.sound(at, lowest)
-        if found is None:
+        batch = batches.sound(at, lowest)
+        if batch is None:
             break
-        at, lowest = found.end_position, found.header.next_offset
+        at, lowest = batch.end_position, batch.header.next_offset
         if checksum.is_of_bytes_up_to(at):
             proved = at
     else:
@@ -144,14 +144,14 @@ def _find_unbounded(batches: SoundBatches, position: int, limit: int) -> int | N
         nearest = likely if proved is None else proved
         if batches.is_exhausted or (nearest is not None and candidate - nearest > _PROOF_BYTES):
             break
-        found = batches.sound(candidate)
-        if found is None:
+        batch = batches.sound(candidate)
+        if batch is None:
             continue
         if checksum.is_of_bytes_up_to(candidate):
             proved = candidate
-        if proved is not None or likely is not None or not batches.leads_on(found):
+        if proved is not None or likely is not None or not batches.leads_on(batch):
             continue
-        if found.header.offset > own_offset:
+        if batch.header.offset > own_offset:
             likely = candidate
         elif unlikely is None:
             unlikely = candidate

@@ -107,9 +107,9 @@ def _find_cut(segment_slice: SegmentSlice, wanted: int, *, uses_indexes: bool) -
     """Return a cut near byte ``wanted`` of the file, None if there is none inside the slice."""
     try:
         with open_segment(segment_slice.path, segment_slice.file_id) as source:
-            found = _indexed_batch(source, segment_slice, wanted) if uses_indexes else None
-            found = found or _walked_batch(source, segment_slice, wanted)
-            return None if found is None else Cut(found.position, _first_offset(source, found))
+            batch = _indexed_batch(source, segment_slice, wanted) if uses_indexes else None
+            batch = batch or _walked_batch(source, segment_slice, wanted)
+            return None if batch is None else Cut(batch.position, _first_offset(source, batch))
     except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
         return None  # who reads it will say so
 
@@ -121,9 +121,9 @@ def _indexed_batch(
     start = ProvedPosition(segment_slice.start_position, segment_slice.base_offset)
     with OffsetIndexEntries.open(path, segment_slice.segment_base_offset) as index:
         entries = ProvedPositions(source, index, start, segment_slice.end_position)
-        found = entries.from_position(wanted, _INDEX_TRIES)
+        proved = entries.from_position(wanted, _INDEX_TRIES)
     return (
-        None if found is None else read_header(source, found.position, segment_slice.end_position)
+        None if proved is None else read_header(source, proved.position, segment_slice.end_position)
     )
 
 
@@ -142,22 +142,22 @@ def _walked_batch(
         segment_slice.end_position,
         lowest_offset=segment_slice.base_offset,
     )
-    for found in headers:
-        if before is not None and found.position >= wanted:
-            is_cut = has_valid_checksum(source, before) and has_valid_checksum(source, found)
+    for batch in headers:
+        if before is not None and batch.position >= wanted:
+            is_cut = has_valid_checksum(source, before) and has_valid_checksum(source, batch)
             next(headers, None)
-            return found if is_cut else None
-        before = found
+            return batch if is_cut else None
+        before = batch
     return None
 
 
-def _first_offset(source: ByteSource, found: PositionedHeader) -> int:
+def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:
     """Return the first offset of a batch; a v0/v1 wrapper tells it once it is decompressed."""
-    if found.header.base_offset is not None:
-        return found.header.base_offset
-    if found.header.size_bytes > _LARGEST_WRAPPER:
-        reason = f"message set of {found.header.size_bytes} bytes"
-        raise InvalidRecordError(reason, source.path, found.position)
-    data = source.read_at(found.position, found.header.size_bytes)
+    if batch.header.base_offset is not None:
+        return batch.header.base_offset
+    if batch.header.size_bytes > _LARGEST_WRAPPER:
+        reason = f"message set of {batch.header.size_bytes} bytes"
+        raise InvalidRecordError(reason, source.path, batch.position)
+    data = source.read_at(batch.position, batch.header.size_bytes)
     offsets = [record.offset for record in RecordBatch(memoryview(data)).records()]
     return offsets[0]  # all have been looked at: of a wrapper that breaks a rule none counts

@@ -118,24 +118,24 @@ class TaskWindows:
         task = self._task
         start = max(task.start_offset, self._next_offset)
         try:
-            found = self._look_anew(start)
+            look = self._look_again(start)
         except LogDirectoryError as error:
             raise SegmentVanishedError(
                 f"{vanished.reason}; its directory: {error.reason}", vanished.path
             ) from error
-        if found.lost is not None:
-            first, end = found.log_range
+        if look.lost is not None:
+            first, end = look.log_range
             reason = (
                 f"{vanished.reason}; records of {task.topic_partition} with offsets "
-                f"{found.lost[0]} to {found.lost[1]} (exclusive) are lost, the log holds {first} "
+                f"{look.lost[0]} to {look.lost[1]} (exclusive) are lost, the log holds {first} "
                 f"to {end} (exclusive) now"
             )
             if task.fail_on_data_loss:
                 raise SegmentVanishedError(reason, vanished.path) from vanished
             _LOGGER.warning("%s", SegmentVanishedError(reason, vanished.path))
-        return found.slices
+        return look.slices
 
-    def _look_anew(self, start: int) -> _Look:
+    def _look_again(self, start: int) -> _Look:
         """Look again where a file vanishes between the listing and what is read of it."""
         for looks_left in range(_MOST_LOOKS - 1, -1, -1):
             view = LogView(self._task.directory, damage=self._damage)

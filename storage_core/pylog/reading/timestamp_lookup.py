@@ -66,9 +66,9 @@ def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset 
             passed_over.append(index)
             continue
         for each in (*_not_borne_out(view, passed_over), index):
-            found = _find_in_segment(view, each, timestamp)
-            if found is not None:
-                return found
+            record = _find_in_segment(view, each, timestamp)
+            if record is not None:
+                return record
         passed_over = []
     return None
 
@@ -79,9 +79,9 @@ def _find_in_segment(view: LogView, index: int, timestamp: int) -> TimestampOffs
         return None
     with opened as source:
         start = _start_position(view, index, source, timestamp)
-        for found in _records_from(view, source, slice_of(view, index, start), timestamp):
-            if found.offset >= view.log_start_offset:
-                return found
+        for record in _records_from(view, source, slice_of(view, index, start), timestamp):
+            if record.offset >= view.log_start_offset:
+                return record
     return None
 
 
@@ -183,9 +183,9 @@ def _largest_of_all_records(view: LogView) -> TimestampOffset | None:
         if opened is None:
             continue
         with opened as source:
-            for found in _records_from(view, source, slice_of(view, index), 0):
-                if best is None or found.timestamp > best.timestamp:
-                    best = found
+            for record in _records_from(view, source, slice_of(view, index), 0):
+                if best is None or record.timestamp > best.timestamp:
+                    best = record
     return best
 
 
