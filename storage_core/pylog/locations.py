@@ -1,6 +1,6 @@
 """Where a file or directory lies: a local path, or the URI of an object store. Text only.
 
-A remote location is ``<scheme>://<host or bucket>/<key>``; a query behind it (``?region=…``,
+A remote location is ``<scheme>://<host or bucket>/<key>``; a query after it (``?region=…``,
 ``?endpoint_override=…``) belongs to the store and goes along to everything below. User names and
 passwords that a URI carries are never shown: `RemoteLocation` prints without them.
 """

@@ -31,7 +31,7 @@ STORE_FAILURES = (OSError, pa.ArrowException, S3UriError)
 
 
 class RemoteStatus(NamedTuple):
-    """Length of a remote file, and what tells it from another one of its name, see `_file_id`."""
+    """Length of a remote file, and what distinguishes it from others of its name: `_file_id`."""
 
     st_size: int
     st_ino: int = 0
@@ -51,7 +51,7 @@ class RemoteEntry(NamedTuple):
         return self.has_entries
 
     def stat(self) -> RemoteStatus:
-        """Return what the listing told of the file."""
+        """Return what the listing said of the file."""
         return RemoteStatus(self.size_bytes, self.file_id)
 
 
@@ -153,7 +153,7 @@ def _time_of(text: str) -> datetime | None:
 
 
 def _file_id(changed: datetime | None, size_bytes: int | None) -> int:
-    """Return one number of what both listing and opening tell of a file, 0 if that is too little.
+    """Return one number from what listing and opening both say of a file, 0 if that is too little.
 
     A listing may have milliseconds, which the headers of a file have not.
     """

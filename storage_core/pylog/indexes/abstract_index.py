@@ -19,7 +19,7 @@ truncation            an index cut to what remains, which is whole, or grown aga
 ====================  ==========================================================================
 
 Source: AbstractIndex, LazyIndex (Kafka 4.3). Differs from Kafka: no memory mapping, so that a full
-disk is an error and not a SIGBUS; entries are kept in memory and written at once. Bytes behind a
+disk is an error and not a SIGBUS; entries are kept in memory and written at once. Bytes after a
 truncation are zeros again, not the removed entries.
 """
 
@@ -138,7 +138,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
         Raises
         ------
         CorruptIndexError
-            The file's length is no multiple of the entry's, or the last entry contradicts what
+            The file's length is not a multiple of the entry's, or the last entry contradicts what
             stands before it.
         """
         defect = self._loaded().find_defect()
@@ -195,7 +195,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
             self.flush()
 
     def release(self) -> None:
-        """Give descriptor and memory back, changing nothing; the next use loads entries anew."""
+        """Give descriptor and memory back, changing nothing; the next use loads entries again."""
         with self._lock:
             self._loaded_entries = None
             super().release()
@@ -271,7 +271,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
             return
         file, length = self._file, stored.size_bytes
         self._is_changed = True
-        file.truncate(size)  # and grown again, so that what is behind the entries is zero
+        file.truncate(size)  # and grown again, so that what follows the entries is zero
         kept = LoadedEntries(stored.content[:size], size, self.entries_class.layout.struct)
         self._loaded_entries = self._entries_of(kept)
         file.truncate(length)

@@ -9,7 +9,7 @@ For each batch, in the order of the file:
    offset, left out unless the timestamp is above the last entry's).
 
 So the first batch of a segment is never indexed. After opening or cutting a segment the bytes are
-counted anew, from where its content ends. Brokers up to 3.9.0 and 4.0.0 did this once for each set
+counted again from where its content ends. Brokers up to 3.9.0 and 4.0.0 did this once for each set
 of batches that was appended. When the segment is rolled or closed, a time entry of the max
 timestamp so far is forced, for which one slot is reserved.
 

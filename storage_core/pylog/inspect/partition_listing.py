@@ -143,7 +143,7 @@ def list_partitions(*paths: str | os.PathLike[str]) -> PartitionListing:
 
 
 def _list_partition(view: LogView) -> ListedPartition:
-    """Return what can be told of one partition."""
+    """Return what is known of one partition."""
     attempts = Attempts()
     is_listed = attempts.read(lambda: view.listing) is not None
     segments = view.segments if is_listed else ()
@@ -180,7 +180,7 @@ def _list_partition(view: LogView) -> ListedPartition:
 
 
 def _log_end_offset(view: LogView, log_start_offset: int | None) -> int:
-    """Return the log end offset; that of the files where the log's start cannot be told."""
+    """Return the log end offset; that of the files where the log's start is unknown."""
     try:
         return view.next_offset if log_start_offset is None else view.log_end_offset
     except CorruptRecordError as error:

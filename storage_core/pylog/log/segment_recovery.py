@@ -1,4 +1,4 @@
-"""One segment after an unclean stop: every batch checked, the file cut, every index made anew.
+"""One segment after an unclean stop: every batch checked, the file cut, every index rebuilt.
 
 Batch by batch: checksum and size, offsets that fit the segment, an index entry wherever one is due
 (`pylog.indexes.index_entry_writer`), leader epochs, producers and aborted transactions. The first
@@ -50,8 +50,8 @@ class SegmentRecovery:
     leader_epochs
         Epochs that it lacks are added; None to leave them.
     before_cut
-        Called before bytes are cut off, if any are: removes the segments behind. The other way
-        round, a crash in between would leave a hole that nothing tells.
+        Called before bytes are cut off, if any are: removes the segments after this one. In
+        the other order, a crash in between would leave a hole that nothing reveals.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class SegmentRecovery:
         return cut
 
     def _scan(self) -> str:
-        """Take all sound batches into account; return what is wrong behind them."""
+        """Take all sound batches into account; return what is wrong after them."""
         source = self._segment.log
         windows = SegmentWindows(source, 0, source.size_bytes)
         try:

@@ -117,7 +117,7 @@ class AbortWatch:
 
         Notes
         -----
-        Damage outside the range that was asked for is not told: the search ends there.
+        Damage outside the range that was asked for is not reported: the search ends there.
         """
         try:
             for scan, path in self._windows_after():

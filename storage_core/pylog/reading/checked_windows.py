@@ -162,25 +162,26 @@ class CheckedWindows:
             if unreadable is not None:
                 at = window.file_position + int(headers.positions[unreadable.index])
                 return _Fault(at, at, unreadable.reason)
-        # A wrong checksum is the cause to be told, even if offsets show it first.
+        # A wrong checksum is the cause to report, even if offsets show it first.
         if bad is not None and (misplaced is None or bad.index <= misplaced.last):
             at = window.file_position + int(headers.positions[bad.index])
             return _Fault(at, at, bad.reason)
         if misplaced is None:
             return None
         first = window.file_position + int(headers.positions[misplaced.first])
-        last = window.end_position  # the batch behind the window, where it may be that one
+        last = window.end_position  # the batch after the window, which may be that one
         if misplaced.last < len(headers):
             last = window.file_position + int(headers.positions[misplaced.last])
         return _Fault(first, last, misplaced.reason)
 
     def _misplaced_last(self, window: SegmentWindow) -> Misplaced | None:
-        """Return the window's last batch if the one behind the window shows that it is misplaced.
+        """Return the window's last batch if the one after the window shows that it is misplaced.
 
-        Or both of them, where nobody knows which it is: the one behind has the next index then.
-        Otherwise its records would have been given away before the next window contradicts them.
-        Behind the slice's last window nothing would: a base offset that is too high makes a batch
-        look like the end of the range, and its records would be missing from it in silence.
+        Or both of them, where nobody knows which it is: the one after has the next index then.
+        Otherwise its records would be given to the caller before the next window contradicts them.
+        After the slice's last window nothing would contradict them: a base offset that is too high
+        makes a batch look like the end of the range, and its records would be missing from it in
+        silence.
         """
         position, end = window.end_position, self._source.size()
         if end - position < HEADER_SIZE_UP_TO_MAGIC:

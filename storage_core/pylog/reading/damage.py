@@ -44,7 +44,7 @@ class ReadMode(StrEnum):
 
     @property
     def skips_damage(self) -> bool:
-        """Whether reading goes on behind damage."""
+        """Whether reading goes on after damage."""
         return self is not ReadMode.FAILFAST
 
 
@@ -126,7 +126,7 @@ class DamageReport:
         A reader needs to know what it has met itself, this time: this report may know it already,
         from an earlier read, or be another reader's, too. A range is left out if sound batches on
         both sides bound it to offsets outside ``[start_offset, end_offset)``: on its way to its
-        first record a reader may come by damage that is none of its business.
+        first record a reader may meet damage that does not concern it.
         """
         return DamageReport(_offsets=(start_offset, end_offset), _above=self)
 

@@ -100,7 +100,7 @@ def _may_be_partition(entry: DirectoryEntry) -> bool:
     """Whether an entry with a partition's name is a directory with a partition's files.
 
     So is one that cannot be looked into, and a link that leads nowhere (to a disk that is not
-    mounted, say): to pass over it would hide a partition. Who reads it is told what is wrong.
+    mounted, say): passing over it would hide a partition. Its reader gets the error.
     """
     if is_remote(entry.path):
         # A directory such as backup-2024 has a partition's name and holds nothing of Kafka's.
@@ -132,7 +132,7 @@ def _holds_partition(path: str) -> bool:
 
 
 def _partition_directory(path: str) -> PartitionDirectory:
-    """Return the directory under its own name or, where that is none, that of a link to it."""
+    """Return the directory under its own name, or under that of a link to it if it has none."""
     if is_remote(path):
         return _named_directory(path, path)
     resolved = Path(path).resolve()
@@ -152,7 +152,7 @@ def _named_directory(location: str, given: str) -> PartitionDirectory:
 
 
 def _place(path: str) -> str | tuple[int, int]:
-    """Return what tells a directory from others, by whatever links it has been come to."""
+    """Return what identifies a directory, whichever links led to it."""
     if is_remote(path):
         return path
     try:

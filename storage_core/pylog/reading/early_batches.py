@@ -33,7 +33,7 @@ def without_early_batches(
 ) -> SegmentSlice:
     """Return the rest of a slice from the first batch on that may be of ``timestamp`` ms or later.
 
-    The slice itself where that cannot be told for sure, and of a file that is not local: there
+    The slice itself where that is uncertain, and where the file is not local: there
     a request for each header would cost more than reading all.
     """
     if not isinstance(source, LocalFile):

@@ -94,11 +94,11 @@ class LogDirectory:
         Raises
         ------
         UnknownTopicOrPartitionError
-            A name is not there; the nearest one is told.
+            A name is not there; the error names the nearest.
         LogDirectoryError
             Nothing is left to be read without a name for it.
         ValueError
-            More than one way was used, or a pattern is no regular expression.
+            More than one way was used, or a pattern is not a regular expression.
         """
         if sum(way is not None for way in (topics, assign, pattern)) > 1:
             msg = "give only one of topics (subscribe), assign and pattern (subscribePattern)"

@@ -1,4 +1,4 @@
-"""Where a log ends: behind the last whole batch of its last segment.
+"""Where a log ends: after the last whole batch of its last segment.
 
 A torn tail and a tail of zeros are normal ends (Kafka acknowledges before it forces to disk);
 anything else is damage. A last batch with a wrong checksum is not noticed here, where an error
@@ -48,7 +48,7 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
     segment
         The last one.
     skips_damage
-        Whether to look behind damage. Then there is never a defect; the end is that of the file
+        Whether to look past damage. Then there is never a defect; the end is that of the file
         where nothing sound follows the last damage, and ``last`` is the last sound batch.
 
     Raises
@@ -86,7 +86,7 @@ def _after_all_damage(
 def _with_tail_defect(
     source: ByteSource, segment: LogSegmentView, batches: WholeBatches, size: int
 ) -> WholeBatches:
-    """Return ``batches``, with a defect if what looks like a torn tail is none."""
+    """Return ``batches``, with a defect if what looks like a torn tail is not one."""
     if batches.defect is not None or batches.end_position == size:
         return batches
     next_offset = _next_offset(batches, segment)
@@ -175,7 +175,7 @@ def _last_as_read(
 def _after_damage(
     source: ByteSource, segment: LogSegmentView, batches: WholeBatches, size: int
 ) -> WholeBatches:
-    """Return the end of the whole batches behind the damage at ``batches.end_position``."""
+    """Return the end of the whole batches after the damage at ``batches.end_position``."""
     lowest = _next_offset(batches, segment)
     position = resynchronisation.find_next_batch(
         source, batches.end_position, size, lowest_offset=lowest

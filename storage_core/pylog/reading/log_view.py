@@ -210,7 +210,7 @@ class LogView:
         ------
         CorruptRecordError
             The last segment holds an impossible header, or no ``.log`` file is left: where the log
-            ends cannot be told.
+            ends is unknown.
         UnreadableFileError
             The last ``.log`` file cannot be read; likewise.
         """

@@ -42,7 +42,7 @@ def find_misplaced(
     lowest_offset
         The first one's offset is not below.
     limit_offset
-        All are below; None if there is no segment behind.
+        All are below; None if no segment follows.
 
     Notes
     -----

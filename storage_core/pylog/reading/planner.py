@@ -54,7 +54,7 @@ def plan_tasks(views: Sequence[LogView], wanted: ScanRange) -> list[ScanTask]:
     Raises
     ------
     LogStorageError
-        A position cannot be resolved, or a partition's start lies behind its end.
+        A position cannot be resolved, or a partition's start lies after its end.
     """
     tasks = [task for view in views for task in _plan_as_it_is_now(view, wanted) if task.slices]
     return split_tasks(

@@ -1,4 +1,4 @@
-"""Where sound batches go on behind a batch that is wrong.
+"""Where sound batches go on after a batch that is wrong.
 
 Three things lead on. Sizes: where the wrong batch ends exactly at a sound one, or at the end of
 what is read, its own bytes are all that is lost. Its checksum: where only its size is wrong, it is

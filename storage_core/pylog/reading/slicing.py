@@ -65,7 +65,7 @@ def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[S
 def open_slice(
     segment_slice: SegmentSlice, damage: DamageReport | None, lowest_offset: int = 0
 ) -> ByteSource | None:
-    """Open the file of a slice; None where it cannot be read and ``damage`` has been told so.
+    """Open the file of a slice; None where it cannot be read and ``damage`` has a note of it.
 
     Parameters
     ----------

@@ -87,8 +87,8 @@ class SoundBatches:
     def own_offset(self, position: int) -> int:
         """Return the offset that a wrong batch claims, -1 if it cannot be right.
 
-        In formats v0 and v1 nothing stands behind a value: the image of a batch in it is followed
-        by the log's next batch, and told by offsets alone.
+        In formats v0 and v1 nothing follows a value: the image of a batch in it is followed
+        by the log's next batch, and only offsets distinguish the two.
         """
         if not self._may_begin_at(position, self.lowest):
             return -1
@@ -118,8 +118,8 @@ class SoundBatches:
     def leads_on(self, batch: PositionedHeader) -> bool:
         """Whether what follows a sound batch is what follows a batch of a log.
 
-        Sound batches; and behind them the end, or something that still has of a header what tells
-        it from the rest of a record: an offset that fits, a size that leads on, or zeros.
+        Sound batches, and after them the end, or something that still has what distinguishes a
+        header from the rest of a record: an offset that fits, a size that leads on, or zeros.
         """
         for _ in range(SOUND_STEPS):
             if batch.end_position == self.end:
@@ -142,8 +142,8 @@ class SoundBatches:
     def _is_rest_of_log(self, position: int, next_offset: int) -> bool:
         """Whether zeros stand at ``position``, or a header's first bytes and then the end.
 
-        Less than an offset may be the rest of a record, too: a batch is left out here, and told,
-        rather than taken from a value.
+        Less than an offset may be the rest of a record, too: it is better to leave a batch out here,
+        and report it, than to take one from a value.
         """
         rest = self.end - position
         start = self.source.read_at(position, min(LOG_OVERHEAD, rest))

@@ -1,8 +1,8 @@
 """The windows of all slices of a task, whatever becomes of the files meanwhile.
 
 A broker that goes on working rolls, deletes and compacts segments under a reader. A segment that is
-gone, or that compaction has put another file in the place of, is looked for anew by offset: what
-the log holds of the rest of the range now is read. Records that are below the log's start by then
+gone, or that compaction has replaced, is looked for again by offset: what the log now holds of the
+rest of the range is read. Records that are below the log's start by then
 are lost: an error, or skipped with a warning where the user said so (``failOnDataLoss=false``).
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 100
-"""How often a task looks for its files anew: a broker that outruns a reader for ever is told."""
+"""How often a task looks for its files again; a broker that outruns it for ever is an error."""
 
 
 class TaskWindows:

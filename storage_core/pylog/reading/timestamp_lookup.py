@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.segment_slice import SegmentSlice
 
-_FIRST_WINDOW_BYTES = 1 << 14  # the record is a few batches behind the index entry
+_FIRST_WINDOW_BYTES = 1 << 14  # the record is a few batches after the index entry
 
 _BELIEVED_ENTRIES = 2
 

@@ -17,7 +17,7 @@ defect             string       what is wrong with the file, in a row of its own
                                 that can be read; all but the file's name is null there
 ================== ============ =========================================================
 
-As stored: nothing here is checked against the log. Slots of a preallocated file are no entries.
+As stored: nothing here is checked against the log. Slots of a preallocated file are not entries.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _TRANSACTION_COLUMNS = ("producer_id", "first_offset", "last_offset", "last_stab
 def index_entries_of(view: LogView) -> Iterator[pa.RecordBatch]:
     """Yield the index entries of one partition by segment, kind of index and place in the file.
 
-    A record batch a file. Slots of a preallocated tail are no entries.
+    A record batch a file. Slots of a preallocated tail are not entries.
 
     Raises
     ------
