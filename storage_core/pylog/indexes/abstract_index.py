@@ -139,7 +139,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
         ------
         CorruptIndexError
             The file's length is not a multiple of the entry's, or the last entry contradicts what
-            stands before it.
+            comes before it.
         """
         defect = self._loaded().find_defect()
         if defect is not None:

@@ -182,8 +182,8 @@ class UnifiedLog(LogReader):
         """Force everything below ``offset`` to disk (None: all); raise the recovery point to it.
 
         With ``includes_end`` also the files of an empty active segment, as at a shutdown.
-        `KafkaStorageError` if an fsync failed. The log directory is offline then: what the system
-        did with the pages that it could not write, nobody knows.
+        `KafkaStorageError` if an fsync failed. The log directory is offline then: nobody knows
+        what the system did with the pages that it could not write.
         """
         if not self._is_closed:
             self._context.io.ensure_own_process(self.directory)

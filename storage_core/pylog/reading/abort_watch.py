@@ -1,9 +1,9 @@
 """Whether the markers agree with what a reader has taken for committed and for aborted.
 
 A ``.txnindex`` has no checksum: one that was cut between two entries looks sound, and one that
-lists a committed transaction, too. Both show when the next marker of the producer comes by, in the
-range that is read or after it. Only where offsets have no gap in between: compaction takes COMMIT
-markers away, and what was committed by one may stand before another transaction's ABORT.
+lists a committed transaction, too. Both show at the next marker of the producer, in the range that
+is read or after it, but only where offsets have no gap in between: compaction removes COMMIT
+markers, and what was committed by one may then precede another transaction's ABORT.
 
 For FAILFAST: the modes that skip damage ask no transaction index
 (`pylog.reading.aborted_transactions`).

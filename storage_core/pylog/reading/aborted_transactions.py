@@ -116,7 +116,7 @@ def _from_indexes(view: LogView, first: int, end_offset: int) -> list[AbortedTra
 
 
 def _from_markers(view: LogView, first: int, end_offset: int) -> list[AbortedTransaction]:
-    """Return what the batches and markers from segment ``first`` on tell.
+    """Return what the batches and markers from segment ``first`` on say.
 
     A range begins with the producer's first batch since its last marker; batches before the first
     segment looked at are not of interest. The walk ends when every transaction that began below

@@ -63,8 +63,8 @@ class DamagedRange:
     end_offset
         … and below this one: the first offset of the next sound batch, or the last one of a
         compressed v0/v1 wrapper. None where nothing sound follows in the file and no next file's
-        name tells. Not above ``next_offset`` where sound offsets leave no room: then nobody knows
-        which offsets the bytes held.
+        name gives it. Not above ``next_offset`` where sound offsets leave no room: then nobody
+        knows which offsets the bytes held.
     reason
         What is wrong with the first of them.
     """

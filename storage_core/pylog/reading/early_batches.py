@@ -1,6 +1,6 @@
-"""Passing over the batches at the head of a slice that are too early for a filter.
+"""Skipping the batches at the head of a slice that are too early for a filter.
 
-By their headers, one after the other: the time index is not needed, so it cannot mislead. The
+Headers decide, one after the other: the time index is not needed, so it cannot mislead. The
 records in between are not read.
 """
 
@@ -31,10 +31,10 @@ _TWO = 2
 def without_early_batches(
     source: ByteSource, segment_slice: SegmentSlice, timestamp: int
 ) -> SegmentSlice:
-    """Return the rest of a slice from the first batch on that may be of ``timestamp`` ms or later.
+    """Return the rest of a slice from the first batch on that may be as late as ``timestamp`` ms.
 
-    The slice itself where that is uncertain, and where the file is not local: there
-    a request for each header would cost more than reading all.
+    The slice itself where that is uncertain, and where the file is not local: there a
+    request for each header would cost more than reading all.
     """
     if not isinstance(source, LocalFile):
         return segment_slice

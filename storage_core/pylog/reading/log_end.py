@@ -61,7 +61,7 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
     except UnreadableFileError:
         if not skips_damage:
             raise
-        return WholeBatches(segment.size_bytes, None, None)  # who reads it reports it
+        return WholeBatches(segment.size_bytes, None, None)  # its reader reports it
     with opened as source:
         size = source.size()
         # A walk over damage alone would find nothing before it that is sound.

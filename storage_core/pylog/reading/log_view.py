@@ -63,12 +63,12 @@ class LogView:
         The log directory's ``log-start-offset-checkpoint``, so that a directory of a thousand
         partitions reads it once; a reader of its own if None.
     damage
-        Where damaged ranges that planning comes upon are noted; None for an error at the first.
+        Where damaged ranges that planning meets are noted; None for an error at the first.
 
     Notes
     -----
-    A directory that cannot be listed is a `LogDirectoryError` for whoever asks what it holds, and
-    none for those who are about the other partitions of its log directory.
+    A directory that cannot be listed is a `LogDirectoryError` for those who ask what it holds, and
+    no error for those who read the other partitions of its log directory.
     """
 
     def __init__(

@@ -69,7 +69,7 @@ def _late_enough(
 ) -> tuple[SegmentSlice, ...]:
     """Return slices without what is too early for a filter, so that no task is made of it.
 
-    Of as much as one process walks over in a moment; the rest is left to the tasks.
+    Only as much is walked over as one process does in a moment; the rest is left to the tasks.
     """
     if where is None or where.min_timestamp is None:
         return slices
@@ -81,7 +81,7 @@ def _late_enough(
             with open_segment(segment_slice.path, segment_slice.file_id) as source:
                 rest = without_early_batches(source, segment_slice, where.min_timestamp)
         except UnreadableFileError:
-            late.append(segment_slice)  # who reads it will say so
+            late.append(segment_slice)  # its reader will report it
             continue
         if rest.size_bytes:
             late.append(rest)

@@ -1,6 +1,6 @@
 """Where sound batches go on after a batch that is wrong.
 
-Three things lead on. Sizes: where the wrong batch ends exactly at a sound one, or at the end of
+Three things lead to it. Sizes: where the wrong batch ends exactly at a sound one, or at the end of
 what is read, its own bytes are all that is lost. Its checksum: where only its size is wrong, it is
 that of the bytes up to a sound batch. And, where neither does, a search for what could be a header
 with an offset that fits, has a right checksum, and is followed as a batch of the log is: a record's
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
 
 _PROOF_BYTES = 1 << 20
-"""How far after a batch that may be the next one a checksum that proves another is looked for."""
+"""How far after a possible next batch to look for a checksum that proves another one."""
 
 
 def find_next_batch(
@@ -104,9 +104,8 @@ def _find_hidden(batches: SoundBatches, position: int, limit: int, boundary: int
 def _confirmed(batches: SoundBatches, position: int, boundary: int) -> int:
     """Return where the wrong batch at ``position`` ends, which sizes say is at ``boundary``.
 
-    A size that has shrunk may lead to the image of a batch in the very batch that it is of. Then
-    the checksum is that of the bytes up to a later batch: of one that is arrived at from the image,
-    or of one that is found.
+    A size that has shrunk may lead to the image of a batch inside its own batch. Then the checksum
+    is that of the bytes up to a later batch, which is reached from the image or found by search.
     """
     checksum = RunningChecksum(batches.source, position, batches.end)
     proved, at, lowest = boundary, boundary, batches.lowest
@@ -132,7 +131,7 @@ def _find_unbounded(batches: SoundBatches, position: int, limit: int) -> int | N
     """Return the batch after the wrong one at ``position``, whose size leads nowhere.
 
     None if there is none before ``limit``. Where the checksum is that of the bytes up to more than
-    one place, the last of them counts: whoever writes a batch can make it that of its beginning,
+    one place, the last of them counts: the writer of a batch can make it that of its beginning,
     too.
     """
     checksum = RunningChecksum(batches.source, position, batches.end)

@@ -36,7 +36,7 @@ def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[S
     """Return the byte ranges of every segment that may hold offsets ``[start, end)``.
 
     They begin and end with whole batches, so they may hold a little more. A file that cannot be
-    read has a slice, too, so that whoever reads it comes upon that. Where damage is skipped and the
+    read has a slice, too, so that its reader meets the error. Where damage is skipped and the
     range goes up to the log's end, the slices reach to the end of the last file: what is damaged
     there is to be reported, whatever its offsets say.
     """
@@ -115,7 +115,7 @@ def _positions(view: LogView, index: int, start_offset: int, end_offset: int) ->
         with segment.open_log() as source:
             if segment.base_offset < start_offset:
                 first = segment.find_batch(source, start_offset, segment_end)
-                # Where whole batches end too early, the reader is to see it.
+                # Where whole batches end too early, the reader has to see it.
                 start = (
                     segment.whole_end(source, start_offset, segment_end)
                     if first is None

@@ -1,7 +1,7 @@
 """Which batches are sound by themselves, and what follows them: the evidence of a search.
 
-A batch is sound if its checksum is right and its offsets fit. That is not enough to tell a batch of
-the log from the image of one in a record's value, so a search looks at what follows it, too.
+A batch is sound if its checksum is right and its offsets fit. A batch of the log and the
+image of one in a record's value may both pass that, so a search looks at what follows, too.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ class SoundBatches:
     def _is_rest_of_log(self, position: int, next_offset: int) -> bool:
         """Whether zeros stand at ``position``, or a header's first bytes and then the end.
 
-        Less than an offset may be the rest of a record, too: it is better to leave a batch out here,
-        and report it, than to take one from a value.
+        Less than an offset may be the rest of a record, too: it is better to leave a batch out
+        here, and report it, than to take one from a value.
         """
         rest = self.end - position
         start = self.source.read_at(position, min(LOG_OVERHEAD, rest))

@@ -60,9 +60,9 @@ def split_tasks(
     tasks
         From the planner.
     max_partition_bytes
-        Parts are not larger, but by a batch or an index interval; None for no limit.
+        Parts exceed it by a batch or an index interval at most; None for no limit.
     min_partitions
-        How many parts there are to be at the least, where there are enough batches.
+        How many parts to make at least, where there are enough batches.
     """
     total = sum(task.size_bytes for task in tasks)
     most = max_partition_bytes or max(1, total)
@@ -111,7 +111,7 @@ def _find_cut(segment_slice: SegmentSlice, wanted: int, *, uses_indexes: bool) -
             batch = batch or _walked_batch(source, segment_slice, wanted)
             return None if batch is None else Cut(batch.position, _first_offset(source, batch))
     except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
-        return None  # who reads it will say so
+        return None  # its reader will report it
 
 
 def _indexed_batch(
@@ -152,7 +152,7 @@ def _walked_batch(
 
 
 def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:
-    """Return the first offset of a batch; a v0/v1 wrapper tells it once it is decompressed."""
+    """Return the first offset of a batch; for a v0/v1 wrapper, by decompressing it."""
     if batch.header.base_offset is not None:
         return batch.header.base_offset
     if batch.header.size_bytes > _LARGEST_WRAPPER:
@@ -160,4 +160,4 @@ def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:
         raise InvalidRecordError(reason, source.path, batch.position)
     data = source.read_at(batch.position, batch.header.size_bytes)
     offsets = [record.offset for record in RecordBatch(memoryview(data)).records()]
-    return offsets[0]  # all have been looked at: of a wrapper that breaks a rule none counts
+    return offsets[0]  # all have been looked at: none counts if the wrapper breaks a rule

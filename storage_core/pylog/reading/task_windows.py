@@ -2,8 +2,8 @@
 
 A broker that goes on working rolls, deletes and compacts segments under a reader. A segment that is
 gone, or that compaction has replaced, is looked for again by offset: what the log now holds of the
-rest of the range is read. Records that are below the log's start by then
-are lost: an error, or skipped with a warning where the user said so (``failOnDataLoss=false``).
+rest of the range is read. Records that are below the log's start by then are lost: an error, or
+skipped with a warning where the user said so (``failOnDataLoss=false``).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class TaskWindows:
             Records of the range have been deleted since the task was planned.
         SegmentReplacedError
             A file in an object store was replaced while it was read. Noticed after the last read
-            of the file: who stops earlier has rows that were not checked against that.
+            of the file: a caller that stops earlier has rows that were not checked for it.
         """
         slices = self._task.slices
         for _ in range(_MOST_LOOKS):
@@ -107,10 +107,10 @@ class TaskWindows:
             )
             for window in windows:
                 if window.end_position >= segment_slice.end_position:
-                    source.ensure_same()  # before the last rows are given away
+                    source.ensure_same()  # before the caller gets the last rows
                 self._next_offset = windows.next_offset
                 yield segment_slice, window
-            # What a slice was to hold is done with, also where the last batches held less.
+            # The slice's whole range of offsets is done, also where the last batches held less.
             self._next_offset = max(windows.next_offset, self._next_offset)
 
     def _slices_now(self, vanished: SegmentVanishedError) -> tuple[SegmentSlice, ...]:

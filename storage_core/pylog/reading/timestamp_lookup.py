@@ -6,8 +6,8 @@ answer may be an offset that no consumer is given. The way there, segment by seg
 index, the offset index, then the headers of the batches after that, until one is late enough.
 
 An entry of a time index says that no record before a certain batch is later than a certain time.
-That the batch is there and has that time is looked at; that none before it is later is believed,
-unless the view uses no indexes. Nothing else that an index file says is.
+That the batch is there and has that time is checked; that none before it is later is believed,
+unless the view uses no indexes. Nothing else that an index file says is believed.
 
 Differs from Kafka: where a segment has no time index (format v0, or the file is missing) Kafka
 takes the file's modification time for its largest timestamp, and its answers then depend on when
@@ -94,9 +94,9 @@ def _is_earlier(view: LogView, index: int, timestamp: int) -> bool:
 def _entry_of_last_offset(view: LogView, index: int) -> TimestampOffset | None:
     """Return the last time index entry of a rolled segment if it names the very last offset.
 
-    A broker forces the largest timestamp into the index when it rolls a segment, and goes by that
-    entry as well. Where it names the segment's very last offset, nothing is missing from the index.
-    Of any other segment the batches are looked at.
+    A broker forces the largest timestamp into the index when it rolls a segment, and relies on
+    that entry, too. Where it names the segment's very last offset, nothing is missing from the
+    index. Of any other segment the batches are looked at.
     """
     segment, following = view.segments[index], view.next_base_offset(index)
     if following is None or not segment.has_time_index:
@@ -115,8 +115,8 @@ def _not_borne_out(view: LogView, passed_over: list[int]) -> list[int]:
     """Return which segments, of some in a row, are to be looked at in spite of their time index.
 
     Those at the end of the row whose last batch has another timestamp than the index says. In a
-    log that goes up in time it is the last segment that a wrong entry would hide, so that one look
-    is enough; it would be one a segment of the log otherwise.
+    log that goes up in time it is the last segment that a wrong entry would hide, so one look is
+    enough; without that each segment of the log would need one.
     """
     place = len(passed_over)
     while place and not _is_borne_out(view, passed_over[place - 1]):

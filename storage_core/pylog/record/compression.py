@@ -106,7 +106,7 @@ class Decompressor:
                     if count == 0:
                         return
                     out.advance(count)
-                    del room  # or the memory it is of would outlive the buffer's growing
+                    del room  # or the memory that it views would outlive the buffer's growing
         except zstandard.ZstdError as error:
             reason = f"zstd stream cannot be decompressed: {error}"
             raise InvalidRecordError(reason) from error
