@@ -237,7 +237,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
     def _load(self) -> EntriesT:
         layout = self.entries_class.layout.struct
         length = self.max_index_size - self.max_index_size % layout.size
-        if self._is_deleted:  # for whoever still looks something up
+        if self._is_deleted:  # for threads that still look something up
             return self._entries_of(LoadedEntries(bytearray(), length, layout))
         self._ensure_usable()
         is_new = not self.exists_on_disk

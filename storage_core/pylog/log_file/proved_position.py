@@ -12,8 +12,8 @@ entry nor what looks like a batch at its position is believed. An entry is prove
 * offsets go up all the way.
 
 A walk that begins at the segment's first byte rests on nothing else. Any other one rests on the
-entry where it begins. Checksums are not looked at: the reader of a batch does that, and an image has
-a right one anyway. A lie needs neighbouring entries that all lie, into one chain of images that
+entry where it begins. Checksums are not looked at: the reader of a batch does that, and an image
+has a right one anyway. A lie needs neighbouring entries that all lie, into one chain of images that
 fills more than `LEAST_WALK_BYTES` of one batch and leads to its end or to another such entry.
 """
 
