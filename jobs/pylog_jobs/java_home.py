@@ -63,7 +63,7 @@ def _find_runtime(java: Path) -> _Runtime | None:
     version, home = _VERSION.search(text), _HOME.search(text)
     if version is None:
         return None
-    # The java on PATH may be a link or a version manager's script: only itself knows its home.
+    # The java on PATH may be a link or a version manager's script: only it knows its own home.
     return _Runtime(
         int(version[1]), Path(home[1].strip()) if home else java.parent.parent, has_module
     )

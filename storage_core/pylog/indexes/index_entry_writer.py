@@ -136,7 +136,7 @@ class IndexEntryWriter:
         """Forget the batches since `mark`; their entries are for the caller to remove."""
         self._max_timestamp_so_far, self._bytes_since_last_entry = self._marked
 
-    def begin_anew(self) -> None:
+    def restart_byte_count(self) -> None:
         """Count the bytes between entries from here on, as after opening the segment."""
         self._bytes_since_last_entry = 0
 
@@ -145,7 +145,7 @@ class IndexEntryWriter:
         self._offset_index.reset()
         self._time_index.reset()
         self._max_timestamp_so_far = TimestampOffset(NO_TIMESTAMP, self._time_index.base_offset)
-        self.begin_anew()
+        self.restart_byte_count()
 
     def load_max_timestamp(self, log: FileRecords) -> None:
         """Read on after the last time entry for a larger timestamp.

@@ -273,7 +273,7 @@ class LogSegment(SegmentFiles):
         if self.size_bytes == 0:
             self._created_ms = self._clock.milliseconds()
             self._rolling_based_timestamp = None
-        self.entry_writer.begin_anew()
+        self.entry_writer.restart_byte_count()
         self.entry_writer.load_max_timestamp(self.log)
         return removed
 

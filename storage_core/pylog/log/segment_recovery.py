@@ -96,7 +96,7 @@ class SegmentRecovery:
         segment.offset_index.trim_to_valid_size()
         segment.entry_writer.force_last_time_entry()
         segment.time_index.trim_to_valid_size()
-        segment.entry_writer.begin_anew()
+        segment.entry_writer.restart_byte_count()
         return cut
 
     def _scan(self) -> str:

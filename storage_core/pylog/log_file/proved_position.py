@@ -300,7 +300,7 @@ class ProvedPositions:
             if holder is None and last >= offset:
                 holder = ProvedPosition(position, lowest_offset)
             lowest_offset = last + 1
-            # Of large batches the headers alone are read.
+            # Only the headers of large batches are read.
             wanted = _CHUNK if size < _LARGE_BATCH else RECORD_BATCH_OVERHEAD
             position = following
         return _Walk(ProvedPosition(position, lowest_offset), is_borne_out, holder)

@@ -121,7 +121,7 @@ def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
         # What follows and is not a further member is ignored by the JDK.
         if payload[position : position + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
             return
-        # The library copies what it is given and does not use: not all that follows, therefore.
+        # The library copies what it is given and does not use, so it is not given all that follows.
         slice_bytes = min(_GZIP_SLICE, max(_LEAST_GZIP_SLICE, 2 * (position - start)))
 
 
