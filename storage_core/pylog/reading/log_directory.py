@@ -94,11 +94,11 @@ class LogDirectory:
         Raises
         ------
         UnknownTopicOrPartitionError
-            A name is not there; the nearest one is told.
+            A name is not there; the error names the nearest.
         LogDirectoryError
             Nothing is left to be read without a name for it.
         ValueError
-            More than one way was used, or a pattern is no regular expression.
+            More than one way was used, or a pattern is not a regular expression.
         """
         if sum(way is not None for way in (topics, assign, pattern)) > 1:
             msg = "give only one of topics (subscribe), assign and pattern (subscribePattern)"
@@ -114,12 +114,14 @@ class LogDirectory:
         if pattern is None:
             return self._ordinary()
         try:
-            found = re.compile(pattern)
+            compiled = re.compile(pattern)
         except re.error as error:
             msg = f"topic pattern {pattern!r} is no regular expression: {error}"
             raise ValueError(msg) from error
         return [
-            view for view in self if view.topic not in INTERNAL_TOPICS and found.search(view.topic)
+            view
+            for view in self
+            if view.topic not in INTERNAL_TOPICS and compiled.search(view.topic)
         ]
 
     def _ordinary(self) -> list[LogView]:
@@ -130,8 +132,8 @@ class LogDirectory:
             reason = f"only internal topics here, ask for them by name: {_listing(self.topics)}"
             raise LogDirectoryError(reason)
         if not views:
-            found = ", ".join(f"{each.path} ({each.state})" for each in self.others)
-            reason = f"no live partition here; directories in other states are not read: {found}"
+            others = ", ".join(f"{each.path} ({each.state})" for each in self.others)
+            reason = f"no live partition here; directories in other states are not read: {others}"
             raise LogDirectoryError(reason)
         return views
 

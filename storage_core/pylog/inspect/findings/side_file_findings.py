@@ -104,7 +104,7 @@ def read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
 
 
 def leftover_findings(view: LogView) -> Iterator[Finding]:
-    """Yield a note for each file that is no part of the log, or not under its final name."""
+    """Yield a note for each file that is not part of the log, or not under its final name."""
     for entry in list_directory(view.directory.path):
         name = find_segment_file_name(entry.name)
         if name is not None and name.state:
