@@ -283,19 +283,13 @@ def test_a_pattern_that_matches_no_topic_is_warned_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, table: str
 ) -> None:
     write_orders(tmp_path, "orders-0", "invoices-0", "__consumer_offsets-3")
-    for pattern, expected in (
-        ("order|x", []),
-        (
-            "^order$",
-            [
-                (
-                    "pylog: option subscribePattern is '^order$', which matches no topic, so there are "
-                    "no rows; topics found: __consumer_offsets, invoices, orders (internal ones are "
-                    "read by subscribe or assign alone)"
-                )
-            ],
-        ),
-    ):
+    told = (
+        "pylog: option subscribePattern is '^order$', which matches no topic, so there are no "
+        "rows; topics found: __consumer_offsets, invoices, orders (internal ones are read by "
+        "subscribe or assign alone)"
+    )
+    cases: list[tuple[str, list[str]]] = [("order|x", []), ("^order$", [told])]
+    for pattern, expected in cases:
         caplog.clear()
         read_source = source(tmp_path, table=table, subscribePattern=pattern)
         partitions = read_source.reader(read_source.schema()).partitions()
@@ -316,7 +310,7 @@ def test_writing_is_refused_in_words_that_say_what_writes(tmp_path: Path) -> Non
     schema = source(write_and_return(tmp_path)).schema()
     for refused in (written.writer, written.streamWriter):
         with pytest.raises(NotImplementedError, match=r"does not write yet; .*pylog\.write_topic"):
-            refused(schema, False)
+            refused(schema, overwrite=False)
 
 
 def write_and_return(log_directory: Path) -> Path:

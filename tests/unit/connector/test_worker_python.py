@@ -91,9 +91,11 @@ def test_a_session_that_was_running_with_another_python_is_warned_of(
     with caplog.at_level(logging.WARNING):
         start(Session(workers="python3"))
     assert caplog.messages == [
-        "pylog: this Spark session was running before, and its Python workers run 'python3' "
-        f"instead of {sys.executable!r}; if reads fail for it, stop() the session and call "
-        "pyspark_pylog.session() again"
+        (
+            "pylog: this Spark session was running before, and its Python workers run 'python3' "
+            f"instead of {sys.executable!r}; if reads fail for it, stop() the session and call "
+            "pyspark_pylog.session() again"
+        )
     ]
 
 
@@ -117,8 +119,7 @@ TO_SET = (
             "has no module 'pyspark_pylog'",
         ),
         (
-            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in "
-            "driver: 3.11, PySpark cannot run with different minor versions.",
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in …",
             f"is Python 3.9, and this program runs Python 3.{sys.version_info.minor}",
         ),
         (

@@ -38,7 +38,7 @@ def test_there_are_as_many_tasks_as_are_wanted_or_one_for_each_batch(
     read = offsets_by_task(tmp_path, min_partitions=wanted, use_indexes=use_indexes)
     assert len(read) == tasks
     assert all(read)
-    assert sum(read, []) == [*range(120)]
+    assert [offset for of_task in read for offset in of_task] == [*range(120)]
 
 
 def test_segments_of_one_batch_each_are_cut_between_them(tmp_path: Path) -> None:
