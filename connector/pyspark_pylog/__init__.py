@@ -9,5 +9,6 @@ from __future__ import annotations
 
 from pyspark_pylog.data_source import PylogDataSource as DefaultSource
 from pyspark_pylog.relation import table
+from pyspark_pylog.worker_python import session
 
-__all__ = ["DefaultSource", "table"]
+__all__ = ["DefaultSource", "session", "table"]

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 import pylog
 from pylog import ReadMode, RecordFilter
 from pyspark_pylog.errors import advice_added
+from pyspark_pylog.pattern_warning import warn_if_no_topic_matches
 from pyspark_pylog.pushdown import PushFilters, is_pruning
 from pyspark_pylog.spark_schema import check_damaged_rows_fit, check_schema
 from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
@@ -73,6 +74,7 @@ class PylogBatchReader(DataSourceReader):
         options = self._options
         with advice_added():
             directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
+            warn_if_no_topic_matches(directory, options.subscribe_pattern)
             planned = pylog.scan(
                 directory,
                 topics=options.subscribe,

@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource
 import pylog
 from pyspark_pylog.batch_reader import PylogBatchReader
 from pyspark_pylog.errors import advice_added
+from pyspark_pylog.missing_stream_reader import MissingStreamReader
 from pyspark_pylog.options import RECORDS, ReadOptions
 from pyspark_pylog.spark_schema import read_schema
 from pyspark_pylog.table_reader import PylogTableReader
@@ -25,8 +26,18 @@ from pyspark_pylog.table_schema import table_schema
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from pyspark.sql.datasource import DataSourceReader
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
+
+_NO_WRITES = (
+    'format("pylog") does not write yet; from Python, pylog.write_topic("/data/logs", "orders", '
+    "frame.toArrow(), partitions=3) writes a topic, on the command line pylog append does"
+)
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -77,6 +88,18 @@ class PylogDataSource(DataSource):
         if options.table != RECORDS:
             return PylogTableReader(options, schema)
         return PylogBatchReader(options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Return a reader that says that streams cannot be read yet."""
+        return MissingStreamReader()
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's signature
+        """Refuse to write, in words of our own."""
+        raise NotImplementedError(_NO_WRITES)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: FBT001, N802 - Spark's
+        """Refuse to write, in words of our own."""
+        raise NotImplementedError(_NO_WRITES)
 
     def _options(self) -> ReadOptions:
         options = ReadOptions.parse(self._given)

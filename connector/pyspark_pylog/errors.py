@@ -23,8 +23,16 @@ from pylog.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_OF_DAMAGE = "read another replica, or leave the damage out by startingOffsets, endingOffsets"
+_OF_DAMAGE = (
+    "read another replica, or what is sound: option mode=DROPMALFORMED leaves out exactly the "
+    "damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets and "
+    "endingOffsets leave out a range"
+)
 _WILDCARDS = re.compile(r"[*?\[{]")
+
+
+class WorkerPythonError(RuntimeError):
+    """The Python that Spark's workers run cannot read with pylog; the text says what to set."""
 
 
 @contextmanager

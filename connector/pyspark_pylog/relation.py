@@ -6,6 +6,7 @@ columns, so nothing is shared with another use. Spark evaluates the predicates a
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
@@ -14,11 +15,19 @@ from pylog import RecordFilter
 from pyspark_pylog.filter_option import RECORD_FILTER, format_record_filter
 from pyspark_pylog.plan_predicates import find_columns, find_comparisons
 from pyspark_pylog.pushed_filters import to_record_filter
+from pyspark_pylog.worker_python import WorkerPythonCheck, is_classic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
+
+_NOT_OVER_CONNECT = (
+    "pylog: pyspark_pylog.table pushes no predicate and no column down over Spark Connect, where a "
+    "client does not see the plan: all that the path and the options cover is read; give options "
+    "instead (subscribe, startingTimestamp, endingTimestamp, columns ...)"
+)
+_LOGGER = logging.getLogger(__name__)
 
 
 class PylogTable:
@@ -82,7 +91,11 @@ class PylogTable:
         reader = self._spark.read.format("pylog").options(**self._options, **pushed)
         if schema is not None:
             reader = reader.schema(schema)
-        return reader.load(self._path if isinstance(self._path, str) else list(self._path))
+        with WorkerPythonCheck(self._spark):
+            frame = reader.load(self._path if isinstance(self._path, str) else list(self._path))
+            if schema is None and not is_classic(self._spark):
+                frame.schema  # noqa: B018 - a client of Connect asks the server only now
+        return frame
 
     def _finish(self, frame: DataFrame, columns: Sequence[Column | str]) -> DataFrame:
         for condition in self._conditions:
@@ -101,5 +114,18 @@ def table(spark: SparkSession, path: str | Sequence[str], **options: Any) -> Pyl
         As of ``load()``.
     **options
         As of ``spark.read.format("pylog")``.
+
+    Raises
+    ------
+    WorkerPythonError
+        When the read is used: the Python of Spark's workers lacks pylog, or is of another version;
+        the text says what to set. See `pyspark_pylog.session`.
+
+    Notes
+    -----
+    A client of Spark Connect does not see Spark's plan. Nothing is pushed down there, which a
+    warning says: the rows are the same, and everything that ``load()`` covers is read for them.
     """
+    if not is_classic(spark):
+        _LOGGER.warning(_NOT_OVER_CONNECT)
     return PylogTable(spark, path, options)

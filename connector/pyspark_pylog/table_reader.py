@@ -11,6 +11,7 @@ import pylog
 from pylog import DamageReport
 from pylog.errors import TimestampOverflowError
 from pyspark_pylog.errors import advice_added
+from pyspark_pylog.pattern_warning import warn_if_no_topic_matches
 from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
 from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from pylog import LogView
     from pyspark_pylog.options import ReadOptions
 
-_OF_DAMAGE = "look at another replica, or leave the partition out by subscribe, assign"
+_OF_DAMAGE = (
+    "look at another replica, set option mode=DROPMALFORMED, which leaves the damage out, or leave "
+    "the partition out by subscribe, assign"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class PylogTableReader(DataSourceReader):
             views = directory.select(
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
+        warn_if_no_topic_matches(directory, options.subscribe_pattern)
         if options.mode.skips_damage:
             views = [view.refreshed(DamageReport()) for view in views]
         views.sort(key=lambda view: view.topic_partition)

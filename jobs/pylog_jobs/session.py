@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
+import pyspark_pylog
 from pylog_jobs.java_home import find_java_home
 
 if TYPE_CHECKING:
@@ -36,10 +36,7 @@ def spark_session(
         There is no Java 17 or newer.
     """
     os.environ["JAVA_HOME"] = str(find_java_home())
-    # Without it Spark's workers are whatever "python3" is on PATH, which may not have pylog.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
-    session: SparkSession = builder.getOrCreate()
-    return session
+    return pyspark_pylog.session(builder)

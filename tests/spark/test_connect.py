@@ -25,11 +25,15 @@ pytestmark = NEEDS_SPARK
 _MISSING = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(name) is None]
 
 _SCRIPT = """
-import json, sys
+import json, logging, sys
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark_pylog import table
 
+warnings = []
+handler = logging.Handler()
+handler.emit = lambda record: warnings.append(record.getMessage())
+logging.getLogger("pyspark_pylog").addHandler(handler)
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 path = sys.argv[1]
 frame = spark.read.format("pylog").load(path)
@@ -43,6 +47,7 @@ found = {
     "table": sorted(r.offset for r in orders.where("offset > 7").select("offset").collect()),
     "table again": orders.where("timestamp < timestamp_millis(3)").count(),
 }
+found["warnings"] = [text.partition(":")[2].partition(",")[0] for text in warnings]
 try:
     spark.read.format("pylog").option("subscrib", "orders").load(path).schema
 except PySparkException as error:
@@ -79,4 +84,7 @@ def test_spark_connect_reads_the_same_rows(tmp_path: Path, monkeypatch: pytest.M
         "table": [8, 9],
         "table again": 3,
         "told": True,
+        "warnings": [
+            " pyspark_pylog.table pushes no predicate and no column down over Spark Connect"
+        ],
     }

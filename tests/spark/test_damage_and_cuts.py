@@ -126,6 +126,8 @@ def test_permissive_refuses_columns_that_cannot_be_null(spark: SparkSession, dam
         ({"maxPartitionBytes": "20k"}, 8),
         ({"maxPartitionBytes": "1g"}, 2),
         ({"maxPartitionBytes": "20000b", "minPartitions": 3}, 8),
+        ({"minPartitions": 799}, 799),
+        ({"minPartitions": 900}, 2 * RECORDS),
     ],
 )
 def test_cuts_change_the_tasks_and_no_row(

@@ -160,10 +160,13 @@ def test_a_damaged_segment(spark: SparkSession, orders: Path) -> None:
     told = last_line(load(spark, orders).collect)
     assert told.startswith(f"pylog.errors.CorruptRecordError: {HOST}batch CRC stored 0x")
     assert told.endswith(
-        f"in {path} at byte {position}; read another replica, or leave the damage out by "
-        "startingOffsets, endingOffsets"
+        f"in {path} at byte {position}; read another replica, or what is sound: option "
+        "mode=DROPMALFORMED leaves out exactly the damaged bytes, mode=PERMISSIVE gives a row of "
+        "nulls in their place, startingOffsets and endingOffsets leave out a range"
     )
     # The advice is good.
+    assert load(spark, orders, mode="DROPMALFORMED").count() == 5
+    assert load(spark, orders, mode="PERMISSIVE").count() == 6
     around = [
         load(spark, orders, endingOffsets='{"orders":3}'),
         load(spark, orders, startingOffsets='{"orders":4}'),

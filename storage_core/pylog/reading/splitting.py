@@ -6,6 +6,7 @@ after it prove, and knows the offsets that it may hold.
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -62,13 +63,67 @@ def split_tasks(
     max_partition_bytes
         Parts exceed it by a batch or an index interval at most; None for no limit.
     min_partitions
-        How many parts to make at least, where there are enough batches.
+        How many parts to make at least; one for each batch if there are fewer.
     """
     total = sum(task.size_bytes for task in tasks)
     most = max_partition_bytes or max(1, total)
     if min_partitions is not None and total:
         most = max(1, min(most, -(-total // min_partitions)))
-    return [part for task in tasks for part in _split(task, -(-task.size_bytes // most))]
+    parts = [part for task in tasks for part in _split(task, -(-task.size_bytes // most))]
+    return parts if min_partitions is None else _halve_largest(parts, min_partitions)
+
+
+def _halve_largest(parts: Sequence[ScanTask], wanted: int) -> list[ScanTask]:
+    """Return the parts, the largest cut in two again and again until there are ``wanted``.
+
+    Index entries are further apart than small batches, and a batch may be larger than a part was to
+    be: then there are fewer parts than the bytes alone would give.
+    """
+    heap = [(-part.size_bytes, at, part.start_offset, part) for at, part in enumerate(parts)]
+    heapq.heapify(heap)
+    done: list[tuple[int, int, int, ScanTask]] = []
+    while heap and len(heap) + len(done) < wanted:
+        largest = heapq.heappop(heap)
+        _, at, _, part = largest
+        halves = _halves(part)
+        if halves is None:
+            done.append(largest)
+            continue
+        for half in halves:
+            heapq.heappush(heap, (-half.size_bytes, at, half.start_offset, half))
+    in_order = sorted(heap + done, key=lambda entry: entry[1:3])
+    return [part for _, _, _, part in in_order]
+
+
+def _halves(task: ScanTask) -> tuple[ScanTask, ScanTask] | None:
+    """Return a task cut near the middle of its bytes; None if it holds a single batch."""
+    middle, at = task.size_bytes // 2, 0
+    while at < len(task.slices) - 1 and task.slices[at].size_bytes <= middle:
+        middle -= task.slices[at].size_bytes
+        at += 1
+    before, segment_slice, after = task.slices[:at], task.slices[at], task.slices[at + 1 :]
+    wanted = segment_slice.start_position + middle
+    for by_index in (True, False) if task.directory.uses_indexes else (False,):
+        cut = _find_cut(segment_slice, wanted, uses_indexes=by_index)
+        if cut is not None and task.start_offset < cut.offset < task.end_offset:
+            head, rest = _cut(segment_slice, cut)
+            return _cut_at(task, cut.offset, (*before, head), (rest, *after))
+    # The slice is a single batch: between it and its neighbours.
+    for edge in (at, at + 1):
+        if 0 < edge < len(task.slices):
+            offset = task.slices[edge].base_offset
+            if task.start_offset < offset < task.end_offset:
+                return _cut_at(task, offset, task.slices[:edge], task.slices[edge:])
+    return None
+
+
+def _cut_at(
+    task: ScanTask, offset: int, head: tuple[SegmentSlice, ...], rest: tuple[SegmentSlice, ...]
+) -> tuple[ScanTask, ScanTask]:
+    return (
+        replace(task, slices=head, end_offset=offset),
+        replace(task, slices=rest, start_offset=offset),
+    )
 
 
 def _split(task: ScanTask, parts: int) -> Iterator[ScanTask]:
@@ -130,25 +185,27 @@ def _indexed_batch(
 def _walked_batch(
     source: ByteSource, segment_slice: SegmentSlice, wanted: int
 ) -> PositionedHeader | None:
-    """Return a batch that sizes lead to from the slice's beginning.
+    """Return the first batch from byte ``wanted`` on, else the last, by sizes from the beginning.
 
     It and the one before have right checksums, so that the one before does end there; offsets go
     up to the batch after it.
     """
-    before = None
+    before = last = None
     headers = walk_headers(
         source,
         segment_slice.start_position,
         segment_slice.end_position,
         lowest_offset=segment_slice.base_offset,
     )
-    for batch in headers:
-        if before is not None and batch.position >= wanted:
-            is_cut = has_valid_checksum(source, before) and has_valid_checksum(source, batch)
+    for header in headers:
+        before, last = last, header
+        if before is not None and header.position >= wanted:
             next(headers, None)
-            return batch if is_cut else None
-        before = batch
-    return None
+            break
+    if before is None or last is None:
+        return None
+    is_cut = has_valid_checksum(source, before) and has_valid_checksum(source, last)
+    return last if is_cut else None
 
 
 def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:

@@ -28,6 +28,7 @@ from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pylog.reading.scan_task import ScanTask
@@ -251,8 +252,89 @@ def test_damage_is_reported_with_file_position_and_the_way_out(tmp_path: Path) -
     assert "batch CRC stored 0x" in message
     assert f"in {path} at byte " in message
     assert message.endswith(
-        "; read another replica, or leave the damage out by startingOffsets, endingOffsets"
+        "; read another replica, or what is sound: option mode=DROPMALFORMED leaves out exactly "
+        "the damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets "
+        "and endingOffsets leave out a range"
     )
+
+
+def test_damage_that_keeps_a_table_from_being_read_names_the_mode_that_leaves_it_out(
+    tmp_path: Path,
+) -> None:
+    write_orders(tmp_path, "orders-0")
+    path = segment_path(tmp_path / "orders-0", 0)
+    content = bytearray(path.read_bytes())
+    content[16] = 9  # no such version of the record format
+    path.write_bytes(content)
+
+    def read(**options: str) -> int:
+        table_source = source(tmp_path, table="batches", **options)
+        reader = table_source.reader(table_source.schema())
+        [partition] = reader.partitions()
+        return sum(1 for _ in reader.read(partition))
+
+    with pytest.raises(CorruptRecordError, match="set option mode=DROPMALFORMED, which leaves the"):
+        read()
+    read(mode="DROPMALFORMED")  # the advice is good
+
+
+@pytest.mark.parametrize("table", ["records", "partitions"])
+def test_a_pattern_that_matches_no_topic_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, table: str
+) -> None:
+    write_orders(tmp_path, "orders-0", "invoices-0", "__consumer_offsets-3")
+    told = (
+        "pylog: option subscribePattern is '^order$', which matches no topic, so there are no "
+        "rows; topics found: __consumer_offsets, invoices, orders (internal ones are read by "
+        "subscribe or assign alone)"
+    )
+    cases: list[tuple[str, list[str]]] = [("order|x", []), ("^order$", [told])]
+    for pattern, expected in cases:
+        caplog.clear()
+        read_source = source(tmp_path, table=table, subscribePattern=pattern)
+        partitions = read_source.reader(read_source.schema()).partitions()
+        assert [record.getMessage() for record in caplog.records] == expected
+        assert bool(partitions) != bool(expected)
+
+
+def test_a_warning_names_the_first_of_many_topics(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_orders(tmp_path, *(f"t{number:02}-0" for number in range(23)))
+    assert plan(tmp_path, subscribePattern="x") == []
+    assert "t18, t19 and 3 more (internal" in caplog.text
+
+
+def test_writing_is_refused_in_words_that_say_what_writes(tmp_path: Path) -> None:
+    written = DefaultSource(CaseInsensitiveDict({"path": str(tmp_path), "topic": "orders"}))
+    schema = source(write_and_return(tmp_path)).schema()
+    for refused in (written.writer, written.streamWriter):
+        with pytest.raises(NotImplementedError, match=r"does not write yet; .*pylog\.write_topic"):
+            refused(schema, overwrite=False)
+
+
+def write_and_return(log_directory: Path) -> Path:
+    """Write orders-0; return its log directory."""
+    write_orders(log_directory, "orders-0")
+    return log_directory
+
+
+def test_the_reader_of_a_stream_answers_every_question_with_the_same_words(tmp_path: Path) -> None:
+    read_source = source(write_and_return(tmp_path))
+    reader = read_source.streamReader(read_source.schema())
+    reader.stop()  # Spark does, in a `finally`
+    questions: list[Callable[..., object]] = [
+        reader.initialOffset,
+        reader.latestOffset,  # as Spark 4.1 calls it
+        lambda: reader.latestOffset({}, object()),  # type: ignore[arg-type]
+        lambda: reader.partitions({}, {}),
+        lambda: reader.read(InputPartition(None)),
+    ]
+    for ask in questions:
+        with pytest.raises(
+            NotImplementedError, match=r"does not read streams yet; use spark\.read"
+        ):
+            ask()
 
 
 _LIGHT = """
