@@ -10,8 +10,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pylog.locations import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -93,10 +97,12 @@ class DamagedRange:
 class DamageReport:
     """Collects the damaged ranges that a reader skips.
 
+    Iterates over `ranges`; true if there is one.
+
     Attributes
     ----------
     ranges
-        Each once, in the order met.
+        Each once, in the order in which readers came upon them.
     is_logged
         Whether each is logged, as a warning.
     found
@@ -106,8 +112,14 @@ class DamageReport:
     ranges: list[DamagedRange] = field(default_factory=list)
     is_logged: bool = True
     found: int = 0
-    _offsets: tuple[int, int] | None = None
-    _above: DamageReport | None = None
+    _offsets: tuple[int, int] | None = field(default=None, repr=False)
+    _above: DamageReport | None = field(default=None, repr=False)
+
+    def __iter__(self) -> Iterator[DamagedRange]:
+        return iter(self.ranges)
+
+    def __len__(self) -> int:
+        return len(self.ranges)
 
     def add(self, found: DamagedRange) -> None:
         """Note a range that has been skipped."""
