@@ -127,6 +127,45 @@ def test_a_missing_index_is_a_warning(directory: Path, suffix: str) -> None:
     assert row["path"] == str(path)
 
 
+def without_time_indexes(log_directory: Path, *segments: list[Built]) -> Path:
+    bases = [0, 10][: len(segments)]
+    directory = write_partition(log_directory, dict(zip(bases, segments, strict=True)))
+    for base in bases:
+        segment_path(directory, base, ".timeindex").unlink(missing_ok=True)
+    return directory
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_log_of_old_formats_without_time_indexes_is_worth_one_note(
+    tmp_path: Path, magic: int
+) -> None:
+    first = [wrapper(plain_records(0, 5), magic=magic, codec="gzip")]
+    second = [message(plain_records(10, 1)[0], magic=magic)]
+    directory = without_time_indexes(tmp_path, first, second)
+    row = only_finding(directory)
+    assert (row["severity"], row["code"]) == ("note", "no_time_indexes")
+    assert row["path"] == str(directory)
+    assert "brokers before 0.10.1" in row["message"]
+
+
+def test_a_batch_of_format_v2_tells_that_time_indexes_are_missing(tmp_path: Path) -> None:
+    old = [wrapper(plain_records(0, 5), magic=1, codec="gzip")]
+    directory = without_time_indexes(tmp_path, old, [batch_v2(plain_records(10, 5))])
+    assert codes(directory) == [("warning", "missing_time_index")] * 2
+    assert [row["path"] for row in findings(directory)] == [
+        str(segment_path(directory, base, ".timeindex")) for base in (0, 10)
+    ]
+
+
+def test_one_time_index_tells_that_another_is_missing(tmp_path: Path) -> None:
+    old = [[wrapper(plain_records(base, 5), magic=1, codec="gzip")] for base in (0, 10)]
+    directory = without_time_indexes(tmp_path, *old)
+    segment_path(directory, 10, ".timeindex").write_bytes(b"")
+    row = only_finding(directory)
+    assert (row["severity"], row["code"]) == ("warning", "missing_time_index")
+    assert row["path"] == str(segment_path(directory, 0, ".timeindex"))
+
+
 @pytest.mark.parametrize(
     ("entries", "code"),
     [
