@@ -48,7 +48,7 @@ class ReadMode(StrEnum):
 
     @property
     def skips_damage(self) -> bool:
-        """Whether reading goes on behind damage."""
+        """Whether reading goes on after damage."""
         return self is not ReadMode.FAILFAST
 
 

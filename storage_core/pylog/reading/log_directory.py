@@ -108,11 +108,11 @@ class LogDirectory:
         Raises
         ------
         UnknownTopicOrPartitionError
-            A name is not there; the nearest one is told.
+            A topic or partition is not there; the text suggests the nearest name.
         LogDirectoryError
             Nothing is left to be read without a name for it.
         ValueError
-            More than one way was used, or a pattern is no regular expression.
+            More than one way was used, or a pattern is not a regular expression.
         """
         if sum(way is not None for way in (topics, assign, pattern)) > 1:
             msg = "give only one of topics (subscribe), assign and pattern (subscribePattern)"
@@ -130,7 +130,7 @@ class LogDirectory:
         try:
             found = re.compile(pattern)
         except re.error as error:
-            msg = f"topic pattern {pattern!r} is no regular expression: {error}"
+            msg = f"topic pattern {pattern!r} is not a regular expression: {error}"
             raise ValueError(msg) from error
         return [
             view for view in self if view.topic not in INTERNAL_TOPICS and found.search(view.topic)

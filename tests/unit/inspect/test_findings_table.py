@@ -269,7 +269,7 @@ def test_a_leader_epoch_that_goes_back_is_a_warning(tmp_path: Path) -> None:
     assert (row["severity"], row["code"]) == ("warning", "leader_epoch_back")
     assert (row["path"], row["position"]) == (str(segment_path(directory, 5)), 0)
     assert (row["next_offset"], row["end_offset"]) == (5, 10)
-    assert row["message"] == "batch has leader epoch 2, the one before has 3"
+    assert row["message"] == "batch has leader epoch 2, but the one before it has 3"
 
 
 def test_a_checkpoint_with_another_epoch_is_a_warning(directory: Path) -> None:
@@ -313,7 +313,7 @@ def test_offsets_above_the_log_end_are_warnings(directory: Path, name: str, code
     path.write_text("0\n1\norders 0 21\n", "utf-8")
     row = only_finding(directory)
     assert (row["severity"], row["code"], row["path"]) == ("warning", code, str(path))
-    assert "of orders-0 is 21, its batches end at 20" in row["message"]
+    assert "of orders-0 is 21, but its batches end at 20" in row["message"]
 
 
 def test_a_log_start_offset_above_the_log_end_is_a_warning(directory: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_pattern_is_found_anywhere_in_a_name_and_never_in_an_internal_one(
 
 
 def test_a_pattern_that_is_none_is_refused(directory: pylog.LogDirectory) -> None:
-    with pytest.raises(ValueError, match=r"topic pattern '\(' is no regular expression"):
+    with pytest.raises(ValueError, match=r"topic pattern '\(' is not a regular expression"):
         names(directory, pattern="(")
 
 

@@ -142,5 +142,5 @@ class _Entries:
         if wrong.size:
             first = int(wrong[0])
             entry = f"({self.columns.offsets[first]}, {self.columns.values[first]})"
-            message = f"no batch bears out {wrong.size} entries, the first is {first}: {entry}"
+            message = f"{wrong.size} entries fit no batch; the first is entry {first}: {entry}"
             yield warning(f"wrong_{kind}", self.path, message)
