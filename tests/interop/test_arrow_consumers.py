@@ -70,6 +70,16 @@ def test_a_consumer_of_arrow_streams_gets_the_rows_of_to_table(
     assert consumer(scan).num_rows == expected.num_rows  # each use reads anew
 
 
+def test_a_scan_is_written_to_another_topic(golden_root: GoldenRoot, tmp_path: Path) -> None:
+    directory = golden_root.partition("4.3.0/txn:payments-0").directory
+    columns = ["key", "value", "timestamp", "headers"]
+    scan = pylog.scan(directory, isolation="read_committed", columns=columns)
+    summary = pylog.write_topic(tmp_path / "copy", "payments", scan, partitions=1)
+    assert summary.records == scan.count() > 0
+    copied = pylog.scan(tmp_path / "copy", columns=columns).to_table()
+    assert copied.to_pylist() == scan.to_table().to_pylist()
+
+
 def test_duckdb_filters_and_counts_a_scan(golden_root: GoldenRoot) -> None:
     directory = golden_root.partition("4.3.0/txn:payments-0").directory
     scan = pylog.scan(directory, isolation="read_committed")
