@@ -3,8 +3,8 @@
 Spark makes an instance at ``load()``, in a process of its own on the driver's machine, pickles it
 and unpickles it wherever it plans. Only what is light and needs no other package is imported at the
 head of this module and of those that it imports: Spark imports it whenever it looks for any Python
-data source. What looks into directories and what reads (Arrow, Numba) stands behind the names of
-`pylog`, which are loaded when they are first used.
+data source. What looks into directories and what reads (Arrow, Numba) is reached through the names
+of `pylog`, which are loaded when they are first used.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def format_record_filter(where: RecordFilter) -> str:
 
 def _check_types(values: Iterable[object], kind: type) -> None:
     for value in values:
-        if type(value) is not kind:  # True is no number
+        if type(value) is not kind:  # True is not a number
             msg = f"{value!r} is not of type {kind.__name__}"
             raise ValueError(msg)
 

@@ -24,10 +24,10 @@ def parse_json(text: str, option: str, example: str) -> Any:  # noqa: ANN401 - J
 
 
 def _object_without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    by_name = dict(pairs)
+    if len(by_name) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         msg = f"{twice!r} is named twice"
         raise ValueError(msg)
-    return found
+    return by_name

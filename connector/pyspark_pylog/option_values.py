@@ -46,8 +46,8 @@ def size_bytes(lower: Mapping[str, str], name: str, default: int) -> int:
     text = lower.get(name.lower())
     if text is None:
         return default
-    found = _SIZE.fullmatch(text.strip())
-    size = int(found[1]) * _SIZE_UNITS[found[2].lower()[:1]] if found else 0
+    match = _SIZE.fullmatch(text.strip())
+    size = int(match[1]) * _SIZE_UNITS[match[2].lower()[:1]] if match else 0
     if size < 1:
         msg = f"option {name} is {text!r}, expected a size like 128m or 1g"
         raise ValueError(msg)
@@ -59,14 +59,14 @@ def milliseconds(lower: Mapping[str, str], name: str) -> int | None:
     text = lower.get(name.lower())
     if text is None:
         return None
-    found = _DURATION.fullmatch(text.strip())
-    if not found:
+    match = _DURATION.fullmatch(text.strip())
+    if not match:
         msg = f"option {name} is {text!r}, expected a duration like 500ms, 90 seconds or 2h"
         raise ValueError(msg)
-    unit = found[2].lower()
+    unit = match[2].lower()
     if unit.startswith("min"):
-        return int(found[1]) * 60_000
-    return int(found[1]) * _DURATION_UNITS["ms" if unit.startswith(("ms", "mil")) else unit[0]]
+        return int(match[1]) * 60_000
+    return int(match[1]) * _DURATION_UNITS["ms" if unit.startswith(("ms", "mil")) else unit[0]]
 
 
 def one_of(lower: Mapping[str, str], name: str, known: tuple[str, ...]) -> str:
@@ -85,11 +85,11 @@ def names(text: str | None, option: str) -> tuple[str, ...] | None:
     """Return names that are separated by commas; None if the option is not given."""
     if text is None:
         return None
-    found = tuple(name.strip() for name in text.split(",") if name.strip())
-    if not found:
+    listed = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not listed:
         msg = f"option {option} is {text!r}, expected names separated by commas"
         raise ValueError(msg)
-    return found
+    return listed
 
 
 def assignment(text: str | None) -> dict[str, tuple[int, ...]] | None:

@@ -1,4 +1,4 @@
-"""The options that tell where the logs lie: ``path`` and ``paths``."""
+"""The options that say where the logs lie: ``path`` and ``paths``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Whether predicates ask the clock: ``timestamp >= now() - INTERVAL 1 HOUR``.
 
-Spark asks the clock anew whenever it plans a query, so a bound that was found once may not be that
+Spark asks the clock again whenever it plans a query, so a bound that was found once may not be that
 of a later action. A bound from below is still right where it can only grow; others are not.
 """
 

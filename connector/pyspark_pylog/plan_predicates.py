@@ -38,18 +38,18 @@ def find_comparisons(filtered: DataFrame) -> list[Comparison]:
     filtered
         A relation below nothing but filters.
     """
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for node in _nodes_above_relation(filtered):
         if _kind(node) == "Filter":
-            found += filter(None, map(_to_comparison, _conjuncts(node.condition())))
-    clock = find_clock(filtered) if found else Clock.NOT_ASKED
+            comparisons += filter(None, map(_to_comparison, _conjuncts(node.condition())))
+    clock = find_clock(filtered) if comparisons else Clock.NOT_ASKED
     if clock is Clock.UNKNOWN:
         return []
-    return [*filter(None, map(_of_later, found))] if clock is Clock.GROWING else found
+    return [*filter(None, map(_of_later, comparisons))] if clock is Clock.GROWING else comparisons
 
 
 def _of_later(comparison: Comparison) -> Comparison | None:
-    """Return what a comparison says also if its timestamp is found anew later."""
+    """Return what a comparison says also if its timestamp is computed again later."""
     if comparison.column != "timestamp":
         return comparison
     if comparison.operator not in (">", ">=") or not isinstance(comparison.value, dt.datetime):
@@ -128,8 +128,8 @@ def _to_membership(expression: Any, kind: str) -> Comparison | None:  # noqa: AN
         return None
     if kind == "InSet":  # what Spark makes of more than ten literals
         items = expression.hset().toSeq()
-        found = [items.apply(at) for at in range(items.size())]
-        values = [_value_of(column.dataType(), each) for each in found if each is not None]
+        literals = [items.apply(at) for at in range(items.size())]
+        values = [_value_of(column.dataType(), each) for each in literals if each is not None]
     else:
         items = expression.list()
         literals = [items.apply(at) for at in range(items.size())]

@@ -1,4 +1,4 @@
-"""The options that tell where to start and to end.
+"""The options that say where to start and to end.
 
 Precedence, as in Spark's ``kafka`` source: ``startingTimestamp``, ``startingOffsetsByTimestamp``,
 ``startingOffsets``; the same for the end. Offset JSON is ``{"t":{"0":23,"1":-2}}`` with -2 for

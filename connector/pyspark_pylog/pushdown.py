@@ -49,7 +49,7 @@ class PushFilters:
 
     def __init__(self) -> None:
         self.where = RecordFilter()
-        # What Spark looks at to tell whether the method is overridden.
+        # What Spark looks at to see whether the method is overridden.
         self.__func__ = getattr(DataSourceReader, "pushFilters", None)
 
     def __call__(self, filters: Iterable[object]) -> Iterator[object]:

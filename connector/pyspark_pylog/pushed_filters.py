@@ -48,7 +48,7 @@ def _members(
         values = comparison.value if comparison.operator == "in" else [comparison.value]
         if comparison.operator not in ("=", "in") or not isinstance(values, Iterable):
             return None
-        # NULL in a list matches nothing; a value of another type is none that we understand.
+        # NULL in a list matches nothing; a value of another type is not one that we understand.
         known = [value for value in values if value is not None]
         return make(frozenset(known)) if all(type(value) is kind for value in known) else None
 

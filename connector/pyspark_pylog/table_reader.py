@@ -92,7 +92,7 @@ def _as_spark_demands(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, view: LogView
 ) -> Iterator[pa.RecordBatch]:
     """Yield the columns of ``schema`` with its types, in its order."""
-    import pyarrow as pa  # noqa: PLC0415 - whoever looks for the data source has no use for it
+    import pyarrow as pa  # noqa: PLC0415 - looking for the data source does not need it
 
     for batch in batches:
         columns = []

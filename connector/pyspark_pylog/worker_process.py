@@ -27,8 +27,8 @@ def let_warnings_through() -> None:
 def exempt_modules_from_collection() -> None:
     """Let the collector pass over what is alive now; once a process, and only in Spark's workers.
 
-    To be called when a first task is done, and so all modules and kernels are loaded. What it left
-    behind as garbage is collected before, so that it is not kept.
+    To be called when a first task is done, and so all modules and kernels are loaded. The
+    garbage that it left is collected first, so that it is not kept.
     """
     if gc.get_freeze_count() or not is_reused_worker():
         return

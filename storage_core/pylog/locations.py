@@ -1,6 +1,6 @@
 """Where a file or directory lies: a local path, or the URI of an object store. Text only.
 
-A remote location is ``<scheme>://<host or bucket>/<key>``; a query behind it (``?region=…``,
+A remote location is ``<scheme>://<host or bucket>/<key>``; a query after it (``?region=…``,
 ``?endpoint_override=…``) belongs to the store and goes along to everything below. User names and
 passwords that a URI carries are never shown: `RemoteLocation` prints without them.
 """
@@ -32,7 +32,7 @@ class RemoteLocation(str):
     """The URI of a remote file or directory; what is printed of it shows no secret.
 
     String methods, and those who open it, have the whole text. `str`, `repr` and formatting,
-    through which it comes into messages and logs, give what `shown` does.
+    through which it comes into messages and logs, give what `printable_location` does.
     """
 
     __slots__ = ()
@@ -42,13 +42,13 @@ class RemoteLocation(str):
         return super().__new__(cls, str.__str__(text))
 
     def __str__(self) -> str:
-        return shown(self)
+        return printable_location(self)
 
     def __repr__(self) -> str:
-        return repr(shown(self))
+        return repr(printable_location(self))
 
     def __format__(self, specification: str) -> str:
-        return format(shown(self), specification)
+        return format(printable_location(self), specification)
 
 
 def parse_location(text: str) -> str:
@@ -67,15 +67,18 @@ def parse_location(text: str) -> str:
     if uri := _FILE_URI.fullmatch(text):
         path = unquote(uri[1])
         if path.startswith("//"):
-            msg = f"path {shown(text)!r} names another host; a directory here is file:///…"
+            msg = (
+                f"path {printable_location(text)!r} names another host; "
+                "a directory here is file:///…"
+            )
             raise ValueError(msg)
         return path
     if uri := _ANY_URI.match(text):
         scheme = uri[1].lower()
         if scheme not in REMOTE_SCHEMES or not is_remote(text):
             msg = (
-                f"path {shown(text)!r}: what can be read are local directories (or file:///…) and "
-                f"{', '.join(f'{each}://' for each in REMOTE_SCHEMES)}"
+                f"path {printable_location(text)!r}: what can be read are local directories "
+                f"(or file:///…) and {', '.join(f'{each}://' for each in REMOTE_SCHEMES)}"
             )
             raise ValueError(msg)
         return RemoteLocation(_SAME_AS.get(scheme, scheme) + text[len(scheme) :])
@@ -133,7 +136,7 @@ def name_of(location: str) -> str:
     return posixpath.basename(split_query(location)[0])
 
 
-def shown(location: str | os.PathLike[str]) -> str:
+def printable_location(location: str | os.PathLike[str]) -> str:
     """Return ``location`` as it may be printed: without user, password and query."""
     text = str.__str__(os.fspath(location))
     uri = _PARTS.fullmatch(text.partition("?")[0].rstrip("/"))

@@ -42,6 +42,16 @@ class CompressionType(IntEnum):
         """The lower-case name that Kafka's configuration and tools print."""
         return self.name.lower()
 
+    @property
+    def first_magic(self) -> int:
+        """The oldest record format that may use it."""
+        return 2 if self is CompressionType.ZSTD else 0
+
+    @classmethod
+    def is_known(cls, codec_id: int) -> bool:
+        """Whether a codec has this id."""
+        return codec_id in cls._value2member_map_
+
 
 class TimestampType(IntEnum):
     """Who stamped a record (Kafka: TimestampType)."""

@@ -20,6 +20,7 @@ import pylog
 # What works rather than stands for something: it may need Arrow and Numba.
 WORKERS = {
     "LineAppender",
+    "LogContext",
     "LogManager",
     "MetadataTable",
     "Scan",

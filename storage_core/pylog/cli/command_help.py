@@ -65,7 +65,7 @@ def argument(
     """Return the decorator that gives a command an argument; see `DocumentedArgument`."""
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
-        # Made anew at each use: click before 8.1.4 forgets the class after the first.
+        # Made again at each use: click before 8.1.4 forgets the class after the first.
         return click.argument(
             name, cls=DocumentedArgument, metavar=metavar, help_text=help_text, **attributes
         )(function)

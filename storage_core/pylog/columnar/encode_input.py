@@ -149,7 +149,7 @@ def _timestamps_of(array: pa.Array, timestamp_ms: int, first_row: int) -> npt.ND
     stored = buffer_view(array.buffers()[1], np.int64)[array.offset : array.offset + rows]
     validity = validity_of(array)
     if validity.size:
-        # What lies under a null is anything; 0 is in range.
+        # The value under a null may be anything; 0 is in range.
         is_there = _is_set(validity, rows)
         stored = np.where(is_there, stored, 0)
     _ensure_in_range(stored, unit, first_row)
@@ -196,7 +196,7 @@ def _headers_of(array: pa.Array, first_row: int) -> _Headers:
     stored = buffer_view(array.buffers()[1], dtype)[array.offset : array.offset + rows + 1]
     ends = widened(stored)
     validity = validity_of(array)
-    # Of a struct that is null the fields are null too, once it is taken apart.
+    # The fields of a null struct are null too, once it is taken apart.
     parts = array.values.flatten()
     keys, values = (parts[fields.get_field_index(name)] for name in _HEADER_FIELDS)
     if keys.null_count:

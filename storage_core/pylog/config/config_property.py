@@ -130,7 +130,7 @@ class WordList(PropertyKind):
     words: tuple[str, ...]
 
     def parse(self, text: str) -> frozenset[str]:
-        """Return the words; ``ValueError`` if one stands there twice."""
+        """Return the words; ``ValueError`` if one is there twice."""
         words = [word.strip() for word in text.split(",")] if text else []
         if len(set(words)) < len(words):
             raise ValueError(text)

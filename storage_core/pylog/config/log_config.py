@@ -40,7 +40,8 @@ UNCOMPRESSED = "uncompressed"
 
 _HOUR_MS = 3_600_000
 _DAY_MS = 24 * _HOUR_MS
-_COMPRESSION_WORDS = (UNCOMPRESSED, "zstd", "lz4", "snappy", "gzip", PRODUCER_COMPRESSION)
+_CODECS = sorted(set(CompressionType) - {CompressionType.NONE}, reverse=True)
+_COMPRESSION_WORDS = (UNCOMPRESSED, *(codec.label for codec in _CODECS), PRODUCER_COMPRESSION)
 _TIMESTAMP_TYPES = {
     "CreateTime": TimestampType.CREATE_TIME,
     "LogAppendTime": TimestampType.LOG_APPEND_TIME,

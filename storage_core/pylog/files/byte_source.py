@@ -44,7 +44,7 @@ class ByteSource(ABC):
         """Return the file's length in bytes, now."""
 
     def file_id(self) -> int:
-        """Return what tells the file from another one of its name; 0 if nothing does."""
+        """Return what distinguishes the file from others of its name; 0 if nothing does."""
         return 0
 
     def has_been_replaced(self) -> bool:

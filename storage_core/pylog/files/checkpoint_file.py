@@ -102,8 +102,8 @@ def parse_integer(text: str, bits: int) -> int:
 
 def shorten(text: str) -> str:
     """Return ``text`` in quotes, escaped and cut, so that it fits into an error's line."""
-    shown = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
-    return repr(shown)
+    excerpt = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
+    return repr(excerpt)
 
 
 def parse_checkpoint(
@@ -135,9 +135,9 @@ def parse_checkpoint(
     """
     lines = split_lines(text)
     if lines:
-        found = _parse_header(lines, 0, "version", path)
-        if found != version:
-            reason = f"checkpoint has version {found}, expected {version}"
+        stored = _parse_header(lines, 0, "version", path)
+        if stored != version:
+            reason = f"checkpoint has version {stored}, expected {version}"
             raise CorruptCheckpointError(reason, path)
     if len(lines) < 2:
         return []

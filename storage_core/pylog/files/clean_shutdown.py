@@ -28,7 +28,7 @@ _MAX_BROKER_EPOCH = 2**63 - 1
 
 
 class CleanShutdown(NamedTuple):
-    """A clean shutdown; ``broker_epoch`` is None where the file does not tell it."""
+    """A clean shutdown; ``broker_epoch`` is None where the file does not name it."""
 
     broker_epoch: int | None
 

@@ -105,7 +105,7 @@ class DirectoryLock:
             try:
                 if _is_held(key, self):  # not in a child, whose parent holds it
                     del _holders[key]
-                    # While the lock is held: who comes next makes a file of its own.
+                    # While the lock is held: the next process makes a file of its own.
                     os.unlink(self.path)  # noqa: PTH108 - kept as text
             except FileNotFoundError:
                 pass

@@ -223,7 +223,7 @@ class DurableIO(SystemCalls):
         """Make ``data`` the content of a file and return when it is on the disk.
 
         Whoever reads the file, and any crash, finds its old content or all of ``data``. See the
-        module's table. ``<path>.tmp`` is overwritten, and stays behind where this fails.
+        module's table. ``<path>.tmp`` is overwritten, and is left where this fails.
 
         Raises
         ------

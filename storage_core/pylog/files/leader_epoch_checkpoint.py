@@ -42,7 +42,7 @@ class EpochEntry(NamedTuple):
 
 
 def read_epoch_entries(path: str | os.PathLike[str]) -> list[EpochEntry]:
-    """Return the entries of a checkpoint as they stand there; [] if there is no such file.
+    """Return the entries of a checkpoint as they are stored; [] if there is no such file.
 
     They may contradict each other: it is for the caller to say what that means.
 

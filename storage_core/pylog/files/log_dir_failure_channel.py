@@ -52,7 +52,7 @@ class LogDirFailureChannel:
         if error is not None:
             reason = (
                 f"log directory {log_directory} is offline since an I/O error ({error}); mend the "
-                "disk, then open the directory anew"
+                "disk, then open the directory again"
             )
             raise KafkaStorageError(reason, log_directory) from error
 

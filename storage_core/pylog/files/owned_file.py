@@ -9,7 +9,7 @@ after                the next use
 ==================== =====================================================================
 `OwnedFile.release`  opens the file again
 `OwnedFile.close`    is refused: whoever held the lock of the directory has let go of it
-deleting             is refused, so that nobody makes the file anew
+deleting             is refused, so that nobody creates the file again
 ==================== =====================================================================
 
 Source: AbstractIndex, LazyIndex, FileRecords (Kafka 4.3), which each have these methods.

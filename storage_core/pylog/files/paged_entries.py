@@ -6,7 +6,7 @@
   runs, the last segment's index keeps its zero tail.
 * The tail begins at the first slot above 0 whose relative offset is 0. Relative offsets increase
   strictly, so only slot 0 can hold a real 0.
-* A trailing partial entry is no entry.
+* A trailing partial entry is not an entry.
 
 Source: AbstractIndex (KIP-33; Kafka 3.9 and 4.3), DumpLogSegments for the rule of the tail.
 """

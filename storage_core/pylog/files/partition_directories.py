@@ -75,7 +75,7 @@ def _leads_on(entry: os.DirEntry[str]) -> bool:
     """Whether an entry is a directory, or a link that is named like one or leads to one."""
     if not entry.is_symlink():
         return entry.is_dir()
-    # One that leads in a circle is none, as for Java, and no reason to refuse all the others.
+    # A circular link does not lead to one, as for Java, and is no reason to refuse the others.
     leads_to_one = os.path.isdir(entry.path)  # noqa: PTH112 - kept as text
     return leads_to_one or find_partition_directory_name(entry.name) is not None
 

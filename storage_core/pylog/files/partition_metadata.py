@@ -131,8 +131,8 @@ def _field(lines: list[str], index: int, name: str, path: str | os.PathLike[str]
             f"partition metadata has {len(lines)} lines, expected line {index + 1}: '{name}: …'"
         )
         raise CorruptCheckpointError(reason, path)
-    found, colon, value = lines[index].partition(": ")
-    if not colon or found != name:
+    key, colon, value = lines[index].partition(": ")
+    if not colon or key != name:
         reason = (
             f"partition metadata line {index + 1} is {shorten(lines[index])}, expected '{name}: …'"
         )

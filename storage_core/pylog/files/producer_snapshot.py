@@ -155,7 +155,7 @@ def write_producer_snapshot(
     *,
     sync: bool,
 ) -> None:
-    """Write a snapshot in place: a crash leaves a part of it, which its checksum tells.
+    """Write a snapshot in place: a crash leaves a part of it, which its checksum reveals.
 
     Parameters
     ----------

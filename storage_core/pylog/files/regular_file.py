@@ -84,7 +84,7 @@ def missing_or_unreadable(path: str, error: OSError) -> SegmentVanishedError | U
 
 
 def _cannot_open(path: str, error: OSError) -> SegmentVanishedError | UnreadableFileError:
-    """Return the error to raise; a socket cannot be opened, so that its status has to tell."""
+    """Return the error to raise; a socket cannot be opened, so its status has to show it."""
     if not isinstance(error, FileNotFoundError):
         try:
             ensure_regular(os.stat(path), path)  # noqa: PTH116 - kept as text

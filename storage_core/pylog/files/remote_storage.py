@@ -31,7 +31,7 @@ STORE_FAILURES = (OSError, pa.ArrowException, S3UriError)
 
 
 class RemoteStatus(NamedTuple):
-    """Length of a remote file, and what tells it from another one of its name, see `_file_id`."""
+    """Length of a remote file, and what distinguishes it from others of its name: `_file_id`."""
 
     st_size: int
     st_ino: int = 0
@@ -51,7 +51,7 @@ class RemoteEntry(NamedTuple):
         return self.has_entries
 
     def stat(self) -> RemoteStatus:
-        """Return what the listing told of the file."""
+        """Return what the listing said of the file."""
         return RemoteStatus(self.size_bytes, self.file_id)
 
 
@@ -88,8 +88,8 @@ def list_remote(location: str) -> list[RemoteEntry]:
 def _place(location: str) -> tuple[pa_fs.FileSystem, str]:
     """Return the file system of a location, and its path there."""
     base, query = split_query(location)
-    found = _STORE.fullmatch(base)
-    store, key = (found[1], found[2]) if found else (base, "")
+    match = _STORE.fullmatch(base)
+    store, key = (match[1], match[2]) if match else (base, "")
     file_system, root = _file_system(store, query)
     return file_system, f"{root}/{key}".rstrip("/") if root else f"/{key}"
 
@@ -140,8 +140,8 @@ def open_remote(location: str) -> tuple[pa.NativeFile, RemoteVersion]:
 
 def _text(metadata: dict[str | bytes, str | bytes], name: str) -> str:
     """Return an entry of what a store says of a file, "" if there is none."""
-    found = metadata.get(name) or metadata.get(name.encode()) or ""
-    return found.decode("latin-1") if isinstance(found, bytes) else found
+    value = metadata.get(name) or metadata.get(name.encode()) or ""
+    return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 def _time_of(text: str) -> datetime | None:
@@ -153,7 +153,7 @@ def _time_of(text: str) -> datetime | None:
 
 
 def _file_id(changed: datetime | None, size_bytes: int | None) -> int:
-    """Return one number of what both listing and opening tell of a file, 0 if that is too little.
+    """Return one number from what listing and opening both say of a file, 0 if that is too little.
 
     A listing may have milliseconds, which the headers of a file have not.
     """
@@ -167,13 +167,13 @@ def cause_of(error: BaseException) -> str:
     text = str(error)
     if isinstance(error, S3UriError):
         return text
-    if found := _REDIRECT.search(text):
+    if match := _REDIRECT.search(text):
         return (
-            f"the store redirects to another address ({found[0]}), which is not followed; "
+            f"the store redirects to another address ({match[0]}), which is not followed; "
             "give that address as endpoint_override if you trust it"
         )
-    if found := _AWS_CAUSE.search(text) or _WRONG_PARAMETER.search(text):
-        return found[0]
+    if match := _AWS_CAUSE.search(text) or _WRONG_PARAMETER.search(text):
+        return match[0]
     if "Unable to load lib" in text:
         return "Hadoop's libraries are not found; set HADOOP_HOME, JAVA_HOME and CLASSPATH"
     if isinstance(error, OSError) and error.strerror and error.errno:

@@ -13,7 +13,7 @@ pos   width field (big-endian, signed)
 An entry lies in the index of the segment that holds the marker, wherever the transaction's data
 is. Entries are appended when a marker is, so ``last offset`` increases strictly. The file has no
 header and no checksum, is never preallocated, and exists only once an abort happened. A trailing
-partial entry (a torn append) is no entry.
+partial entry (a torn append) is not an entry.
 
 Source: TransactionIndex, AbortedTxn (KIP-98; Kafka 3.9, 4.3, 4.4). Differs from Kafka up to 4.3,
 which accepts negative versions; 4.4 accepts 0 alone, as this reader does.
@@ -128,7 +128,7 @@ def collect_aborted_transactions(
 
     Notes
     -----
-    TransactionIndex.collectAbortedTxns. The last stable offset of an entry is at or behind the end
+    TransactionIndex.collectAbortedTxns. The last stable offset of an entry is at or after the end
     of the range: then every transaction that began before that end is decided, and those aborted
     are in the entries up to this one.
     """

@@ -20,7 +20,7 @@ BytesLike = bytes | bytearray | memoryview
 
 
 class _Descriptor:
-    """A file descriptor that is closed when the last who holds it lets go of it."""
+    """A file descriptor that is closed when its last holder releases it."""
 
     __slots__ = ("number",)
 

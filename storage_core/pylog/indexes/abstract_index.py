@@ -19,7 +19,7 @@ truncation            an index cut to what remains, which is whole, or grown aga
 ====================  ==========================================================================
 
 Source: AbstractIndex, LazyIndex (Kafka 4.3). Differs from Kafka: no memory mapping, so that a full
-disk is an error and not a SIGBUS; entries are kept in memory and written at once. Bytes behind a
+disk is an error and not a SIGBUS; entries are kept in memory and written at once. Bytes after a
 truncation are zeros again, not the removed entries.
 """
 
@@ -119,8 +119,8 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
         if not 0 <= slot < count:
             msg = f"slot {slot} is not in 0 .. {count - 1} of {self.path}"
             raise ValueError(msg)
-        found: EntryT = entries.entry(slot)
-        return found
+        entry: EntryT = entries.entry(slot)
+        return entry
 
     def ensure_exists(self) -> None:
         """Raise `SegmentVanishedError` if there is no file."""
@@ -138,8 +138,8 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
         Raises
         ------
         CorruptIndexError
-            The file's length is no multiple of the entry's, or the last entry contradicts what
-            stands before it.
+            The file's length is not a multiple of the entry's, or the last entry contradicts what
+            comes before it.
         """
         defect = self._loaded().find_defect()
         if defect is not None:
@@ -195,7 +195,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
             self.flush()
 
     def release(self) -> None:
-        """Give descriptor and memory back, changing nothing; the next use loads entries anew."""
+        """Give descriptor and memory back, changing nothing; the next use loads entries again."""
         with self._lock:
             self._loaded_entries = None
             super().release()
@@ -237,7 +237,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
     def _load(self) -> EntriesT:
         layout = self.entries_class.layout.struct
         length = self.max_index_size - self.max_index_size % layout.size
-        if self._is_deleted:  # for whoever still looks something up
+        if self._is_deleted:  # for threads that still look something up
             return self._entries_of(LoadedEntries(bytearray(), length, layout))
         self._ensure_usable()
         is_new = not self.exists_on_disk
@@ -271,7 +271,7 @@ class AbstractIndex(OwnedFile, ABC, Generic[EntriesT, EntryT]):
             return
         file, length = self._file, stored.size_bytes
         self._is_changed = True
-        file.truncate(size)  # and grown again, so that what is behind the entries is zero
+        file.truncate(size)  # and grown again, so that what follows the entries is zero
         kept = LoadedEntries(stored.content[:size], size, self.entries_class.layout.struct)
         self._loaded_entries = self._entries_of(kept)
         file.truncate(length)

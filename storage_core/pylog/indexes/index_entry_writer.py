@@ -9,7 +9,7 @@ For each batch, in the order of the file:
    offset, left out unless the timestamp is above the last entry's).
 
 So the first batch of a segment is never indexed. After opening or cutting a segment the bytes are
-counted anew, from where its content ends. Brokers up to 3.9.0 and 4.0.0 did this once for each set
+counted again from where its content ends. Brokers up to 3.9.0 and 4.0.0 did this once for each set
 of batches that was appended. When the segment is rolled or closed, a time entry of the max
 timestamp so far is forced, for which one slot is reserved.
 
@@ -136,7 +136,7 @@ class IndexEntryWriter:
         """Forget the batches since `mark`; their entries are for the caller to remove."""
         self._max_timestamp_so_far, self._bytes_since_last_entry = self._marked
 
-    def begin_anew(self) -> None:
+    def restart_byte_count(self) -> None:
         """Count the bytes between entries from here on, as after opening the segment."""
         self._bytes_since_last_entry = 0
 
@@ -145,7 +145,7 @@ class IndexEntryWriter:
         self._offset_index.reset()
         self._time_index.reset()
         self._max_timestamp_so_far = TimestampOffset(NO_TIMESTAMP, self._time_index.base_offset)
-        self.begin_anew()
+        self.restart_byte_count()
 
     def load_max_timestamp(self, log: FileRecords) -> None:
         """Read on after the last time entry for a larger timestamp.

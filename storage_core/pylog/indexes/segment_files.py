@@ -38,7 +38,7 @@ class SegmentFiles:
     """The ``.log`` of one segment and its indexes.
 
     One writer at a time; readers need no lock. A flush in the background may come while the
-    segment is being deleted, and makes none of its files anew.
+    segment is being deleted, and creates none of its files again.
 
     Parameters
     ----------

@@ -50,13 +50,13 @@ class TimeIndex(AbstractIndex[TimeIndexEntries, TimestampOffset]):
         return self._loaded().lookup(timestamp)
 
     def maybe_append(self, timestamp: int, offset: int, *, skip_full_check: bool = False) -> bool:
-        """Append an entry if it tells more than the last one, see `maybe_append_all`."""
+        """Append an entry if it says more than the last one, see `maybe_append_all`."""
         return self.maybe_append_all([(timestamp, offset)], skip_full_check=skip_full_check) == 1
 
     def maybe_append_all(
         self, new_entries: Sequence[tuple[int, int]], *, skip_full_check: bool = False
     ) -> int:
-        """Append pairs of timestamp and offset with one write, leaving out what tells nothing new.
+        """Append pairs of timestamp and offset with one write, leaving out what says nothing new.
 
         A pair is left out if its timestamp is the last entry's, or is `NO_TIMESTAMP` in an empty
         index.

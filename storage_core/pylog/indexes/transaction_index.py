@@ -90,7 +90,7 @@ class TransactionIndex(OwnedFile):
         return collect_aborted_transactions(self._loaded(), fetch_offset, upper_bound_offset)
 
     def truncate_to(self, offset: int) -> None:
-        """Remove the first entry whose last offset is at or above ``offset`` and all behind it."""
+        """Remove the first entry whose last offset is at or above ``offset`` and all after it."""
         entries = self._loaded()
         kept = sum(entry.last_offset < offset for entry in entries)
         if kept < len(entries):
@@ -121,7 +121,7 @@ class TransactionIndex(OwnedFile):
             self._handle.sync()
 
     def release(self) -> None:
-        """Give descriptor and memory back; the next use reads anew."""
+        """Give descriptor and memory back; the next use reads it again."""
         with self._lock:
             self._entries = None
             super().release()

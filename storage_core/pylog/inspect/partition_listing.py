@@ -11,7 +11,7 @@ from pylog.files.partition_metadata import format_uuid
 from pylog.inspect.attempts import Attempts
 from pylog.inspect.findings.directory_findings import directory_findings
 from pylog.inspect.findings.finding import Severity
-from pylog.locations import shown
+from pylog.locations import printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.log_directory import open_directory
 from pylog.reading.log_end import ensure_last_batch_is_sound
@@ -136,14 +136,14 @@ def list_partitions(*paths: str | os.PathLike[str]) -> PartitionListing:
                 each.topic_partition.topic,
                 each.topic_partition.partition,
                 each.state.removeprefix("-"),
-                shown(each.path),
+                printable_location(each.path),
             )
     listed = [_list_partition(view) for view in views.values()]
     return PartitionListing(listed, list(not_live.values()))
 
 
 def _list_partition(view: LogView) -> ListedPartition:
-    """Return what can be told of one partition."""
+    """Return what is known of one partition."""
     attempts = Attempts()
     is_listed = attempts.read(lambda: view.listing) is not None
     segments = view.segments if is_listed else ()
@@ -157,7 +157,7 @@ def _list_partition(view: LogView) -> ListedPartition:
     leader_epoch = attempts.read(lambda: _latest_leader_epoch(view))
     findings = list(directory_findings(view)) if is_listed else []
     warnings = [
-        f"{each.message} in {shown(each.path)}"
+        f"{each.message} in {printable_location(each.path)}"
         for each in findings
         if each.severity is Severity.WARNING
     ]
@@ -171,8 +171,8 @@ def _list_partition(view: LogView) -> ListedPartition:
         leader_epoch=leader_epoch,
         topic_id=None if metadata is None else format_uuid(metadata.topic_id),
         leftover_files=view.leftover_file_count if is_listed else 0,
-        path=shown(view.directory.path),
-        log_directory=shown(view.directory.log_directory),
+        path=printable_location(view.directory.path),
+        log_directory=printable_location(view.directory.log_directory),
         errors=attempts.errors,
         warnings=warnings,
         notes=[each.message for each in findings if each.severity is Severity.NOTE],
@@ -180,7 +180,7 @@ def _list_partition(view: LogView) -> ListedPartition:
 
 
 def _log_end_offset(view: LogView, log_start_offset: int | None) -> int:
-    """Return the log end offset; that of the files where the log's start cannot be told."""
+    """Return the log end offset; that of the files where the log's start is unknown."""
     try:
         return view.next_offset if log_start_offset is None else view.log_end_offset
     except CorruptRecordError as error:

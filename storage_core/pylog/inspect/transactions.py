@@ -178,7 +178,7 @@ def _log_start_offset(view: LogView) -> int | None:
 
 
 def _damage_count(view: LogView) -> int:
-    return 0 if view.damage is None else view.damage.found
+    return 0 if view.damage is None else view.damage.skip_count
 
 
 def _note_damage(view: LogView, before: int, open_transactions: dict[int, _OpenTransaction]) -> int:
@@ -257,8 +257,8 @@ class _Past:
 def _open_at(view: LogView, offset: int) -> dict[int, int] | None:
     """Return producer id to first offset of what was open at the log's first segment.
 
-    None where no sound snapshot tells. The snapshot of that offset goes with its segment; a broker
-    deletes it at a restart once the log start offset has reached it.
+    None where no sound snapshot says it. The snapshot of that offset goes with its segment; a
+    broker deletes it at a restart once the log start offset has reached it.
     """
     if offset == 0:
         return {}

@@ -1,7 +1,7 @@
 """Kernels: v0 and v1 messages, plain or unpacked from wrappers, into columns in one pass.
 
 A *set* is either one plain message or the decompressed content of one wrapper. The rules for
-inner offsets, timestamps and formats are told in `pylog.record.legacy_batch`, the readable
+inner offsets, timestamps and formats are stated in `pylog.record.legacy_batch`, the readable
 reference. CRC-32 (IEEE) is computed here, four bytes a step, because messages are many and short.
 """
 
@@ -212,7 +212,7 @@ def _base_offset(
 
 @helper
 def _check_inner(buf: npt.NDArray[np.uint8], at: int, size: int) -> int:
-    """Return the status of an unpacked message of ``size`` bytes behind its 12-byte prefix."""
+    """Return the status of an unpacked message of ``size`` bytes after its 12-byte prefix."""
     magic = np.int64(buf[at + MAGIC_OFFSET])
     if magic > 1:
         return STATUS_BAD_MAGIC

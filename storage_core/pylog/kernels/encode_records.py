@@ -51,7 +51,7 @@ BATCH_MAX_TIMESTAMP = 4
 BATCH_FIELDS = 5
 
 SPARE_BYTES = 8
-"""Bytes that ``out`` has behind the end of any batch: short fields are written as one word."""
+"""Bytes that ``out`` has after the end of any batch: short fields are written as one word."""
 
 NO_TIMESTAMP = -1
 NO_SEQUENCE = -1
@@ -133,7 +133,7 @@ def _size_of(raw: int) -> int:
 
 @helper
 def _put_varint(out: npt.NDArray[np.uint8], at: int, raw: int) -> int:
-    """Write an unsigned varint; return the position behind it."""
+    """Write an unsigned varint; return the position after it."""
     while (raw & ~0x7F) != 0:
         out[at] = (raw & 0x7F) | 0x80
         raw = (raw >> 7) & 0x01FFFFFFFFFFFFFF
@@ -218,7 +218,7 @@ def _put_headers(
     value_data: npt.NDArray[np.uint8],
     value_validity: npt.NDArray[np.uint8],
 ) -> int:
-    """Write the headers without their count; return the position behind them."""
+    """Write the headers without their count; return the position after them."""
     for entry in range(first, end):
         start = key_ends[entry]
         length = key_ends[entry + 1] - start
@@ -290,7 +290,7 @@ def encode_records(
     Returns
     -------
     tuple of int
-        Batches written; the row behind them; a status; on STATUS_NEEDS_ROOM the bytes that the
+        Batches written; the row after them; a status; on STATUS_NEEDS_ROOM the bytes that the
         first batch needs at least, else the row at fault. Batches of earlier rows are good
         whatever the status.
     """

@@ -1,6 +1,6 @@
 """Kernels: malformed UTF-8 in header keys, replaced as Java's decoder does.
 
-The rules are told in `pylog.record.java_utf8`, the readable reference. A replacement takes three
+The rules are stated in `pylog.record.java_utf8`, the readable reference. A replacement takes three
 bytes, so keys may become three times as long: sizes are measured before memory is made.
 """
 
@@ -107,9 +107,9 @@ def measure_headers(
     for _ in range(count):
         length, at = _varint(buf, at)
         key_bytes += length
-        size, found = _replaced_size(buf, at, at + length)
+        size, malformed_parts = _replaced_size(buf, at, at + length)
         replaced_bytes += size
-        malformed += found
+        malformed += malformed_parts
         at += length
         length, at = _varint(buf, at)
         if length > 0:
@@ -128,8 +128,8 @@ def measure_keys(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> in
     """
     size = np.int64(0)
     for i in range(ends.size - 1):
-        found, _ = _replaced_size(data, np.int64(ends[i]), np.int64(ends[i + 1]))
-        size += found
+        key_bytes, _ = _replaced_size(data, np.int64(ends[i]), np.int64(ends[i + 1]))
+        size += key_bytes
     return size
 
 

@@ -66,7 +66,7 @@ def first_late_batch(
     -------
     int
         Also where a header is impossible, cut short or unreadable: whoever reads on finds out.
-        Where the first batch at or behind ``until`` begins if all before are earlier.
+        Where the first batch at or after ``until`` begins if all before are earlier.
 
     Notes
     -----

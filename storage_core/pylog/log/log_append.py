@@ -179,7 +179,7 @@ class LogAppend:
             if batch.header.magic >= MAGIC_VALUE_V2:
                 epochs.assign(batch.header.partition_leader_epoch, batch.header.offset)
             elif not epochs.is_empty:
-                # A format without epochs: those of before say nothing about what follows.
+                # This format has no epochs: earlier ones say nothing about what follows.
                 _LOGGER.warning(
                     "clearing leader epochs of %s: old format", self._state.local_log.directory
                 )

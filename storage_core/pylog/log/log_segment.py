@@ -138,13 +138,13 @@ class LogSegment(SegmentFiles):
         return start
 
     def take_back_append(self) -> None:
-        """Undo the last append, which no reader has been told of.
+        """Undo the last append, which no reader knows of.
 
         Its index entries go, too: records appended later would be looked for where they point to.
         Differs from Kafka, which keeps the bytes of an append for which an index has no room,
         unknown to the log, and appends after them.
-        Where the disk refuses that, the log directory is offline, and its next owner makes the
-        indexes anew.
+        Where the disk refuses that, the log directory is offline, and its next owner rebuilds the
+        indexes.
         """
         before = self._before_append
         self.log.revert_to(before.size_bytes)
@@ -273,7 +273,7 @@ class LogSegment(SegmentFiles):
         if self.size_bytes == 0:
             self._created_ms = self._clock.milliseconds()
             self._rolling_based_timestamp = None
-        self.entry_writer.begin_anew()
+        self.entry_writer.restart_byte_count()
         self.entry_writer.load_max_timestamp(self.log)
         return removed
 

@@ -66,8 +66,8 @@ class LogSegments:
 
     def get(self, base_offset: int) -> LogSegment | None:
         """Return the segment with exactly this base offset."""
-        found = self.floor_segment(base_offset)
-        return found if found is not None and found.base_offset == base_offset else None
+        segment = self.floor_segment(base_offset)
+        return segment if segment is not None and segment.base_offset == base_offset else None
 
     def floor_segment(self, offset: int) -> LogSegment | None:
         """Return the last segment whose base offset is not above ``offset``."""

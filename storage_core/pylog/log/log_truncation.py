@@ -68,7 +68,7 @@ def truncate_to(state: LogState, target_offset: int) -> bool:
 def truncate_fully_and_start_at(
     state: LogState, new_offset: int, log_start_offset: int | None = None
 ) -> None:
-    """Remove all records and begin anew at ``new_offset``; the caller holds the log's lock.
+    """Remove all records and start again at ``new_offset``; the caller holds the log's lock.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def delete_segment_files(
 def remove_later(remove: Callable[[], object], config: LogConfig, context: LogContext) -> None:
     """Have ``remove`` called after ``file.delete.delay.ms``.
 
-    Where it fails, renamed files stay behind; start-up removes them.
+    If it fails, renamed files are left; start-up removes them.
     """
 
     def try_to_remove() -> None:

@@ -1,4 +1,4 @@
-"""One segment after an unclean stop: every batch checked, the file cut, every index made anew.
+"""One segment after an unclean stop: every batch checked, the file cut, every index rebuilt.
 
 Batch by batch: checksum and size, offsets that fit the segment, an index entry wherever one is due
 (`pylog.indexes.index_entry_writer`), leader epochs, producers and aborted transactions. The first
@@ -50,8 +50,8 @@ class SegmentRecovery:
     leader_epochs
         Epochs that it lacks are added; None to leave them.
     before_cut
-        Called before bytes are cut off, if any are: removes the segments behind. The other way
-        round, a crash in between would leave a hole that nothing tells.
+        Called before bytes are cut off, if any are: removes the segments after this one. In
+        the other order, a crash in between would leave a hole that nothing reveals.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class SegmentRecovery:
         segment.offset_index.trim_to_valid_size()
         segment.entry_writer.force_last_time_entry()
         segment.time_index.trim_to_valid_size()
-        segment.entry_writer.begin_anew()
+        segment.entry_writer.restart_byte_count()
         return cut
 
     def _scan(self) -> str:
-        """Take all sound batches into account; return what is wrong behind them."""
+        """Take all sound batches into account; return what is wrong after them."""
         source = self._segment.log
         windows = SegmentWindows(source, 0, source.size_bytes)
         try:
@@ -149,8 +149,8 @@ class SegmentRecovery:
 
     def _replay(self, window: SegmentWindow, start: int) -> None:
         header = parse_batch_header(window.scan.buffer.data, start)
-        found = PositionedHeader(window.file_position + start, header)
-        for transaction in replay_batch(self._producer_state, self._segment, found):
+        batch = PositionedHeader(window.file_position + start, header)
+        for transaction in replay_batch(self._producer_state, self._segment, batch):
             # Before it counts as completed: the other open transactions decide.
             last_stable_offset = self._producer_state.last_stable_offset(transaction)
             self._segment.update_transaction_index(transaction, last_stable_offset)

@@ -13,7 +13,7 @@ none           are the log's
 ============== =====================================================================================
 
 `replace_segments` puts *new* segments in the place of *old* ones. Start-up
-(`pylog.log.leftover_files`) begins anew or completes what was begun:
+(`pylog.log.leftover_files`) starts over or completes what was begun:
 
 ==== ======================================== =====================================================
 step what is done                             a crash after it
@@ -77,7 +77,7 @@ def replace_segments(new: Sequence[LogSegment], old: Sequence[LogSegment], io: D
     Raises
     ------
     KafkaStorageError
-        The disk failed; start-up begins anew or completes it.
+        The disk failed; start-up starts over or completes it.
     """
     first, *others = new
     directory = first.directory

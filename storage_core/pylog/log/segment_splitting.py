@@ -73,11 +73,11 @@ def _copy(segment: LogSegment, config: LogConfig, context: LogContext) -> list[L
 
     made = [begin(segment.base_offset)]
     copied, next_offset = 0, segment.base_offset
-    for found in segment.log.batches_from(0):
-        header = found.header
+    for batch in segment.log.batches_from(0):
+        header = batch.header
         if not made[-1].can_hold(header.last_offset):
             made.append(begin(_base_offset_of(header, next_offset)))
-        data = segment.log.read_at(found.position, header.size_bytes)
+        data = segment.log.read_at(batch.position, header.size_bytes)
         made[-1].log.append(data)
         copied += len(data)
         next_offset = header.next_offset

@@ -84,7 +84,7 @@ class UnifiedLog(LogReader):
         """Hold the lock; a failing disk takes the log directory offline."""
         self._context.io.ensure_own_process(self.directory)  # a fork may have copied a held lock
         with self._lock:
-            if self._is_closed:  # no failure of the disk: whoever holds on to a deleted log
+            if self._is_closed:  # not a disk failure: somebody still holds a deleted log
                 reason = f"log of {self.topic_partition} is closed"
                 raise KafkaStorageError(reason, self.directory)
             with self._context.failures.watching(self.log_directory):
@@ -182,8 +182,8 @@ class UnifiedLog(LogReader):
         """Force everything below ``offset`` to disk (None: all); raise the recovery point to it.
 
         With ``includes_end`` also the files of an empty active segment, as at a shutdown.
-        `KafkaStorageError` if an fsync failed. The log directory is offline then: what the system
-        did with the pages that it could not write, nobody knows.
+        `KafkaStorageError` if an fsync failed. The log directory is offline then: nobody knows
+        what the system did with the pages that it could not write.
         """
         if not self._is_closed:
             self._context.io.ensure_own_process(self.directory)

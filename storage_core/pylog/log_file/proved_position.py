@@ -4,7 +4,7 @@ An index file has no checksum, and a record's value may hold the image of a batc
 entry nor what looks like a batch at its position is believed. An entry is proved when
 
 * a walk from header to header arrives exactly at it. The walk begins at an entry at least
-  `LEAST_WALK_BYTES` before it (at the segment's beginning if there is none) and comes by every
+  `LEAST_WALK_BYTES` before it (at the segment's beginning if there is none) and passes every
   entry in between;
 * the entry's offset is one that a broker stores for the batch that begins there
   (`pylog.files.offset_index` says which);
@@ -12,8 +12,8 @@ entry nor what looks like a batch at its position is believed. An entry is prove
 * offsets go up all the way.
 
 A walk that begins at the segment's first byte rests on nothing else. Any other one rests on the
-entry where it begins. Checksums are not looked at: who reads a batch does that, and an image has a
-right one anyway. A lie needs neighbouring entries that all lie, into one chain of images that
+entry where it begins. Checksums are not looked at: the reader of a batch does that, and an image
+has a right one anyway. A lie needs neighbouring entries that all lie, into one chain of images that
 fills more than `LEAST_WALK_BYTES` of one batch and leads to its end or to another such entry.
 """
 
@@ -78,7 +78,7 @@ class ProvedPosition(NamedTuple):
 
 
 class _Walk(NamedTuple):
-    """What a walk from an entry has come by.
+    """What a walk from an entry has met.
 
     Attributes
     ----------
@@ -122,8 +122,8 @@ class ProvedPositions:
     def before_offset(self, offset: int) -> ProvedPosition:
         """Return a proved position whose batch is not after the one that holds ``offset``.
 
-        Normally that of the very batch, which the walk on from the nearest entry comes by; the
-        start if no entry is proved.
+        Normally that of the batch itself, which the walk on from the nearest entry meets; the start
+        if no entry is proved.
         """
         if offset <= self._start.lowest_offset:
             return self._start
@@ -165,8 +165,8 @@ class ProvedPositions:
     def prove(self, slot: int, offset: int = -1) -> ProvedPosition | None:
         """Return what the entry at ``slot`` says if it is proved, else None.
 
-        With an offset, the first batch that is not below it, if the walk on comes by it; or else
-        where that walk ends.
+        With an offset, the first batch that is not below it, if the walk on meets it; or else where
+        that walk ends.
         """
         entry = self._index.entry(slot)
         if not self._start.position < entry.position < self._end:
@@ -186,7 +186,7 @@ class ProvedPositions:
         return reached if offset <= reached.lowest_offset else walk.holder or walk.reached
 
     def _way_to(self, slot: int) -> list[OffsetPosition] | None:
-        """Return the entries that a walk to ``slot`` comes by; None if they do not go up.
+        """Return the entries that a walk to ``slot`` passes; None if they do not go up.
 
         The start stands for the entries before it, with an offset that no entry has.
         """
@@ -300,7 +300,7 @@ class ProvedPositions:
             if holder is None and last >= offset:
                 holder = ProvedPosition(position, lowest_offset)
             lowest_offset = last + 1
-            # Of large batches the headers alone are read.
+            # Only the headers of large batches are read.
             wanted = _CHUNK if size < _LARGE_BATCH else RECORD_BATCH_OVERHEAD
             position = following
         return _Walk(ProvedPosition(position, lowest_offset), is_borne_out, holder)

@@ -163,7 +163,7 @@ class SegmentWindows:
         wanted = min(len(self._memory), self._end - position)
         view = memoryview(self._memory)[:wanted]
         if self._headers is not None:
-            self._held_bytes = 0  # of what is held there may be headers alone
+            self._held_bytes = 0  # what is held may be headers alone
             self._has_all = not self._headers.fill(position, view)
         if self._has_all:
             held = self._held_bytes

@@ -74,8 +74,8 @@ def validate_producers(
     """
     updates: dict[int, ProducerAppendInfo] = {}
     completed: list[CompletedTransaction] = []
-    for found in batches:
-        header = found.header
+    for batch in batches:
+        header = batch.header
         if header.magic < MAGIC_VALUE_V2 or header.producer_id < 0:
             continue
         if origin is AppendOrigin.CLIENT:
@@ -90,7 +90,7 @@ def validate_producers(
             info = updates[header.producer_id] = manager.prepare_update(header.producer_id, origin)
         marker = None
         if header.is_control_batch:
-            marker = end_transaction_marker_of(records[found.position : found.end_position])
+            marker = end_transaction_marker_of(records[batch.position : batch.end_position])
         done = info.append_batch(header, marker, transaction_version=transaction_version)
         if done is not None:
             completed.append(done)

@@ -64,10 +64,10 @@ class ProducerSnapshots:
         except OSError as error:
             reason = f"I/O error on listing the directory: {error.strerror}"
             raise KafkaStorageError(reason, self._directory, errno=error.errno) from error
-        found = (find_segment_file_name(name) for name in names)
+        file_names = (find_segment_file_name(name) for name in names)
         self._offsets = {
             each.base_offset
-            for each in found
+            for each in file_names
             if each is not None and (each.suffix, each.state) == (suffix, "")
         }
 

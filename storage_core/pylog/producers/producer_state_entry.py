@@ -1,7 +1,7 @@
 """What a log remembers of one producer: epoch, newest batches, open transaction.
 
 Of the producer's current epoch the five newest batches are kept, so that any of the (at most
-five) requests a producer has in flight can be told from its repetition. A snapshot file keeps
+five) requests a producer has in flight is recognised when it is repeated. A snapshot file keeps
 only the newest one.
 
 Source: ProducerStateEntry, BatchMetadata (Kafka 4.3; KIP-98, KIP-360).

@@ -53,7 +53,7 @@ class ProducerStateManager:
     io
         What changes the disk.
     clock
-        When a verification began; everything else is told the time.
+        When a verification began; everything else is given the time.
     max_transaction_timeout_ms
         The longest timeout that a producer may ask for (``transaction.max.timeout.ms``).
     producer_id_expiration_ms

@@ -1,9 +1,9 @@
 """Whether the markers agree with what a reader has taken for committed and for aborted.
 
 A ``.txnindex`` has no checksum: one that was cut between two entries looks sound, and one that
-lists a committed transaction, too. Both show when the next marker of the producer comes by, in the
-range that is read or after it. Only where offsets have no gap in between: compaction takes COMMIT
-markers away, and what was committed by one may stand before another transaction's ABORT.
+lists a committed transaction, too. Both show at the next marker of the producer, in the range that
+is read or after it, but only where offsets have no gap in between: compaction removes COMMIT
+markers, and what was committed by one may then precede another transaction's ABORT.
 
 For FAILFAST: the modes that skip damage ask no transaction index
 (`pylog.reading.aborted_transactions`).
@@ -117,7 +117,7 @@ class AbortWatch:
 
         Notes
         -----
-        Damage outside the range that was asked for is not told: the search ends there.
+        Damage outside the range that was asked for is not reported: the search ends there.
         """
         try:
             for scan, path in self._windows_after():
@@ -154,11 +154,13 @@ class AbortWatch:
         if not self._is_waiting():
             return
         view = LogView(self._task.directory)
-        for piece in segment_slices(view, self._next_offset, view.log_end_offset):
-            with open_segment(piece.path, piece.file_id) as source:
-                windows = CheckedWindows(source, piece, first_window_bytes=_FIRST_WINDOW_BYTES)
+        for segment_slice in segment_slices(view, self._next_offset, view.log_end_offset):
+            with open_segment(segment_slice.path, segment_slice.file_id) as source:
+                windows = CheckedWindows(
+                    source, segment_slice, first_window_bytes=_FIRST_WINDOW_BYTES
+                )
                 for window in windows:
-                    yield window.scan, piece.path
+                    yield window.scan, segment_slice.path
 
 
 def _index_path(log_path: str) -> str:

@@ -80,12 +80,12 @@ def find_aborted_transactions(
     first = view.find_segment(start_offset) or 0
     # Where damage is skipped the markers alone decide: nothing there could raise an error about an
     # index that they contradict, and its lie would be wrong rows in silence.
-    found = _from_indexes(view, first, end_offset) if view.damage is None else None
-    if found is None:
-        found = _from_markers(view, first, end_offset)
+    transactions = _from_indexes(view, first, end_offset) if view.damage is None else None
+    if transactions is None:
+        transactions = _from_markers(view, first, end_offset)
     return tuple(
         each
-        for each in found
+        for each in transactions
         if each.first_offset < end_offset and each.last_offset >= start_offset
     )
 
@@ -96,7 +96,7 @@ def _from_indexes(view: LogView, first: int, end_offset: int) -> list[AbortedTra
     An entry whose last stable offset is at or above ``end_offset`` ends the search: nothing below
     that offset is decided later.
     """
-    found: list[AbortedTransaction] = []
+    transactions: list[AbortedTransaction] = []
     for segment in view.segments[first:]:
         if not segment.has_transaction_index:
             return None
@@ -107,16 +107,16 @@ def _from_indexes(view: LogView, first: int, end_offset: int) -> list[AbortedTra
         if not entries:  # made for an ABORT that is not in it: lost in a crash, or truncated away
             return None
         for entry in entries:
-            found.append(
+            transactions.append(
                 AbortedTransaction(entry.producer_id, entry.first_offset, entry.last_offset)
             )
             if entry.last_stable_offset >= end_offset:
-                return found
-    return found
+                return transactions
+    return transactions
 
 
 def _from_markers(view: LogView, first: int, end_offset: int) -> list[AbortedTransaction]:
-    """Return what the batches and markers from segment ``first`` on tell.
+    """Return what the batches and markers from segment ``first`` on say.
 
     A range begins with the producer's first batch since its last marker; batches before the first
     segment looked at are not of interest. The walk ends when every transaction that began below

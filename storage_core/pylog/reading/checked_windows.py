@@ -51,7 +51,7 @@ class CheckedWindows:
     ----------
     source
         The opened ``.log`` file.
-    piece
+    segment_slice
         Which bytes, and which offsets they may hold.
     lowest_offset
         The offset after the last batch before this slice; the slice's base offset bounds it, too.
@@ -76,7 +76,7 @@ class CheckedWindows:
     def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         source: ByteSource,
-        piece: SegmentSlice,
+        segment_slice: SegmentSlice,
         *,
         lowest_offset: int = 0,
         damage: DamageReport | None = None,
@@ -87,12 +87,12 @@ class CheckedWindows:
     ) -> None:
         self._source = source
         self._max_decompressed_bytes = max_decompressed_bytes
-        self._piece = piece
+        self._slice = segment_slice
         self._damage = damage
         self._verifies_checksums = verifies_checksums or damage is not None
         self._window_bytes = window_bytes
         self._first_window_bytes = first_window_bytes
-        self.next_offset = max(lowest_offset, piece.base_offset)
+        self.next_offset = max(lowest_offset, segment_slice.base_offset)
 
     def __iter__(self) -> Iterator[SegmentWindow]:
         """Yield windows in file order.
@@ -104,21 +104,21 @@ class CheckedWindows:
         SegmentVanishedError
             The file is shorter than when the slice was planned.
         """
-        position = self._piece.start_position
+        position = self._slice.start_position
         while True:
             fault = yield from self._until_fault(position)
             if fault is None:
                 return
             if self._damage is None:
-                raise CorruptRecordError(fault.reason, self._piece.path, fault.position)
+                raise CorruptRecordError(fault.reason, self._slice.path, fault.position)
             position = self._skip(fault, self._damage)
 
     def _until_fault(self, position: int) -> Generator[SegmentWindow, None, _Fault | None]:
-        piece = self._piece
+        segment_slice = self._slice
         windows = SegmentWindows(
             self._source,
             position,
-            piece.end_position,
+            segment_slice.end_position,
             window_bytes=self._window_bytes,
             first_window_bytes=self._first_window_bytes,
             only_headers=not self._verifies_checksums,
@@ -134,7 +134,7 @@ class CheckedWindows:
                     yield self._passed(_head(window, fault.position))
                 return fault
         except CorruptRecordError as error:  # a batch too large to be read before it is checked
-            at = piece.start_position if error.position is None else error.position
+            at = segment_slice.start_position if error.position is None else error.position
             return _Fault(at, at, error.reason)
         return self._find_tail_fault(windows)
 
@@ -145,9 +145,9 @@ class CheckedWindows:
     def _find_fault(self, window: SegmentWindow) -> _Fault | None:
         headers = window.scan.headers
         misplaced = find_misplaced(
-            headers.offsets, headers.last_offsets, self.next_offset, self._piece.next_base_offset
+            headers.offsets, headers.last_offsets, self.next_offset, self._slice.next_base_offset
         )
-        is_last = window.end_position == self._piece.end_position
+        is_last = window.end_position == self._slice.end_position
         if misplaced is None and (is_last or self._damage is not None):
             misplaced = self._misplaced_last(window)
         bad = None
@@ -162,25 +162,26 @@ class CheckedWindows:
             if unreadable is not None:
                 at = window.file_position + int(headers.positions[unreadable.index])
                 return _Fault(at, at, unreadable.reason)
-        # A wrong checksum is the cause to be told, even if offsets show it first.
+        # A wrong checksum is the cause to report, even if offsets show it first.
         if bad is not None and (misplaced is None or bad.index <= misplaced.last):
             at = window.file_position + int(headers.positions[bad.index])
             return _Fault(at, at, bad.reason)
         if misplaced is None:
             return None
         first = window.file_position + int(headers.positions[misplaced.first])
-        last = window.end_position  # the batch behind the window, where it may be that one
+        last = window.end_position  # the batch after the window, which may be that one
         if misplaced.last < len(headers):
             last = window.file_position + int(headers.positions[misplaced.last])
         return _Fault(first, last, misplaced.reason)
 
     def _misplaced_last(self, window: SegmentWindow) -> Misplaced | None:
-        """Return the window's last batch if the one behind the window shows that it is misplaced.
+        """Return the window's last batch if the one after the window shows that it is misplaced.
 
-        Or both of them, where nobody knows which it is: the one behind has the next index then.
-        Otherwise its records would have been given away before the next window contradicts them.
-        Behind the slice's last window nothing would: a base offset that is too high makes a batch
-        look like the end of the range, and its records would be missing from it in silence.
+        Or both of them, where nobody knows which it is: the one after has the next index then.
+        Otherwise its records would be given to the caller before the next window contradicts them.
+        After the slice's last window nothing would contradict them: a base offset that is too high
+        makes a batch look like the end of the range, and its records would be missing from it in
+        silence.
         """
         position, end = window.end_position, self._source.size()
         if end - position < HEADER_SIZE_UP_TO_MAGIC:
@@ -198,57 +199,61 @@ class CheckedWindows:
             np.append(headers.offsets, following.header.offset),
             np.append(headers.last_offsets, following.header.last_offset),
             self.next_offset,
-            self._piece.next_base_offset,
+            self._slice.next_base_offset,
         )
         return None if misplaced is None or misplaced.first == len(headers) else misplaced
 
     def _find_tail_fault(self, windows: SegmentWindows) -> _Fault | None:
         """Return what is wrong about an end of whole batches that could hide records."""
-        piece = self._piece
+        segment_slice = self._slice
         position, defect = windows.tail
         if defect is not None:
             return _Fault(position, position, defect)
-        if position == piece.end_position:
+        if position == segment_slice.end_position:
             return None
-        if piece.runs_to_segment_end and self.next_offset == piece.next_base_offset:
+        if segment_slice.runs_to_segment_end and self.next_offset == segment_slice.next_base_offset:
             return None  # the torn or preallocated rest holds no offset of the log
         missing = (
-            f"; the next segment begins at offset {piece.next_base_offset}, so records from "
-            f"{self.next_offset} on may be missing"
-            if piece.runs_to_segment_end
+            f"; the next segment begins at offset {segment_slice.next_base_offset}, "
+            f"so records from {self.next_offset} on may be missing"
+            if segment_slice.runs_to_segment_end
             else ""
         )
-        rest = piece.end_position - position
+        rest = segment_slice.end_position - position
         reason = f"whole batches end {rest} bytes before they should{missing}"
         return _Fault(position, position, reason)
 
     def _skip(self, fault: _Fault, damage: DamageReport) -> int:
         """Report the range from a fault to the next sound batch; return where that begins."""
-        piece = self._piece
+        segment_slice = self._slice
         end = find_next_batch(
             self._source,
             fault.last_position,
-            piece.end_position,
+            segment_slice.end_position,
             lowest_offset=self.next_offset,
-            limit_offset=piece.next_base_offset,
+            limit_offset=segment_slice.next_base_offset,
         )
-        following = piece.next_base_offset
-        if end < piece.end_position:
-            found = read_header(self._source, end, piece.end_position)
-            following = None if found is None else found.header.offset
+        following = segment_slice.next_base_offset
+        if end < segment_slice.end_position:
+            batch = read_header(self._source, end, segment_slice.end_position)
+            following = None if batch is None else batch.header.offset
         damage.add(
-            DamagedRange(piece.path, fault.position, end, self.next_offset, following, fault.reason)
+            DamagedRange(
+                segment_slice.path, fault.position, end, self.next_offset, following, fault.reason
+            )
         )
         return end
 
 
-def check_some(window: SegmentWindow, piece: SegmentSlice, which: npt.NDArray[np.bool_]) -> None:
+def check_some(
+    window: SegmentWindow, segment_slice: SegmentSlice, which: npt.NDArray[np.bool_]
+) -> None:
     """Raise `CorruptRecordError` if a batch that the mask ``which`` picks has a wrong checksum."""
     window.read_batches(which)
     bad = find_bad_checksum(window.scan, which)
     if bad is not None:
         position = window.file_position + int(window.scan.headers.positions[bad.index])
-        raise CorruptRecordError(bad.reason, piece.path, position)
+        raise CorruptRecordError(bad.reason, segment_slice.path, position)
 
 
 def _head(window: SegmentWindow, end_position: int) -> SegmentWindow:

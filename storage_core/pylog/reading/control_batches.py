@@ -71,11 +71,11 @@ def _usual_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[n
     headers = scan.headers
     types = np.full(which.size, NEEDS_REFERENCE, dtype=np.int64)
     plain = (headers.codec_ids[which] == 0) & (headers.record_counts[which] == 1)
-    found = types[plain]
+    plain_types = types[plain]
     decode_control_types(
-        scan.buffer, headers.positions[which][plain], headers.sizes_bytes[which][plain], found
+        scan.buffer, headers.positions[which][plain], headers.sizes_bytes[which][plain], plain_types
     )
-    types[plain] = found
+    types[plain] = plain_types
     return types
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pylog.locations import shown
+from pylog.locations import printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,8 +67,8 @@ class DamagedRange:
     end_offset
         … and below this one: the first offset of the next sound batch, or the last one of a
         compressed v0/v1 wrapper. None where nothing sound follows in the file and no next file's
-        name tells. Not above ``next_offset`` where sound offsets leave no room: then nobody knows
-        which offsets the bytes held.
+        name gives it. Not above ``next_offset`` where sound offsets leave no room: then nobody
+        knows which offsets the bytes held.
     reason
         What is wrong with the first of them.
     """
@@ -82,7 +82,8 @@ class DamagedRange:
 
     def __str__(self) -> str:
         where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
-        return f"{shown(self.path)}: {where}, {self._missing} may be missing: {self.reason}"
+        path = printable_location(self.path)
+        return f"{path}: {where}, {self._missing} may be missing: {self.reason}"
 
     @property
     def _missing(self) -> str:
@@ -102,16 +103,16 @@ class DamageReport:
     Attributes
     ----------
     ranges
-        Each once, in the order in which readers came upon them.
+        Each once, in the order in which they were skipped.
     is_logged
         Whether each is logged, as a warning.
-    found
-        How often a range was met, known ones included.
+    skip_count
+        How many times a range was skipped, known ones included.
     """
 
     ranges: list[DamagedRange] = field(default_factory=list)
     is_logged: bool = True
-    found: int = 0
+    skip_count: int = 0
     _offsets: tuple[int, int] | None = field(default=None, repr=False)
     _above: DamageReport | None = field(default=None, repr=False)
 
@@ -121,15 +122,15 @@ class DamageReport:
     def __len__(self) -> int:
         return len(self.ranges)
 
-    def add(self, found: DamagedRange) -> None:
+    def add(self, damaged_range: DamagedRange) -> None:
         """Note a range that has been skipped."""
-        self.found += 1
-        if found not in self.ranges and self._may_hold_wanted(found):
-            self.ranges.append(found)
+        self.skip_count += 1
+        if damaged_range not in self.ranges and self._may_hold_wanted(damaged_range):
+            self.ranges.append(damaged_range)
             if self._above is not None:
-                self._above.add(found)
+                self._above.add(damaged_range)
             elif self.is_logged:
-                _LOGGER.warning("%s", found)
+                _LOGGER.warning("%s", damaged_range)
 
     def for_one_read(self, start_offset: int, end_offset: int) -> DamageReport:
         """Return an empty report that passes on to this one what it comes to hold.
@@ -137,14 +138,15 @@ class DamageReport:
         A reader needs to know what it has met itself, this time: this report may know it already,
         from an earlier read, or be another reader's, too. A range is left out if sound batches on
         both sides bound it to offsets outside ``[start_offset, end_offset)``: on its way to its
-        first record a reader may come by damage that is none of its business.
+        first record a reader may meet damage that does not concern it.
         """
         return DamageReport(_offsets=(start_offset, end_offset), _above=self)
 
-    def _may_hold_wanted(self, found: DamagedRange) -> bool:
-        if self._offsets is None or found.end_offset is None:
+    def _may_hold_wanted(self, damaged_range: DamagedRange) -> bool:
+        if self._offsets is None or damaged_range.end_offset is None:
             return True
         start, end = self._offsets
-        if found.end_offset <= found.next_offset:  # no room for offsets: nobody knows which
-            return found.next_offset >= start
-        return found.next_offset < end and found.end_offset > start
+        # The range has no room for offsets: nobody knows which records are missing.
+        if damaged_range.end_offset <= damaged_range.next_offset:
+            return damaged_range.next_offset >= start
+        return damaged_range.next_offset < end and damaged_range.end_offset > start

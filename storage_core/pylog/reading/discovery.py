@@ -22,7 +22,7 @@ from pylog.files.file_names import (
     parse_partition_directory_name,
 )
 from pylog.files.storage import list_directory
-from pylog.locations import is_remote, name_of, parent_of, parse_location, shown
+from pylog.locations import is_remote, name_of, parent_of, parse_location, printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,25 +82,25 @@ def discover_partitions(path: str | os.PathLike[str]) -> list[PartitionDirectory
     # An index alone makes it one, too: that its .log is gone is to be noticed.
     if any(_is_live_segment_file(entry.name) for entry in entries):
         return [_partition_directory(root)]
-    found = []
+    directories = []
     for entry in entries:
         name = find_partition_directory_name(entry.name)
         if name is not None and _may_be_partition(entry):
-            found.append(PartitionDirectory(name.topic_partition, entry.path, name.state))
-    if not found:
+            directories.append(PartitionDirectory(name.topic_partition, entry.path, name.state))
+    if not directories:
         reason = (
             "no Kafka log here: neither segment files (<20 digits>.log) nor sub-directories named "
             "<topic>-<partition> with such files"
         )
         raise LogDirectoryError(reason, root)
-    return sorted(found)
+    return sorted(directories)
 
 
 def _may_be_partition(entry: DirectoryEntry) -> bool:
     """Whether an entry with a partition's name is a directory with a partition's files.
 
     So is one that cannot be looked into, and a link that leads nowhere (to a disk that is not
-    mounted, say): to pass over it would hide a partition. Who reads it is told what is wrong.
+    mounted, say): passing over it would hide a partition. Its reader gets the error.
     """
     if is_remote(entry.path):
         # A directory such as backup-2024 has a partition's name and holds nothing of Kafka's.
@@ -132,13 +132,13 @@ def _holds_partition(path: str) -> bool:
 
 
 def _partition_directory(path: str) -> PartitionDirectory:
-    """Return the directory under its own name or, where that is none, that of a link to it."""
+    """Return the directory under its own name, or under that of a link to it if it has none."""
     if is_remote(path):
         return _named_directory(path, path)
     resolved = Path(path).resolve()
-    found = find_partition_directory_name(resolved.name)
-    if found is not None:
-        return PartitionDirectory(found.topic_partition, str(resolved), found.state, is_named=True)
+    name = find_partition_directory_name(resolved.name)
+    if name is not None:
+        return PartitionDirectory(name.topic_partition, str(resolved), name.state, is_named=True)
     return _named_directory(str(Path(path).absolute()), path)
 
 
@@ -152,7 +152,7 @@ def _named_directory(location: str, given: str) -> PartitionDirectory:
 
 
 def _place(path: str) -> str | tuple[int, int]:
-    """Return what tells a directory from others, by whatever links it has been come to."""
+    """Return what identifies a directory, whichever links led to it."""
     if is_remote(path):
         return path
     try:
@@ -182,13 +182,13 @@ def discover_all(
     if not directories:
         reason = "no path was given"
         raise LogDirectoryError(reason)
-    found = sorted(directories.values())
-    live = [each for each in found if include_stray or not each.state]
+    ordered = sorted(directories.values())
+    live = [each for each in ordered if include_stray or not each.state]
     for one, other in pairwise(live):
         if one.topic_partition == other.topic_partition:
             reason = (
-                f"partition {one.topic_partition} lies both in {shown(one.path)} and in "
-                f"{shown(other.path)}; read one of them"
+                f"partition {one.topic_partition} lies both in {printable_location(one.path)} "
+                f"and in {printable_location(other.path)}; read one of them"
             )
             raise LogDirectoryError(reason)
-    return found
+    return ordered

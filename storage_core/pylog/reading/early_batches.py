@@ -1,6 +1,6 @@
-"""Passing over the batches at the head of a slice that are too early for a filter.
+"""Skipping the batches at the head of a slice that are too early for a filter.
 
-By their headers, one after the other: the time index is not needed, so it cannot mislead. The
+Headers decide, one after the other: the time index is not needed, so it cannot mislead. The
 records in between are not read.
 """
 
@@ -28,16 +28,18 @@ _STRIDE = 64 << 20
 _TWO = 2
 
 
-def without_early_batches(source: ByteSource, piece: SegmentSlice, timestamp: int) -> SegmentSlice:
-    """Return the rest of a slice from the first batch on that may be of ``timestamp`` ms or later.
+def without_early_batches(
+    source: ByteSource, segment_slice: SegmentSlice, timestamp: int
+) -> SegmentSlice:
+    """Return the rest of a slice from the first batch on that may be as late as ``timestamp`` ms.
 
-    The slice itself where that cannot be told for sure, and of a file that is not local: there
-    a request for each header would cost more than reading all.
+    The slice itself where that is uncertain, and where the file is not local: there a
+    request for each header would cost more than reading all.
     """
     if not isinstance(source, LocalFile):
-        return piece
+        return segment_slice
     scratch = np.empty(64, dtype=np.uint8)
-    position, end = piece.start_position, piece.end_position
+    position, end = segment_slice.start_position, segment_slice.end_position
     while position < end:
         until = min(position + _STRIDE, end)
         source.will_need(position, _STRIDE)
@@ -49,8 +51,8 @@ def without_early_batches(source: ByteSource, piece: SegmentSlice, timestamp: in
         if position < until:
             break
     if position < end and not _is_sound(source, position, end):
-        return piece
-    return replace(piece, start_position=position)
+        return segment_slice
+    return replace(segment_slice, start_position=position)
 
 
 def _is_sound(source: ByteSource, position: int, end: int) -> bool:

@@ -1,6 +1,6 @@
-"""Batches and records held against a `RecordFilter`.
+"""Batches and records compared with a `RecordFilter`.
 
-Timestamps are compared on the batch headers first, which tell the latest of a batch, then on the
+Timestamps are compared on the batch headers first, which have the latest of a batch, then on the
 decoded records; keys on the decoded records. Only batches with a record that passes have their
 values copied (`pylog.reading.filtered_decode`).
 """
@@ -35,7 +35,7 @@ def is_past(where: RecordFilter, headers: BatchHeaders) -> bool:
 
 
 def candidate_batches(where: RecordFilter, headers: BatchHeaders) -> BoolArray:
-    """Mask the batches that can hold a record that passes, as far as headers tell."""
+    """Mask the batches that can hold a record that passes, as far as headers show."""
     latest = headers.max_timestamps
     mask: BoolArray = latest >= (_LOWEST if where.min_timestamp is None else where.min_timestamp)
     if len(headers) and not headers.traits.all_v2:
@@ -65,8 +65,8 @@ def passing_rows(where: RecordFilter, batch: pa.RecordBatch) -> BoolArray:
             passes &= stamps <= min(_HIGHEST, where.max_timestamp * scale)
     if where.keys is not None:
         wanted = bytes_array(sorted(where.keys))
-        found = pc.is_in(batch.column("key"), value_set=wanted)
-        passes &= _bits(found, batch.num_rows)
+        is_wanted = pc.is_in(batch.column("key"), value_set=wanted)
+        passes &= _bits(is_wanted, batch.num_rows)
     return passes
 
 

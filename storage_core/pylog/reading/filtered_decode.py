@@ -80,21 +80,23 @@ class FilteredDecoder:
         if not len(headers):
             return
         window = Window(window.buffer, headers, window.path, window.file_position)
-        found = deque(self._passing(window, start_offset, end_offset))
-        if not found:
+        offset_arrays = deque(self._passing(window, start_offset, end_offset))
+        if not offset_arrays:
             return
         mask = np.zeros(len(headers), dtype=np.bool_)
-        for passing in found:
+        for passing in offset_arrays:
             # The last offset of a batch is not below its records', that of the one before is.
             mask[np.searchsorted(headers.last_offsets, passing)] = True
         chosen = Window(window.buffer, headers.select(mask), window.path, window.file_position)
         for batch in self._second.decode(chosen, start_offset, end_offset):
             offsets = _int64s(batch, "offset")
             # Both passes give offsets in order, so what lies before this batch is done with.
-            while found and found[0][-1] < offsets[0]:
-                found.popleft()
+            while offset_arrays and offset_arrays[0][-1] < offsets[0]:
+                offset_arrays.popleft()
             rows = np.flatnonzero(
-                np.isin(offsets, _between(found, offsets[0], offsets[-1]), assume_unique=True)
+                np.isin(
+                    offsets, _between(offset_arrays, offsets[0], offsets[-1]), assume_unique=True
+                )
             )
             if rows.size:
                 yield _taken(batch, rows).select(self.schema.names)
@@ -110,16 +112,16 @@ class FilteredDecoder:
 
 
 def _between(
-    found: Iterable[npt.NDArray[np.int64]], first: int, last: int
+    offset_arrays: Iterable[npt.NDArray[np.int64]], first: int, last: int
 ) -> npt.NDArray[np.int64]:
     """Return those of the offsets, arrays of them in order, that lie in ``[first, last]``."""
-    pieces = []
-    for passing in found:
+    parts = []
+    for passing in offset_arrays:
         if passing[0] > last:
             break
         start, end = np.searchsorted(passing, first), np.searchsorted(passing, last, "right")
-        pieces.append(passing[start:end])
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+        parts.append(passing[start:end])
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
 def _with_offset(schema: pa.Schema) -> pa.Schema:

@@ -1,7 +1,7 @@
 """The last stable offset (LSO): below it every transaction is decided.
 
 It is the first offset of the oldest open transaction, or the log end offset. The newest sound
-producer snapshot lists the transactions that are open at its offset, and the headers after it tell
+producer snapshot lists the transactions that are open at its offset, and the headers after it give
 the rest; without a snapshot all headers are read.
 
 Source: ProducerStateManager.firstUnstableOffset (Kafka 4.3); KIP-98.
@@ -62,7 +62,7 @@ def _newest_snapshot(view: LogView) -> tuple[dict[int, int], int]:
         try:
             entries = read_producer_snapshot(join(view.directory.path, name))
         except (CorruptSnapshotError, SegmentVanishedError, UnreadableFileError):
-            continue  # an older one, and more headers, tell the same
+            continue  # an older one, and more headers, say the same
         return {
             entry.producer_id: entry.current_txn_first_offset
             for entry in entries

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
-from pylog.locations import shown
+from pylog.locations import printable_location
 from pylog.model import INTERNAL_TOPICS, TopicPartition
 from pylog.reading.discovery import PartitionDirectory, discover_all
 from pylog.reading.log_start_offsets import LogStartOffsets
@@ -68,7 +68,9 @@ class LogDirectory:
     def __repr__(self) -> str:
         text = f"LogDirectory({directories_repr(view.directory for view in self)}"
         if self.others:
-            text += f", others={short_repr([shown(each.path) for each in self.others])}"
+            text += (
+                f", others={short_repr([printable_location(each.path) for each in self.others])}"
+            )
         return f"{text})"
 
     @property
@@ -108,7 +110,7 @@ class LogDirectory:
         Raises
         ------
         UnknownTopicOrPartitionError
-            A topic or partition is not there; the text suggests the nearest name.
+            A name is not there; the error names the nearest.
         LogDirectoryError
             Nothing is left to be read without a name for it.
         ValueError
@@ -128,12 +130,14 @@ class LogDirectory:
         if pattern is None:
             return self._ordinary()
         try:
-            found = re.compile(pattern)
+            compiled = re.compile(pattern)
         except re.error as error:
             msg = f"topic pattern {pattern!r} is not a regular expression: {error}"
             raise ValueError(msg) from error
         return [
-            view for view in self if view.topic not in INTERNAL_TOPICS and found.search(view.topic)
+            view
+            for view in self
+            if view.topic not in INTERNAL_TOPICS and compiled.search(view.topic)
         ]
 
     def _ordinary(self) -> list[LogView]:
@@ -144,8 +148,8 @@ class LogDirectory:
             reason = f"only internal topics here, ask for them by name: {_listing(self.topics)}"
             raise LogDirectoryError(reason)
         if not views:
-            found = ", ".join(f"{each.path} ({each.state})" for each in self.others)
-            reason = f"no live partition here; directories in other states are not read: {found}"
+            others = ", ".join(f"{each.path} ({each.state})" for each in self.others)
+            reason = f"no live partition here; directories in other states are not read: {others}"
             raise LogDirectoryError(reason)
         return views
 

@@ -1,4 +1,4 @@
-"""Where a log ends: behind the last whole batch of its last segment.
+"""Where a log ends: after the last whole batch of its last segment.
 
 A torn tail and a tail of zeros are normal ends (Kafka acknowledges before it forces to disk);
 anything else is damage. A last batch with a wrong checksum is not noticed here, where an error
@@ -48,7 +48,7 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
     segment
         The last one.
     skips_damage
-        Whether to look behind damage. Then there is never a defect; the end is that of the file
+        Whether to look past damage. Then there is never a defect; the end is that of the file
         where nothing sound follows the last damage, and ``last`` is the last sound batch.
 
     Raises
@@ -61,40 +61,42 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
     except UnreadableFileError:
         if not skips_damage:
             raise
-        return WholeBatches(segment.size_bytes, None, None)  # who reads it reports it
+        return WholeBatches(segment.size_bytes, None, None)  # its reader reports it
     with opened as source:
         size = source.size()
         # A walk over damage alone would find nothing before it that is sound.
         start = segment.last_indexed_position(source, size, is_sound=skips_damage)
         whole_end = _sound_end if skips_damage else _whole_end
-        found = whole_end(source, start.position, size, start.lowest_offset)
-        found = _with_tail_defect(source, segment, found, size)
-        if not skips_damage or found.defect is None:
-            return found
-        end = _behind_all(source, segment, found, size).end_position
+        batches = whole_end(source, start.position, size, start.lowest_offset)
+        batches = _with_tail_defect(source, segment, batches, size)
+        if not skips_damage or batches.defect is None:
+            return batches
+        end = _after_all_damage(source, segment, batches, size).end_position
         return WholeBatches(end, _last_as_read(source, segment, start, end), None)
 
 
-def _behind_all(
-    source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
+def _after_all_damage(
+    source: ByteSource, segment: LogSegmentView, batches: WholeBatches, size: int
 ) -> WholeBatches:
-    while found.defect is not None:
-        found = _behind(source, segment, found, size)
-    return found
+    while batches.defect is not None:
+        batches = _after_damage(source, segment, batches, size)
+    return batches
 
 
 def _with_tail_defect(
-    source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
+    source: ByteSource, segment: LogSegmentView, batches: WholeBatches, size: int
 ) -> WholeBatches:
-    """Return ``found``, with a defect if what looks like a torn tail is none."""
-    if found.defect is not None or found.end_position == size:
-        return found
-    next_offset = _next_offset(found, segment)
-    return found._replace(defect=find_tail_defect(source, found.end_position, size, next_offset))
+    """Return ``batches``, with a defect if what looks like a torn tail is not one."""
+    if batches.defect is not None or batches.end_position == size:
+        return batches
+    next_offset = _next_offset(batches, segment)
+    return batches._replace(
+        defect=find_tail_defect(source, batches.end_position, size, next_offset)
+    )
 
 
-def _next_offset(found: WholeBatches, segment: LogSegmentView) -> int:
-    return segment.base_offset if found.last is None else found.last.header.next_offset
+def _next_offset(batches: WholeBatches, segment: LogSegmentView) -> int:
+    return segment.base_offset if batches.last is None else batches.last.header.next_offset
 
 
 def _whole_end(source: ByteSource, start: int, size: int, lowest_offset: int) -> WholeBatches:
@@ -106,10 +108,10 @@ def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) ->
 
     All of them are looked at: a size that damage has changed may lead into a value.
     """
-    found = find_whole_batches(source, start, size, lowest_offset=lowest_offset)
+    batches = find_whole_batches(source, start, size, lowest_offset=lowest_offset)
     last = None
     try:
-        for batch in walk_headers(source, start, found.end_position, lowest_offset=lowest_offset):
+        for batch in walk_headers(source, start, batches.end_position, lowest_offset=lowest_offset):
             reason = _checksum_defect(source, batch)
             if reason is not None:
                 return WholeBatches(batch.position, last, reason)
@@ -117,7 +119,7 @@ def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) ->
     except CorruptRecordError as error:
         position = start if last is None else last.end_position
         return WholeBatches(position, last, error.reason)
-    return found
+    return batches
 
 
 def ensure_last_batch_is_sound(segment: LogSegmentView, last: PositionedHeader) -> None:
@@ -154,7 +156,7 @@ def _last_as_read(
     It may take a batch for the misplaced one of two that overlap which a walk forward passes: the
     log would end before records that the reader gives, and they would be cut off in silence.
     """
-    piece = SegmentSlice(
+    segment_slice = SegmentSlice(
         segment.file_path(),
         start.lowest_offset,
         None,
@@ -165,22 +167,22 @@ def _last_as_read(
     )
     last = None
     report = DamageReport(is_logged=False)
-    for window in checked_windows.CheckedWindows(source, piece, damage=report):
+    for window in checked_windows.CheckedWindows(source, segment_slice, damage=report):
         last = window.file_position + int(window.scan.headers.positions[-1])
     return None if last is None else read_header(source, last, end)
 
 
-def _behind(
-    source: ByteSource, segment: LogSegmentView, found: WholeBatches, size: int
+def _after_damage(
+    source: ByteSource, segment: LogSegmentView, batches: WholeBatches, size: int
 ) -> WholeBatches:
-    """Return the end of the whole batches behind the damage at ``found.end_position``."""
-    lowest = _next_offset(found, segment)
+    """Return the end of the whole batches after the damage at ``batches.end_position``."""
+    lowest = _next_offset(batches, segment)
     position = resynchronisation.find_next_batch(
-        source, found.end_position, size, lowest_offset=lowest
+        source, batches.end_position, size, lowest_offset=lowest
     )
     if position == size:
-        return WholeBatches(size, found.last, None)
-    behind = _sound_end(source, position, size, lowest)
-    if behind.last is None:
-        behind = behind._replace(last=found.last)
-    return _with_tail_defect(source, segment, behind, size)
+        return WholeBatches(size, batches.last, None)
+    following = _sound_end(source, position, size, lowest)
+    if following.last is None:
+        following = following._replace(last=batches.last)
+    return _with_tail_defect(source, segment, following, size)

@@ -94,7 +94,7 @@ class LogSegmentView:
         return join(self.directory, f"{file_name_prefix(self.base_offset)}{suffix}{self.state}")
 
     def ensure_readable(self) -> None:
-        """Raise `UnreadableFileError` if the listing told that the ``.log`` cannot be read."""
+        """Raise `UnreadableFileError` if the listing said that the ``.log`` cannot be read."""
         if self.defect is not None:
             raise UnreadableFileError(self.defect, self.file_path())
 
@@ -130,7 +130,7 @@ class LogSegmentView:
         offset
             Log offset.
         end
-            Byte behind the last whole batch to consider.
+            Byte after the last whole batch to consider.
 
         Returns
         -------
@@ -143,9 +143,9 @@ class LogSegmentView:
             A header on the way is impossible, or offsets go back.
         """
         start = self._position_at_or_before(source, offset, end)
-        for found in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
-            if found.header.last_offset >= offset:
-                return found
+        for batch in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
+            if batch.header.last_offset >= offset:
+                return batch
         return None
 
     def whole_end(self, source: ByteSource, offset: int, end: int) -> int:

@@ -24,7 +24,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
-from pylog.locations import join, shown
+from pylog.locations import join, printable_location
 from pylog.log_file.batch_walk import WholeBatches
 from pylog.reading.log_end import find_log_end
 from pylog.reading.log_start_offsets import LogStartOffsets
@@ -63,12 +63,12 @@ class LogView:
         The log directory's ``log-start-offset-checkpoint``, so that a directory of a thousand
         partitions reads it once; a reader of its own if None.
     damage
-        Where damaged ranges that planning comes upon are noted; None for an error at the first.
+        Where damaged ranges that planning meets are noted; None for an error at the first.
 
     Notes
     -----
-    A directory that cannot be listed is a `LogDirectoryError` for whoever asks what it holds, and
-    none for those who are about the other partitions of its log directory.
+    A directory that cannot be listed is a `LogDirectoryError` for those who ask what it holds, and
+    no error for those who read the other partitions of its log directory.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class LogView:
 
     def __repr__(self) -> str:
         # What the listing holds: a repr opens no file, and so fails for no damage.
-        path = shown(self.directory.path)
+        path = printable_location(self.directory.path)
         if isinstance(self._listed, LogDirectoryError):
             return f"LogView({path!r}, unreadable: {self._listed.reason})"
         return (
@@ -213,7 +213,7 @@ class LogView:
         ------
         CorruptRecordError
             The last segment holds an impossible header, or no ``.log`` file is left: where the log
-            ends cannot be told.
+            ends is unknown.
         UnreadableFileError
             The last ``.log`` file cannot be read; likewise.
         """
@@ -263,12 +263,12 @@ class LogView:
 
     def find_segment(self, offset: int) -> int | None:
         """Return the index of the last segment whose base offset is not above ``offset``."""
-        found = None
+        last_index = None
         for index, segment in enumerate(self.segments):
             if segment.base_offset > offset:
                 break
-            found = index
-        return found
+            last_index = index
+        return last_index
 
     @cached_property
     def leader_epochs(self) -> list[EpochEntry]:

@@ -42,7 +42,7 @@ def find_misplaced(
     lowest_offset
         The first one's offset is not below.
     limit_offset
-        All are below; None if there is no segment behind.
+        All are below; None if no segment follows.
 
     Notes
     -----
@@ -85,7 +85,7 @@ def _first_misplaced(
     if index == 0 or last_offsets[index] < offset:
         return index
     before = _before(last_offsets, index, lowest_offset)
-    # Without the one before, this one would have to fit; and who follows without a gap is right.
+    # Without the one before, this one would have to fit; if it follows without a gap, it is right.
     if offset < before or offsets[index - 1] == before:
         return index
     return index - 1

@@ -58,9 +58,9 @@ def resolve_start(spec: OffsetSpec, view: LogView, latest: int) -> int:
     """
     _warn_of_remote_offsets(spec, view)
     if isinstance(spec, Timestamp):
-        found = find_offset_for_timestamp(view, spec.milliseconds)
-        if found is not None and found.offset < latest:
-            return found.offset
+        record = find_offset_for_timestamp(view, spec.milliseconds)
+        if record is not None and record.offset < latest:
+            return record.offset
         if spec.if_missing == "error":
             reason = (
                 f"no record of {view.topic_partition} has a timestamp of {spec.milliseconds} ms or "
@@ -85,8 +85,8 @@ def _warn_of_remote_offsets(spec: OffsetSpec, view: LogView) -> None:
 def resolve_end(spec: OffsetSpec, view: LogView, latest: int) -> int:
     """Return the offset before which to stop; see `resolve_start`."""
     if isinstance(spec, Timestamp):
-        found = find_offset_for_timestamp(view, spec.milliseconds)
-        return latest if found is None or found.offset >= latest else found.offset
+        record = find_offset_for_timestamp(view, spec.milliseconds)
+        return latest if record is None or record.offset >= latest else record.offset
     return _resolve(spec, view, latest)
 
 
@@ -96,8 +96,8 @@ def _resolve(spec: str | int, view: LogView, latest: int) -> int:
     if spec == LATEST:
         return latest
     if spec == MAX_TIMESTAMP:
-        found = find_max_timestamp(view)
-        return latest if found is None else found.offset
+        record = find_max_timestamp(view)
+        return latest if record is None else record.offset
     offset = int(spec)
     if not view.log_start_offset <= offset <= view.log_end_offset:
         raise OffsetOutOfRangeError(

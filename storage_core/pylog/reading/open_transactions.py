@@ -8,8 +8,8 @@ from pylog.model import ControlRecordType
 class OpenTransactions:
     """The transactions that are open, by producer id.
 
-    Behind damage nobody knows of a transaction that was open before whether it has been decided
-    there. Its batches count as aborted, up to the next marker of its producer.
+    After damage nobody knows whether a transaction that was open before it has been decided in
+    it. Its batches count as aborted, up to the next marker of its producer.
 
     Parameters
     ----------

@@ -52,10 +52,10 @@ def _ensure_there(partition: int, views: Sequence[LogView], *, must_have: Iterab
     having = {view.topic for view in views if view.partition == partition}
     lacking = sorted(set(must_have) - having)
     if lacking:
-        found = ", ".join(str(view.partition) for view in views if view.topic == lacking[0])
-        reason = f"no partition {partition} of topic {lacking[0]!r} here; found {found}"
+        present = ", ".join(str(view.partition) for view in views if view.topic == lacking[0])
+        reason = f"no partition {partition} of topic {lacking[0]!r} here; found {present}"
         raise UnknownTopicOrPartitionError(reason)
     if not having:
-        found = ", ".join(str(view.topic_partition) for view in views)
-        reason = f"no topic has a partition {partition} here; found {found}"
+        present = ", ".join(str(view.topic_partition) for view in views)
+        reason = f"no topic has a partition {partition} here; found {present}"
         raise UnknownTopicOrPartitionError(reason)

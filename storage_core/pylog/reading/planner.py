@@ -54,7 +54,7 @@ def plan_tasks(views: Sequence[LogView], wanted: ScanRange) -> list[ScanTask]:
     Raises
     ------
     LogStorageError
-        A position cannot be resolved, or a partition's start lies behind its end.
+        A position cannot be resolved, or a partition's start lies after its end.
     """
     tasks = [task for view in views for task in _plan_as_it_is_now(view, wanted) if task.slices]
     return split_tasks(
@@ -69,19 +69,19 @@ def _late_enough(
 ) -> tuple[SegmentSlice, ...]:
     """Return slices without what is too early for a filter, so that no task is made of it.
 
-    Of as much as one process walks over in a moment; the rest is left to the tasks.
+    Only as much is walked over as one process does in a moment; the rest is left to the tasks.
     """
     if where is None or where.min_timestamp is None:
         return slices
-    if sum(piece.size_bytes for piece in slices) > _WALKED_WHILE_PLANNING:
+    if sum(each.size_bytes for each in slices) > _WALKED_WHILE_PLANNING:
         return slices
     late = []
-    for piece in slices:
+    for segment_slice in slices:
         try:
-            with open_segment(piece.path, piece.file_id) as source:
-                rest = without_early_batches(source, piece, where.min_timestamp)
+            with open_segment(segment_slice.path, segment_slice.file_id) as source:
+                rest = without_early_batches(source, segment_slice, where.min_timestamp)
         except UnreadableFileError:
-            late.append(piece)  # who reads it will say so
+            late.append(segment_slice)  # its reader will report it
             continue
         if rest.size_bytes:
             late.append(rest)

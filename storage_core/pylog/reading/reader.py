@@ -119,13 +119,13 @@ class TaskReader:
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0
         watch = self._abort_watch()
-        for piece, window in self._windows(verifies_checksums=True):
-            self._refused.enter(piece, window)
+        for segment_slice, window in self._windows(verifies_checksums=True):
+            self._refused.enter(segment_slice, window)
             yield from self._damaged_rows()
             wanted = self._wanted(window)
             if watch is not None:
-                watch.look(window.scan, wanted, piece.path)
-            yield from self._decode(window, piece, wanted)
+                watch.look(window.scan, wanted, segment_slice.path)
+            yield from self._decode(window, segment_slice, wanted)
             self._refused.leave(window)
             yield from self._damaged_rows()
             if self._filter is not None and is_past(self._filter, window.scan.headers):
@@ -154,12 +154,12 @@ class TaskReader:
             return sum(batch.num_rows for batch in self.record_batches())
         total = 0
         watch = self._abort_watch()
-        for piece, window in self._windows(verifies_checksums=False):
+        for segment_slice, window in self._windows(verifies_checksums=False):
             headers = window.scan.headers
             wanted = self._wanted(window)
             if watch is not None:
-                check_some(window, piece, headers.is_control)
-                watch.look(window.scan, wanted, piece.path)
+                check_some(window, segment_slice, headers.is_control)
+                watch.look(window.scan, wanted, segment_slice.path)
             counts = headers.record_counts
             is_possible = (counts >= 0) & (counts <= headers.last_offsets - headers.offsets + 1)
             if (
@@ -180,8 +180,8 @@ class TaskReader:
                 cut &= wanted
             total += int(counts[whole].sum())
             if cut.any():
-                check_some(window, piece, cut)
-                total += sum(batch.num_rows for batch in self._decode(window, piece, cut))
+                check_some(window, segment_slice, cut)
+                total += sum(batch.num_rows for batch in self._decode(window, segment_slice, cut))
         if watch is not None:
             watch.look_on()
         return total
@@ -218,22 +218,25 @@ class TaskReader:
         return wanted
 
     def _decode(
-        self, window: SegmentWindow, piece: SegmentSlice, wanted: npt.NDArray[np.bool_] | None
+        self,
+        window: SegmentWindow,
+        segment_slice: SegmentSlice,
+        wanted: npt.NDArray[np.bool_] | None,
     ) -> Iterator[pa.RecordBatch]:
         headers = window.scan.headers
         chosen = headers if wanted is None else headers.select(wanted)
         if not self._mode.skips_damage:
-            return self._decode_batches(window, piece, chosen)
-        return self._decode_sound(window, piece, chosen)
+            return self._decode_batches(window, segment_slice, chosen)
+        return self._decode_sound(window, segment_slice, chosen)
 
     def _decode_batches(
-        self, window: SegmentWindow, piece: SegmentSlice, headers: BatchHeaders
+        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
     ) -> Iterator[pa.RecordBatch]:
-        batches = Window(window.scan.buffer, headers, piece.path, window.file_position)
+        batches = Window(window.scan.buffer, headers, segment_slice.path, window.file_position)
         return self._decoder.decode(batches, self._task.start_offset, self._task.end_offset)
 
     def _decode_sound(
-        self, window: SegmentWindow, piece: SegmentSlice, headers: BatchHeaders
+        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
     ) -> Iterator[pa.RecordBatch]:
         """Decode, leaving out batches whose records are not what their header promises.
 
@@ -243,7 +246,7 @@ class TaskReader:
         while start < len(headers):
             part = headers.select(slice(start, start + size))
             try:
-                for batch in self._decode_batches(window, piece, part):
+                for batch in self._decode_batches(window, segment_slice, part):
                     self._refused.settle(window)  # the first of this part is sound, then
                     yield from self._damaged_rows()
                     yield batch
@@ -262,7 +265,7 @@ class TaskReader:
                 if done:
                     self._refused.settle(window)
                 self._refused.add(
-                    piece,
+                    segment_slice,
                     window,
                     (window.file_position + int(part.positions[first]), error.position),
                     error.reason,

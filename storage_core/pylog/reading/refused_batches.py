@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class _Refused(NamedTuple):
     """Batches in a row that were refused, and what is wrong with the first of them."""
 
-    piece: SegmentSlice
+    segment_slice: SegmentSlice
     position: int
     end_position: int
     next_offset: int
@@ -44,12 +44,12 @@ class RefusedBatches:
         self._path = ""
         self._next_offset = 0
 
-    def enter(self, piece: SegmentSlice, window: SegmentWindow) -> None:
+    def enter(self, segment_slice: SegmentSlice, window: SegmentWindow) -> None:
         """Note that a window has been read whose checksums and order are sound."""
-        if piece.path != self._path:
+        if segment_slice.path != self._path:
             self.finish()
-            self._path = piece.path
-        self._next_offset = max(self._next_offset, piece.base_offset)
+            self._path = segment_slice.path
+        self._next_offset = max(self._next_offset, segment_slice.base_offset)
 
     def leave(self, window: SegmentWindow) -> None:
         """Note that all wanted records of a window have been decoded."""
@@ -58,7 +58,11 @@ class RefusedBatches:
             self._next_offset = int(window.scan.headers.last_offsets[-1]) + 1
 
     def add(
-        self, piece: SegmentSlice, window: SegmentWindow, positions: tuple[int, int], reason: str
+        self,
+        segment_slice: SegmentSlice,
+        window: SegmentWindow,
+        positions: tuple[int, int],
+        reason: str,
     ) -> None:
         """Note that the batches that begin at two bytes of the file, and between, are refused.
 
@@ -75,7 +79,7 @@ class RefusedBatches:
             return
         self.settle(window)
         before = self._next_offset if first == 0 else int(headers.last_offsets[first - 1]) + 1
-        self._open = _Refused(piece, positions[0], end, before, reason)
+        self._open = _Refused(segment_slice, positions[0], end, before, reason)
 
     def settle(self, window: SegmentWindow) -> None:
         """Report what is open if the batch after it is in the window, where it has proved sound."""
@@ -89,11 +93,13 @@ class RefusedBatches:
     def finish(self) -> None:
         """Report what is open: nothing sound follows in its file."""
         if self._open is not None:
-            self._report(self._open, self._open.piece.next_base_offset)
+            self._report(self._open, self._open.segment_slice.next_base_offset)
 
     def _report(self, refused: _Refused, end_offset: int | None) -> None:
-        piece, position, end_position, next_offset, reason = refused
+        segment_slice, position, end_position, next_offset, reason = refused
         self._open = None
         self._damage.add(
-            DamagedRange(piece.path, position, end_position, next_offset, end_offset, reason)
+            DamagedRange(
+                segment_slice.path, position, end_position, next_offset, end_offset, reason
+            )
         )

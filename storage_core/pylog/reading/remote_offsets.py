@@ -32,7 +32,7 @@ class RemoteOffsets(NamedTuple):
 def find_remote_offsets(view: LogView) -> RemoteOffsets | None:
     """Return the offsets from the log's start to its first local segment, None if there are none.
 
-    Side files that cannot be read tell of none.
+    Side files that cannot be read count as naming none.
 
     Raises
     ------

@@ -61,17 +61,17 @@ def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = 
     if not view.segments or offset >= end:
         return Removal(end, end, 0, 0, 0)
     if offset >= view.log_start_offset:
-        found = _batch_around(view, offset)
-        if found is not None and found.are_cut_at(offset):
+        batch = _batch_around(view, offset)
+        if batch is not None and batch.are_cut_at(offset):
             if not takes_whole_batch:
-                raise OffsetInsideBatchError(str(view.topic_partition), offset, *found)
-            offset = found.first
+                raise OffsetInsideBatchError(str(view.topic_partition), offset, *batch)
+            offset = batch.first
     slices = segment_slices(view, offset, end)
     return Removal(
         offset,
         end,
         _count(view, slices, offset, end),
-        sum(piece.size_bytes for piece in slices),
+        sum(each.size_bytes for each in slices),
         sum(segment.base_offset > offset for segment in view.segments),
     )
 
@@ -124,10 +124,10 @@ def _batch_around(view: LogView, offset: int) -> BatchOffsets | None:
         return None
     segment = view.segments[index]
     with segment.open_log() as source:
-        found = segment.find_batch(source, offset, view.segment_end(index))
-        if found is None:
+        batch = segment.find_batch(source, offset, view.segment_end(index))
+        if batch is None:
             return None
-        return batch_offsets(memoryview(source.read_at(found.position, found.header.size_bytes)))
+        return batch_offsets(memoryview(source.read_at(batch.position, batch.header.size_bytes)))
 
 
 def _count(view: LogView, slices: Sequence[SegmentSlice], start: int, end: int) -> int:

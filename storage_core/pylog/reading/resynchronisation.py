@@ -1,6 +1,6 @@
-"""Where sound batches go on behind a batch that is wrong.
+"""Where sound batches go on after a batch that is wrong.
 
-Three things lead on. Sizes: where the wrong batch ends exactly at a sound one, or at the end of
+Three things lead to it. Sizes: where the wrong batch ends exactly at a sound one, or at the end of
 what is read, its own bytes are all that is lost. Its checksum: where only its size is wrong, it is
 that of the bytes up to a sound batch. And, where neither does, a search for what could be a header
 with an offset that fits, has a right checksum, and is followed as a batch of the log is: a record's
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
 
 _PROOF_BYTES = 1 << 20
-"""How far after a batch that may be the next one a checksum that proves another is looked for."""
+"""How far after a possible next batch to look for a checksum that proves another one."""
 
 
 def find_next_batch(
@@ -73,8 +73,8 @@ def find_next_batch(
     boundary = batches.boundary_of(position)
     limit = end if searched_bytes is None else min(end, position + searched_bytes)
     if boundary is None:
-        found = _find_unbounded(batches, position, limit)
-        return end if found is None else found
+        following = _find_unbounded(batches, position, limit)
+        return end if following is None else following
     hidden = _find_hidden(batches, position, min(limit, boundary), boundary)
     if hidden is not None:
         return hidden
@@ -91,11 +91,11 @@ def _find_hidden(batches: SoundBatches, position: int, limit: int, boundary: int
     for candidate in possible_headers(batches.source, position + 1, limit, batches.lowest):
         if batches.is_exhausted:
             return None
-        found = batches.sound(candidate)
+        batch = batches.sound(candidate)
         if (
-            found is not None
+            batch is not None
             and checksum.is_of_bytes_up_to(candidate)
-            and batches.leads_to(found, boundary)
+            and batches.leads_to(batch, boundary)
         ):
             return candidate
     return None
@@ -104,19 +104,18 @@ def _find_hidden(batches: SoundBatches, position: int, limit: int, boundary: int
 def _confirmed(batches: SoundBatches, position: int, boundary: int) -> int:
     """Return where the wrong batch at ``position`` ends, which sizes say is at ``boundary``.
 
-    A size that has shrunk may lead to the image of a batch in the very batch that it is of. Then
-    the checksum is that of the bytes up to a later batch: of one that is arrived at from the image,
-    or of one that is found.
+    A size that has shrunk may lead to the image of a batch inside its own batch. Then the checksum
+    is that of the bytes up to a later batch, which is reached from the image or found by search.
     """
     checksum = RunningChecksum(batches.source, position, batches.end)
     proved, at, lowest = boundary, boundary, batches.lowest
     for _ in range(SOUND_STEPS):
         if at == batches.end:
             return proved
-        found = batches.sound(at, lowest)
-        if found is None:
+        batch = batches.sound(at, lowest)
+        if batch is None:
             break
-        at, lowest = found.end_position, found.header.next_offset
+        at, lowest = batch.end_position, batch.header.next_offset
         if checksum.is_of_bytes_up_to(at):
             proved = at
     else:
@@ -132,7 +131,7 @@ def _find_unbounded(batches: SoundBatches, position: int, limit: int) -> int | N
     """Return the batch after the wrong one at ``position``, whose size leads nowhere.
 
     None if there is none before ``limit``. Where the checksum is that of the bytes up to more than
-    one place, the last of them counts: whoever writes a batch can make it that of its beginning,
+    one place, the last of them counts: the writer of a batch can make it that of its beginning,
     too.
     """
     checksum = RunningChecksum(batches.source, position, batches.end)
@@ -144,14 +143,14 @@ def _find_unbounded(batches: SoundBatches, position: int, limit: int) -> int | N
         nearest = likely if proved is None else proved
         if batches.is_exhausted or (nearest is not None and candidate - nearest > _PROOF_BYTES):
             break
-        found = batches.sound(candidate)
-        if found is None:
+        batch = batches.sound(candidate)
+        if batch is None:
             continue
         if checksum.is_of_bytes_up_to(candidate):
             proved = candidate
-        if proved is not None or likely is not None or not batches.leads_on(found):
+        if proved is not None or likely is not None or not batches.leads_on(batch):
             continue
-        if found.header.offset > own_offset:
+        if batch.header.offset > own_offset:
             likely = candidate
         elif unlikely is None:
             unlikely = candidate

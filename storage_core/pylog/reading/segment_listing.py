@@ -166,5 +166,5 @@ class _Replaced:
 
 def _next_offset(segment: LogSegmentView) -> int:
     with segment.open_log() as source:
-        found = find_whole_batches(source, 0, source.size(), lowest_offset=segment.base_offset).last
-    return segment.base_offset if found is None else found.header.next_offset
+        last = find_whole_batches(source, 0, source.size(), lowest_offset=segment.base_offset).last
+    return segment.base_offset if last is None else last.header.next_offset

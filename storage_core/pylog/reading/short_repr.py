@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 from typing import TYPE_CHECKING
 
-from pylog.locations import shown
+from pylog.locations import printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +31,7 @@ def directories_repr(directories: Iterable[PartitionDirectory]) -> str:
     paths: dict[str, None] = {}
     topics: dict[str, list[int]] = {}
     for each in directories:
-        paths[shown(each.path if each.is_named else each.log_directory)] = None
+        paths[printable_location(each.path if each.is_named else each.log_directory)] = None
         topics.setdefault(each.topic_partition.topic, []).append(each.topic_partition.partition)
     given = [repr(path) for path in paths]
     if len(given) > 2:

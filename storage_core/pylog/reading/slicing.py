@@ -36,7 +36,7 @@ def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[S
     """Return the byte ranges of every segment that may hold offsets ``[start, end)``.
 
     They begin and end with whole batches, so they may hold a little more. A file that cannot be
-    read has a slice, too, so that whoever reads it comes upon that. Where damage is skipped and the
+    read has a slice, too, so that its reader meets the error. Where damage is skipped and the
     range goes up to the log's end, the slices reach to the end of the last file: what is damaged
     there is to be reported, whatever its offsets say.
     """
@@ -63,13 +63,13 @@ def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[S
 
 
 def open_slice(
-    piece: SegmentSlice, damage: DamageReport | None, lowest_offset: int = 0
+    segment_slice: SegmentSlice, damage: DamageReport | None, lowest_offset: int = 0
 ) -> ByteSource | None:
-    """Open the file of a slice; None where it cannot be read and ``damage`` has been told so.
+    """Open the file of a slice; None where it cannot be read and ``damage`` has a note of it.
 
     Parameters
     ----------
-    piece
+    segment_slice
         The slice.
     damage
         Where that is noted; None for an error.
@@ -84,17 +84,17 @@ def open_slice(
         It is not a regular file, or cannot be opened, and there is no report.
     """
     try:
-        return open_segment(piece.path, piece.file_id)
+        return open_segment(segment_slice.path, segment_slice.file_id)
     except UnreadableFileError as error:
         if damage is None:
             raise
         damage.add(
             DamagedRange(
-                piece.path,
-                piece.start_position,
-                piece.end_position,
-                max(lowest_offset, piece.base_offset),
-                piece.next_base_offset,
+                segment_slice.path,
+                segment_slice.start_position,
+                segment_slice.end_position,
+                max(lowest_offset, segment_slice.base_offset),
+                segment_slice.next_base_offset,
                 error.reason,
             )
         )
@@ -115,7 +115,7 @@ def _positions(view: LogView, index: int, start_offset: int, end_offset: int) ->
         with segment.open_log() as source:
             if segment.base_offset < start_offset:
                 first = segment.find_batch(source, start_offset, segment_end)
-                # Where whole batches end too early, the reader is to see it.
+                # Where whole batches end too early, the reader has to see it.
                 start = (
                     segment.whole_end(source, start_offset, segment_end)
                     if first is None

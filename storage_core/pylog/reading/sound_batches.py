@@ -1,7 +1,7 @@
 """Which batches are sound by themselves, and what follows them: the evidence of a search.
 
-A batch is sound if its checksum is right and its offsets fit. That is not enough to tell a batch of
-the log from the image of one in a record's value, so a search looks at what follows it, too.
+A batch is sound if its checksum is right and its offsets fit. A batch of the log and the
+image of one in a record's value may both pass that, so a search looks at what follows, too.
 """
 
 from __future__ import annotations
@@ -70,25 +70,25 @@ class SoundBatches:
     def sound(self, position: int, lowest: int | None = None) -> PositionedHeader | None:
         """Return the batch at ``position`` if its checksum is right and its offsets fit."""
         lowest = self.lowest if lowest is None else lowest
-        found = self._header(position)
-        if found is None or not lowest <= found.header.offset <= found.header.last_offset:
+        batch = self._header(position)
+        if batch is None or not lowest <= batch.header.offset <= batch.header.last_offset:
             return None
-        if found.header.last_offset >= self._limit:
+        if batch.header.last_offset >= self._limit:
             return None
-        return found if self._has_valid_checksum(found) else None
+        return batch if self._has_valid_checksum(batch) else None
 
     def certain_end(self, position: int) -> int | None:
         """Return the end of the batch at ``position`` if its checksum is right, else None."""
-        found = self._header(position)
-        if found is None or not self._has_valid_checksum(found):
+        batch = self._header(position)
+        if batch is None or not self._has_valid_checksum(batch):
             return None
-        return found.end_position
+        return batch.end_position
 
     def own_offset(self, position: int) -> int:
         """Return the offset that a wrong batch claims, -1 if it cannot be right.
 
-        In formats v0 and v1 nothing stands behind a value: the image of a batch in it is followed
-        by the log's next batch, and told by offsets alone.
+        In formats v0 and v1 nothing follows a value: the image of a batch in it is followed
+        by the log's next batch, and only offsets distinguish the two.
         """
         if not self._may_begin_at(position, self.lowest):
             return -1
@@ -108,29 +108,29 @@ class SoundBatches:
             position = after
         return None
 
-    def leads_to(self, found: PositionedHeader, position: int) -> bool:
+    def leads_to(self, batch: PositionedHeader, position: int) -> bool:
         """Whether sound batches lead from one of them exactly to ``position``."""
-        following: PositionedHeader | None = found
+        following: PositionedHeader | None = batch
         while following is not None and following.end_position < position:
             following = self.sound(following.end_position, following.header.next_offset)
         return following is not None and following.end_position == position
 
-    def leads_on(self, found: PositionedHeader) -> bool:
+    def leads_on(self, batch: PositionedHeader) -> bool:
         """Whether what follows a sound batch is what follows a batch of a log.
 
-        Sound batches; and behind them the end, or something that still has of a header what tells
-        it from the rest of a record: an offset that fits, a size that leads on, or zeros.
+        Sound batches, and after them the end, or something that still has what distinguishes a
+        header from the rest of a record: an offset that fits, a size that leads on, or zeros.
         """
         for _ in range(SOUND_STEPS):
-            if found.end_position == self.end:
+            if batch.end_position == self.end:
                 return True
-            following = self.sound(found.end_position, found.header.next_offset)
+            following = self.sound(batch.end_position, batch.header.next_offset)
             if following is None:
                 break
-            found = following
+            batch = following
         else:
             return True
-        position, next_offset = found.end_position, found.header.next_offset
+        position, next_offset = batch.end_position, batch.header.next_offset
         if self.certain_end(position) is not None:
             return False  # a batch of the log, that begins below the end of the one in question
         return (
@@ -142,8 +142,8 @@ class SoundBatches:
     def _is_rest_of_log(self, position: int, next_offset: int) -> bool:
         """Whether zeros stand at ``position``, or a header's first bytes and then the end.
 
-        Less than an offset may be the rest of a record, too: a batch is left out here, and told,
-        rather than taken from a value.
+        Less than an offset may be the rest of a record, too: it is better to leave a batch out
+        here, and report it, than to take one from a value.
         """
         rest = self.end - position
         start = self.source.read_at(position, min(LOG_OVERHEAD, rest))
@@ -168,9 +168,9 @@ class SoundBatches:
         after = position + LOG_OVERHEAD + size
         return after if after <= self.end else None
 
-    def _has_valid_checksum(self, found: PositionedHeader) -> bool:
-        self._budget -= found.header.size_bytes
-        return has_valid_checksum(self.source, found)
+    def _has_valid_checksum(self, batch: PositionedHeader) -> bool:
+        self._budget -= batch.header.size_bytes
+        return has_valid_checksum(self.source, batch)
 
     def _header(self, position: int) -> PositionedHeader | None:
         try:

@@ -60,9 +60,9 @@ def split_tasks(
     tasks
         From the planner.
     max_partition_bytes
-        Parts are not larger, but by a batch or an index interval; None for no limit.
+        Parts exceed it by a batch or an index interval at most; None for no limit.
     min_partitions
-        How many parts there are to be at the least, where there are enough batches.
+        How many parts to make at least, where there are enough batches.
     """
     total = sum(task.size_bytes for task in tasks)
     most = max_partition_bytes or max(1, total)
@@ -76,7 +76,7 @@ def _split(task: ScanTask, parts: int) -> Iterator[ScanTask]:
         yield task
         return
     target = -(-task.size_bytes // parts)
-    pieces: list[SegmentSlice] = []
+    slices: list[SegmentSlice] = []
     start, taken = task.start_offset, 0
     for whole in task.slices:
         rest = whole
@@ -86,44 +86,50 @@ def _split(task: ScanTask, parts: int) -> Iterator[ScanTask]:
             if cut is None or not start < cut.offset < task.end_offset:
                 break
             head, rest = _cut(rest, cut)
-            yield replace(task, slices=(*pieces, head), start_offset=start, end_offset=cut.offset)
-            pieces, start, taken = [], cut.offset, 0
-        pieces.append(rest)
+            yield replace(task, slices=(*slices, head), start_offset=start, end_offset=cut.offset)
+            slices, start, taken = [], cut.offset, 0
+        slices.append(rest)
         taken += rest.size_bytes
-    yield replace(task, slices=tuple(pieces), start_offset=start)
+    yield replace(task, slices=tuple(slices), start_offset=start)
 
 
-def _cut(piece: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSlice]:
+def _cut(segment_slice: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSlice]:
     head = replace(
-        piece,
+        segment_slice,
         end_position=cut.position,
         next_base_offset=cut.offset,
         runs_to_segment_end=False,
     )
-    return head, replace(piece, start_position=cut.position, base_offset=cut.offset)
+    return head, replace(segment_slice, start_position=cut.position, base_offset=cut.offset)
 
 
-def _find_cut(piece: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | None:
+def _find_cut(segment_slice: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | None:
     """Return a cut near byte ``wanted`` of the file, None if there is none inside the slice."""
     try:
-        with open_segment(piece.path, piece.file_id) as source:
-            found = _indexed_batch(source, piece, wanted) if uses_indexes else None
-            found = found or _walked_batch(source, piece, wanted)
-            return None if found is None else Cut(found.position, _first_offset(source, found))
+        with open_segment(segment_slice.path, segment_slice.file_id) as source:
+            batch = _indexed_batch(source, segment_slice, wanted) if uses_indexes else None
+            batch = batch or _walked_batch(source, segment_slice, wanted)
+            return None if batch is None else Cut(batch.position, _first_offset(source, batch))
     except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
-        return None  # who reads it will say so
+        return None  # its reader will report it
 
 
-def _indexed_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
-    path = piece.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
-    start = ProvedPosition(piece.start_position, piece.base_offset)
-    with OffsetIndexEntries.open(path, piece.segment_base_offset) as index:
-        entries = ProvedPositions(source, index, start, piece.end_position)
-        found = entries.from_position(wanted, _INDEX_TRIES)
-    return None if found is None else read_header(source, found.position, piece.end_position)
+def _indexed_batch(
+    source: ByteSource, segment_slice: SegmentSlice, wanted: int
+) -> PositionedHeader | None:
+    path = segment_slice.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
+    start = ProvedPosition(segment_slice.start_position, segment_slice.base_offset)
+    with OffsetIndexEntries.open(path, segment_slice.segment_base_offset) as index:
+        entries = ProvedPositions(source, index, start, segment_slice.end_position)
+        proved = entries.from_position(wanted, _INDEX_TRIES)
+    return (
+        None if proved is None else read_header(source, proved.position, segment_slice.end_position)
+    )
 
 
-def _walked_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> PositionedHeader | None:
+def _walked_batch(
+    source: ByteSource, segment_slice: SegmentSlice, wanted: int
+) -> PositionedHeader | None:
     """Return a batch that sizes lead to from the slice's beginning.
 
     It and the one before have right checksums, so that the one before does end there; offsets go
@@ -131,24 +137,27 @@ def _walked_batch(source: ByteSource, piece: SegmentSlice, wanted: int) -> Posit
     """
     before = None
     headers = walk_headers(
-        source, piece.start_position, piece.end_position, lowest_offset=piece.base_offset
+        source,
+        segment_slice.start_position,
+        segment_slice.end_position,
+        lowest_offset=segment_slice.base_offset,
     )
-    for found in headers:
-        if before is not None and found.position >= wanted:
-            is_cut = has_valid_checksum(source, before) and has_valid_checksum(source, found)
+    for batch in headers:
+        if before is not None and batch.position >= wanted:
+            is_cut = has_valid_checksum(source, before) and has_valid_checksum(source, batch)
             next(headers, None)
-            return found if is_cut else None
-        before = found
+            return batch if is_cut else None
+        before = batch
     return None
 
 
-def _first_offset(source: ByteSource, found: PositionedHeader) -> int:
-    """Return the first offset of a batch; a v0/v1 wrapper tells it once it is decompressed."""
-    if found.header.base_offset is not None:
-        return found.header.base_offset
-    if found.header.size_bytes > _LARGEST_WRAPPER:
-        reason = f"message set of {found.header.size_bytes} bytes"
-        raise InvalidRecordError(reason, source.path, found.position)
-    data = source.read_at(found.position, found.header.size_bytes)
+def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:
+    """Return the first offset of a batch; for a v0/v1 wrapper, by decompressing it."""
+    if batch.header.base_offset is not None:
+        return batch.header.base_offset
+    if batch.header.size_bytes > _LARGEST_WRAPPER:
+        reason = f"message set of {batch.header.size_bytes} bytes"
+        raise InvalidRecordError(reason, source.path, batch.position)
+    data = source.read_at(batch.position, batch.header.size_bytes)
     offsets = [record.offset for record in RecordBatch(memoryview(data)).records()]
-    return offsets[0]  # all have been looked at: of a wrapper that breaks a rule none counts
+    return offsets[0]  # all have been looked at: none counts if the wrapper breaks a rule

@@ -1,9 +1,9 @@
 """The windows of all slices of a task, whatever becomes of the files meanwhile.
 
 A broker that goes on working rolls, deletes and compacts segments under a reader. A segment that is
-gone, or that compaction has put another file in the place of, is looked for anew by offset: what
-the log holds of the rest of the range now is read. Records that are below the log's start by then
-are lost: an error, or skipped with a warning where the user said so (``failOnDataLoss=false``).
+gone, or that compaction has replaced, is looked for again by offset: what the log now holds of the
+rest of the range is read. Records that are below the log's start by then are lost: an error, or
+skipped with a warning where the user said so (``failOnDataLoss=false``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 100
-"""How often a task looks for its files anew: a broker that outruns a reader for ever is told."""
+"""How often a task looks for its files again; a broker that outruns it for ever is an error."""
 
 
 class TaskWindows:
@@ -70,13 +70,13 @@ class TaskWindows:
             Records of the range have been deleted since the task was planned.
         SegmentReplacedError
             A file in an object store was replaced while it was read. Noticed after the last read
-            of the file: who stops earlier has rows that were not checked against that.
+            of the file: a caller that stops earlier has rows that were not checked for it.
         """
         slices = self._task.slices
         for _ in range(_MOST_LOOKS):
             try:
-                for piece in slices:
-                    yield from self._windows_of(piece)
+                for segment_slice in slices:
+                    yield from self._windows_of(segment_slice)
             except SegmentReplacedError:
                 raise  # rows that were given already may be of either file
             except SegmentVanishedError as error:
@@ -86,17 +86,19 @@ class TaskWindows:
         reason = "the log changes faster than it is read"
         raise SegmentVanishedError(reason, self._task.directory.path)
 
-    def _windows_of(self, piece: SegmentSlice) -> Iterator[tuple[SegmentSlice, SegmentWindow]]:
+    def _windows_of(
+        self, segment_slice: SegmentSlice
+    ) -> Iterator[tuple[SegmentSlice, SegmentWindow]]:
         where = self._task.where
-        opened = open_slice(piece, self._damage, self._next_offset)
+        opened = open_slice(segment_slice, self._damage, self._next_offset)
         if opened is None:
             return
         with opened as source:
             if where is not None and where.min_timestamp is not None:
-                piece = without_early_batches(source, piece, where.min_timestamp)
+                segment_slice = without_early_batches(source, segment_slice, where.min_timestamp)
             windows = CheckedWindows(
                 source,
-                piece,
+                segment_slice,
                 lowest_offset=self._next_offset,
                 damage=self._damage,
                 verifies_checksums=self._verifies_checksums,
@@ -104,11 +106,11 @@ class TaskWindows:
                 max_decompressed_bytes=self._max_decompressed_bytes,
             )
             for window in windows:
-                if window.end_position >= piece.end_position:
-                    source.ensure_same()  # before the last rows are given away
+                if window.end_position >= segment_slice.end_position:
+                    source.ensure_same()  # before the caller gets the last rows
                 self._next_offset = windows.next_offset
-                yield piece, window
-            # What a slice was to hold is done with, also where the last batches held less.
+                yield segment_slice, window
+            # The slice's whole range of offsets is done, also where the last batches held less.
             self._next_offset = max(windows.next_offset, self._next_offset)
 
     def _slices_now(self, vanished: SegmentVanishedError) -> tuple[SegmentSlice, ...]:
@@ -116,24 +118,24 @@ class TaskWindows:
         task = self._task
         start = max(task.start_offset, self._next_offset)
         try:
-            found = self._look_anew(start)
+            look = self._look_again(start)
         except LogDirectoryError as error:
             raise SegmentVanishedError(
                 f"{vanished.reason}; its directory: {error.reason}", vanished.path
             ) from error
-        if found.lost is not None:
-            first, end = found.log_range
+        if look.lost is not None:
+            first, end = look.log_range
             reason = (
                 f"{vanished.reason}; records of {task.topic_partition} with offsets "
-                f"{found.lost[0]} to {found.lost[1]} (exclusive) are lost, the log holds {first} "
+                f"{look.lost[0]} to {look.lost[1]} (exclusive) are lost, the log holds {first} "
                 f"to {end} (exclusive) now"
             )
             if task.fail_on_data_loss:
                 raise SegmentVanishedError(reason, vanished.path) from vanished
             _LOGGER.warning("%s", SegmentVanishedError(reason, vanished.path))
-        return found.slices
+        return look.slices
 
-    def _look_anew(self, start: int) -> _Look:
+    def _look_again(self, start: int) -> _Look:
         """Look again where a file vanishes between the listing and what is read of it."""
         for looks_left in range(_MOST_LOOKS - 1, -1, -1):
             view = LogView(self._task.directory, damage=self._damage)
@@ -166,28 +168,28 @@ def _lost_offsets(view: LogView, task: PlannedRange, start: int) -> tuple[int, i
         return start, min(view.log_start_offset, task.end_offset)
     if view.log_end_offset < task.end_offset:
         return view.log_end_offset, task.end_offset
-    planned = {piece.path: piece.file_id for piece in task.slices}
+    planned = {each.path: each.file_id for each in task.slices}
     now = {segment.file_path(): segment for segment in view.segments}
-    for piece in task.slices:
-        if (piece.next_base_offset or task.end_offset) <= start:
+    for segment_slice in task.slices:
+        if (segment_slice.next_base_offset or task.end_offset) <= start:
             continue
-        segment = now.get(piece.path)
-        if segment is not None and not _has_shrunk(segment, piece):
+        segment = now.get(segment_slice.path)
+        if segment is not None and not _has_shrunk(segment, segment_slice):
             continue
-        index = view.find_segment(piece.base_offset)
-        if index is None or not _has_taken_over(view, index, planned, piece.base_offset):
-            following = piece.next_base_offset
+        index = view.find_segment(segment_slice.base_offset)
+        if index is None or not _has_taken_over(view, index, planned, segment_slice.base_offset):
+            following = segment_slice.next_base_offset
             return (
-                max(start, piece.base_offset),
+                max(start, segment_slice.base_offset),
                 task.end_offset if following is None else following,
             )
     return None
 
 
-def _has_shrunk(segment: LogSegmentView, piece: SegmentSlice) -> bool:
+def _has_shrunk(segment: LogSegmentView, segment_slice: SegmentSlice) -> bool:
     """Whether the very file that was planned is shorter now: no broker does that to an old one."""
-    is_same = bool(piece.file_id) and segment.file_id == piece.file_id
-    return is_same and segment.size_bytes < piece.end_position
+    is_same = bool(segment_slice.file_id) and segment.file_id == segment_slice.file_id
+    return is_same and segment.size_bytes < segment_slice.end_position
 
 
 def _has_taken_over(view: LogView, index: int, planned: dict[str, int], offset: int) -> bool:

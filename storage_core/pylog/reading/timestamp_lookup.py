@@ -6,8 +6,8 @@ answer may be an offset that no consumer is given. The way there, segment by seg
 index, the offset index, then the headers of the batches after that, until one is late enough.
 
 An entry of a time index says that no record before a certain batch is later than a certain time.
-That the batch is there and has that time is looked at; that none before it is later is believed,
-unless the view uses no indexes. Nothing else that an index file says is.
+That the batch is there and has that time is checked; that none before it is later is believed,
+unless the view uses no indexes. Nothing else that an index file says is believed.
 
 Differs from Kafka: where a segment has no time index (format v0, or the file is missing) Kafka
 takes the file's modification time for its largest timestamp, and its answers then depend on when
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.segment_slice import SegmentSlice
 
-_FIRST_WINDOW_BYTES = 1 << 14  # the record is a few batches behind the index entry
+_FIRST_WINDOW_BYTES = 1 << 14  # the record is a few batches after the index entry
 
 _BELIEVED_ENTRIES = 2
 
@@ -66,9 +66,9 @@ def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset 
             passed_over.append(index)
             continue
         for each in (*_not_borne_out(view, passed_over), index):
-            found = _find_in_segment(view, each, timestamp)
-            if found is not None:
-                return found
+            record = _find_in_segment(view, each, timestamp)
+            if record is not None:
+                return record
         passed_over = []
     return None
 
@@ -79,9 +79,9 @@ def _find_in_segment(view: LogView, index: int, timestamp: int) -> TimestampOffs
         return None
     with opened as source:
         start = _start_position(view, index, source, timestamp)
-        for found in _records_from(view, source, slice_of(view, index, start), timestamp):
-            if found.offset >= view.log_start_offset:
-                return found
+        for record in _records_from(view, source, slice_of(view, index, start), timestamp):
+            if record.offset >= view.log_start_offset:
+                return record
     return None
 
 
@@ -94,9 +94,9 @@ def _is_earlier(view: LogView, index: int, timestamp: int) -> bool:
 def _entry_of_last_offset(view: LogView, index: int) -> TimestampOffset | None:
     """Return the last time index entry of a rolled segment if it names the very last offset.
 
-    A broker forces the largest timestamp into the index when it rolls a segment, and goes by that
-    entry as well. Where it names the segment's very last offset, nothing is missing from the index.
-    Of any other segment the batches are looked at.
+    A broker forces the largest timestamp into the index when it rolls a segment, and relies on
+    that entry, too. Where it names the segment's very last offset, nothing is missing from the
+    index. Of any other segment the batches are looked at.
     """
     segment, following = view.segments[index], view.next_base_offset(index)
     if following is None or not segment.has_time_index:
@@ -115,8 +115,8 @@ def _not_borne_out(view: LogView, passed_over: list[int]) -> list[int]:
     """Return which segments, of some in a row, are to be looked at in spite of their time index.
 
     Those at the end of the row whose last batch has another timestamp than the index says. In a
-    log that goes up in time it is the last segment that a wrong entry would hide, so that one look
-    is enough; it would be one a segment of the log otherwise.
+    log that goes up in time it is the last segment that a wrong entry would hide, so one look is
+    enough; without that each segment of the log would need one.
     """
     place = len(passed_over)
     while place and not _is_borne_out(view, passed_over[place - 1]):
@@ -158,8 +158,8 @@ def find_max_timestamp(view: LogView) -> TimestampOffset | None:
         if opened is None:
             continue
         with opened as source:
-            piece = slice_of(view, index, _start_position(view, index, source, None))
-            for window in CheckedWindows(source, piece, damage=view.damage):
+            segment_slice = slice_of(view, index, _start_position(view, index, source, None))
+            for window in CheckedWindows(source, segment_slice, damage=view.damage):
                 headers = window.scan.headers
                 # A batch that compaction emptied keeps the timestamp of records that are gone.
                 stamps = np.where(headers.record_counts, headers.max_timestamps, NO_TIMESTAMP)
@@ -183,9 +183,9 @@ def _largest_of_all_records(view: LogView) -> TimestampOffset | None:
         if opened is None:
             continue
         with opened as source:
-            for found in _records_from(view, source, slice_of(view, index), 0):
-                if best is None or found.timestamp > best.timestamp:
-                    best = found
+            for record in _records_from(view, source, slice_of(view, index), 0):
+                if best is None or record.timestamp > best.timestamp:
+                    best = record
     return best
 
 
@@ -229,7 +229,7 @@ def _goes_up_around(entries: TimeIndexEntries, slot: int) -> bool:
 
 
 def _records_from(
-    view: LogView, source: ByteSource, piece: SegmentSlice, timestamp: int
+    view: LogView, source: ByteSource, segment_slice: SegmentSlice, timestamp: int
 ) -> Iterator[TimestampOffset]:
     """Yield the records of a slice whose timestamp is at least ``timestamp``.
 
@@ -237,7 +237,7 @@ def _records_from(
     """
     times = RecordTimes()
     windows = CheckedWindows(
-        source, piece, damage=view.damage, first_window_bytes=_FIRST_WINDOW_BYTES
+        source, segment_slice, damage=view.damage, first_window_bytes=_FIRST_WINDOW_BYTES
     )
     for window in windows:
         headers = window.scan.headers
@@ -245,7 +245,7 @@ def _records_from(
             batch = Window(
                 window.scan.buffer,
                 headers.select(slice(place, place + 1)),
-                piece.path,
+                segment_slice.path,
                 window.file_position,
             )
             try:

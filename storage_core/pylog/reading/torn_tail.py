@@ -1,7 +1,7 @@
 """Whether a batch that its file's end cuts is a torn tail, or damage that looks like one.
 
 A torn tail is normal after a crash. A size field that is too large looks the same and would hide
-its batch, and all behind it. Two things give it away: the checksum fits the bytes that are there,
+its batch and all after it. Two things give it away: the checksum fits the bytes that are there,
 or another batch begins among them.
 """
 
@@ -22,7 +22,7 @@ else:
     resynchronisation = LazyModule("pylog.reading.resynchronisation")
 
 SEARCHED_BYTES = 1 << 24
-"""How far behind a cut header a batch is looked for."""
+"""How far after a cut header to look for a batch."""
 
 
 def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: int) -> str | None:
@@ -44,12 +44,12 @@ def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: i
     length = end - position
     if has_valid_checksum(source, PositionedHeader(position, replace(header, size_bytes=length))):
         return f"batch size is {header.size_bytes}, but its checksum is that of {length} bytes"
-    behind = resynchronisation.find_next_batch(
+    following = resynchronisation.find_next_batch(
         source, position, end, lowest_offset=next_offset, searched_bytes=SEARCHED_BYTES
     )
-    if behind == end:
+    if following == end:
         return None
     return (
         f"batch of {header.size_bytes} bytes is cut short by the file's end after "
-        f"{length}, but another one begins at byte {behind}"
+        f"{length}, but another one begins at byte {following}"
     )

@@ -77,14 +77,14 @@ def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tupl
     ones elsewhere.
     """
     damage = view.damage
-    gaps = 0 if damage is None else damage.found
-    for piece in segment_slices(view, start_offset, end_offset):
-        opened = open_slice(piece, damage)
+    gaps = 0 if damage is None else damage.skip_count
+    for segment_slice in segment_slices(view, start_offset, end_offset):
+        opened = open_slice(segment_slice, damage)
         if opened is None:
             continue
         with opened as source:
-            for window in CheckedWindows(source, piece, damage=damage):
-                now = 0 if damage is None else damage.found
+            for window in CheckedWindows(source, segment_slice, damage=damage):
+                now = 0 if damage is None else damage.skip_count
                 yield window.scan, now > gaps
                 gaps = now
 

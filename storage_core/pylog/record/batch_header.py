@@ -143,14 +143,15 @@ def codec_of(codec_id: int, magic: int) -> CompressionType:
     Raises
     ------
     UnsupportedCodecError
-        The id is above 4, or zstd below format v2.
+        No codec has that id, or only later formats have that codec.
     """
-    if codec_id > CompressionType.ZSTD:
-        reason = f"compression codec id {codec_id} does not exist (known: 0 to 4)"
+    if not CompressionType.is_known(codec_id):
+        highest = max(CompressionType)
+        reason = f"compression codec id {codec_id} does not exist (known: 0 to {highest:d})"
         raise UnsupportedCodecError(reason)
     codec = CompressionType(codec_id)
-    if codec is CompressionType.ZSTD and magic < MAGIC_VALUE_V2:
-        reason = f"zstd is not allowed in message format v{magic}"
+    if magic < codec.first_magic:
+        reason = f"{codec.label} is not allowed in message format v{magic}"
         raise UnsupportedCodecError(reason)
     return codec
 

@@ -6,9 +6,9 @@ wrote, and what that does to the checksum::
     field                    v2                     v1                  v0
     base/last offset         outside the CRC        outside the CRC     outside the CRC
     partition leader epoch   outside the CRC        -                   -
-    timestamp type and max   CRC computed anew      CRC computed anew   -
+    timestamp type and max   CRC recomputed         CRC recomputed      -
 
-``-``: the format has no such field, and `ValueError` is raised. A header that is written anew
+``-``: the format has no such field, and `ValueError` is raised. A header that is rewritten
 keeps none of the attribute bits that have no meaning (bit 7 and the high byte), as in Kafka.
 
 All functions take a writable, one-dimensional buffer of bytes that begins with the batch; what

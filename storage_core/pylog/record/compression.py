@@ -106,7 +106,7 @@ class Decompressor:
                     if count == 0:
                         return
                     out.advance(count)
-                    del room  # or the memory it is of would outlive the buffer's growing
+                    del room  # or the memory that it views would outlive the buffer's growing
         except zstandard.ZstdError as error:
             reason = f"zstd stream cannot be decompressed: {error}"
             raise InvalidRecordError(reason) from error
@@ -121,7 +121,7 @@ def _append_gzip(payload: memoryview, out: ByteBuffer) -> None:
         # What follows and is not a further member is ignored by the JDK.
         if payload[position : position + len(_GZIP_MAGIC)] != _GZIP_MAGIC:
             return
-        # The library copies what it is given and does not use: not all that follows, therefore.
+        # The library copies what it is given and does not use, so it is not given all that follows.
         slice_bytes = min(_GZIP_SLICE, max(_LEAST_GZIP_SLICE, 2 * (position - start)))
 
 

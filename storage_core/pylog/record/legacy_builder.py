@@ -126,8 +126,8 @@ class LegacyBatchBuilder(BatchBuilder):
         if magic not in (MAGIC_VALUE_V0, MAGIC_VALUE_V1):
             msg = f"message format is v{magic}, expected v0 or v1"
             raise ValueError(msg)
-        if compression is CompressionType.ZSTD:
-            msg = f"zstd is not allowed in message format v{magic}"
+        if magic < compression.first_magic:
+            msg = f"{compression.label} is not allowed in message format v{magic}"
             raise ValueError(msg)
         if magic == MAGIC_VALUE_V1 and timestamp_type is TimestampType.NO_TIMESTAMP_TYPE:
             msg = "a v1 message has a timestamp type: CREATE_TIME or LOG_APPEND_TIME"

@@ -5,7 +5,7 @@ Outcomes, by what comes in:
 * v2, and its codec is the topic's (or the topic takes the producer's): the header is changed in
   place, the records stay as they are. The levels of codecs do not count.
 * anything else (another codec, v0/v1, offsets inside a compressed set that are not 0, 1, 2 …):
-  all records are written anew into one v2 batch with the producer's id, epoch and sequence.
+  all records are rewritten into one v2 batch with the producer's id, epoch and sequence.
 
 Control batches are never compressed. One wrong record refuses the whole batch.
 
@@ -62,7 +62,7 @@ class ValidationResult:
     max_timestamp
         Largest timestamp, ms.
     message_size_maybe_changed
-        Whether the records were written anew.
+        Whether the records were rewritten.
     """
 
     records: memoryview

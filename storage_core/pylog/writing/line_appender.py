@@ -87,7 +87,7 @@ class LineAppender:
         InvalidRecordError
             A line is malformed; the records of all lines before it have been appended.
         LogStorageError
-            The log refuses a record, or the disk failed; notes tell between which lines.
+            The log refuses a record, or the disk failed; notes say between which lines.
         """
         first_number = self.line_count + 1
         for number, line in enumerate(lines, first_number):

@@ -239,7 +239,7 @@ class IntegerKeyPartitioner:
         self._partition_count = partition_count
 
     def partition(self, key: int | bytes | str) -> int:
-        """Return the partition of ``key``; `ValueError` if it is no decimal number."""
+        """Return the partition of ``key``; `ValueError` if it is not a decimal number."""
         if isinstance(key, bytes | str):
             text = key.decode("latin-1") if isinstance(key, bytes) else key
             if _DECIMAL.fullmatch(text) is None:
@@ -265,7 +265,8 @@ class IntegerKeyPartitioner:
         Raises
         ------
         ValueError
-            A key is null or no decimal number (the row is told), or the column is of another type.
+            A key is null or not a decimal number (the error names the row), or the column is of
+            another type.
         """
         if keys.null_count:
             row = keys.is_valid().to_pylist().index(False)

@@ -80,7 +80,7 @@ def batches_of_objects(
     Raises
     ------
     ValueError
-        An object is no record; it is counted from 0. What came before it has been yielded.
+        An object is not a record; it is counted from 0. What came before it has been yielded.
     """
     rows: list[RecordRow] = []
     partitions: list[int] = []

@@ -24,7 +24,7 @@ def plan_truncation(
 ) -> MovedOffset:
     """Return where the log would end after `truncate_log`, and what would go.
 
-    Parameters and errors are those of `truncate_log`; a directory that is locked is no error.
+    Parameters and errors are those of `truncate_log`; a directory that is locked is not an error.
     """
     view = _view(directory, topic_partition)
     removal = preview_truncation(view, offset, takes_whole_batch=takes_whole_batch)
@@ -37,7 +37,7 @@ def plan_record_deletion(
     """Return where the log would start after `delete_records`, and what would go.
 
     Bytes and segments are those that retention may remove afterwards. Parameters and errors are
-    those of `delete_records`; a directory that is locked is no error.
+    those of `delete_records`; a directory that is locked is not an error.
     """
     removal = preview_record_deletion(_view(directory, topic_partition), offset)
     return MovedOffset(removal.start_offset, removal.end_offset, removal)

@@ -140,7 +140,7 @@ class TopicWriter:
         ----------
         batch
             With columns ``key`` and ``value``, perhaps ``timestamp`` and ``headers``, as
-            `pylog.columnar.encode` tells.
+            `pylog.columnar.encode` describes.
         timestamp_ms
             Of the rows that have none.
         partitions

@@ -13,12 +13,12 @@ import pyarrow as pa
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
 from pylog.log.log_context import LogContext
+from pylog.writing.named_partitioners import ensure_known_partitioner, partitioner_for
 from pylog.writing.owned_directory import own_log_directory
-from pylog.writing.partitioner import IntegerKeyPartitioner, RoundRobinPartitioner
 from pylog.writing.record_rows import ColumnNames, batches_of_objects
 from pylog.writing.table_columns import find_columns
 from pylog.writing.topic_creation import add_partition, create_topic, logs_of_topic, topic_id_of
-from pylog.writing.topic_writer import ByKey, TopicWriter, parse_compression
+from pylog.writing.topic_writer import TopicWriter, parse_compression
 from pylog.writing.write_summary import WriteSummary
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 65_536
 """Rows of a table that are sorted into partitions at a time."""
-
-_PARTITIONERS = ("default", "round_robin", "integer_key")
 
 
 @runtime_checkable
@@ -123,7 +121,7 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     owner = own_log_directory(directory, context=context)
     codec = parse_compression(compression)
     names = ColumnNames(key, value, timestamp, headers, partition)
-    _ensure_known(partitioner)
+    ensure_known_partitioner(partitioner)
     batches = _with_first_made(_batches(records, names))
     with owner as manager:
         # Whatever is wrong with the options shows before a topic is made.
@@ -135,7 +133,7 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
         writer = make_writer(
             logs,
             manager.config_of(topic),
-            partitioner=_partitioner(partitioner, len(logs)),
+            partitioner=partitioner_for(partitioner, len(logs)),
         )
         for batch, numbers in batches:
             writer.append(batch, timestamp_ms=context.clock.milliseconds(), partitions=numbers)
@@ -203,25 +201,6 @@ def _properties(config: LogConfig | Mapping[str, str] | None) -> dict[str, str]:
         return {name: str(text) for name, text in config.items()}
     defaults = LogConfig().properties()
     return {name: text for name, text in config.properties().items() if defaults[name] != text}
-
-
-def _ensure_known(partitioner: str | Partitioner) -> None:
-    if not callable(partitioner) and partitioner not in _PARTITIONERS:
-        known = ", ".join(_PARTITIONERS)
-        msg = f"partitioner {partitioner!r} is neither a function nor one of {known}"
-        raise ValueError(msg)
-
-
-def _partitioner(chosen: str | Partitioner, count: int) -> Partitioner | None:
-    if callable(chosen):
-        return chosen
-    if chosen == "default":
-        return None if count == 1 else ByKey(count)
-    if chosen == "round_robin":
-        round_robin = RoundRobinPartitioner(count)
-        return lambda batch: round_robin.partitions(batch.num_rows)
-    integer_key = IntegerKeyPartitioner(count)
-    return lambda batch: integer_key.partition_column(batch.column("key"))
 
 
 _Batches = Iterator[tuple[pa.RecordBatch, "npt.NDArray[np.integer[Any]] | None"]]

@@ -141,7 +141,7 @@ def test_bytes_are_counted_anew_after_a_cut(tmp_path: Path) -> None:
     segment = Segment(tmp_path)
     first, second = batches_of([(10, 300), (20, 300)])
     segment.add(first)
-    segment.writer.begin_anew()
+    segment.writer.restart_byte_count()
     segment.writer.add(parse_batch_header(memoryview(second)), len(first))
     assert segment.written == ([], [], (20, 41))
 

@@ -12,7 +12,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError, LogDirectoryError, UnknownTopicOrPartitionError
-from pylog.inspect.tables.metadata_table import metadata_table
+from pylog.inspect.tables.metadata_table import METADATA_TABLES, metadata_table
 from pylog.inspect.tables.table_names import TABLE_NAMES
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
@@ -174,3 +174,8 @@ def test_the_names_of_tables_need_no_arrow() -> None:
         env={**os.environ},
     )
     assert done.stdout == "False\n"
+
+
+def test_every_table_has_a_name_that_is_offered_and_the_other_way_round() -> None:
+    assert tuple(metadata_table(name).name for name in TABLE_NAMES) == TABLE_NAMES
+    assert tuple(table.name for table in METADATA_TABLES) == TABLE_NAMES

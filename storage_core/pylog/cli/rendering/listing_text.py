@@ -95,7 +95,7 @@ def plain_table(listing: PartitionListing) -> Iterator[str]:
 
 
 def rich_table(listing: PartitionListing) -> Table:
-    """Return the table for a terminal; `finding_lines` tell what its notes only count."""
+    """Return the table for a terminal; `finding_lines` spell out what its notes only count."""
     # Not at the head of the file: a listing that goes into a pipe need not wait for rich.
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415

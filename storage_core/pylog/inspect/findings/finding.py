@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from pylog.locations import shown
+from pylog.locations import printable_location
 
 
 class Severity(StrEnum):
@@ -58,7 +58,7 @@ class Finding(NamedTuple):
         return (
             str(self.severity),
             self.code,
-            shown(self.path),
+            printable_location(self.path),
             self.position,
             self.end_position,
             self.next_offset,

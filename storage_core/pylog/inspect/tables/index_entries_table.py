@@ -17,7 +17,7 @@ defect             string       what is wrong with the file, in a row of its own
                                 that can be read; all but the file's name is null there
 ================== ============ =========================================================
 
-As stored: nothing here is checked against the log. Slots of a preallocated file are no entries.
+As stored: nothing here is checked against the log. Slots of a preallocated file are not entries.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _TRANSACTION_COLUMNS = ("producer_id", "first_offset", "last_offset", "last_stab
 def index_entries_of(view: LogView) -> Iterator[pa.RecordBatch]:
     """Yield the index entries of one partition by segment, kind of index and place in the file.
 
-    A record batch a file. Slots of a preallocated tail are no entries.
+    A record batch a file. Slots of a preallocated tail are not entries.
 
     Raises
     ------
@@ -77,16 +77,16 @@ def index_entries_of(view: LogView) -> Iterator[pa.RecordBatch]:
     """
     for segment in view.segments:
         path, base_offset = segment.file_path(INDEX_FILE_SUFFIX), segment.base_offset
-        found = read_offset_index(path, base_offset)
-        columns = {"offset": found.offsets, "position": found.values}
+        offset_index = read_offset_index(path, base_offset)
+        columns = {"offset": offset_index.offsets, "position": offset_index.values}
         yield _record_batch(view, "offset", path, _arrays(columns))
-        yield from _defect(view, "offset", path, found)
+        yield from _defect(view, "offset", path, offset_index)
         path = segment.file_path(TIME_INDEX_FILE_SUFFIX)
-        found = read_time_index(path, base_offset)
-        stamps = fixed_width_array(found.values, null=NO_TIMESTAMP).view(TIMESTAMP)
-        arrays = {**_arrays({"offset": found.offsets}), "timestamp": stamps}
+        time_index = read_time_index(path, base_offset)
+        stamps = fixed_width_array(time_index.values, null=NO_TIMESTAMP).view(TIMESTAMP)
+        arrays = {**_arrays({"offset": time_index.offsets}), "timestamp": stamps}
         yield _record_batch(view, "time", path, arrays)
-        yield from _defect(view, "time", path, found)
+        yield from _defect(view, "time", path, time_index)
         if segment.has_transaction_index:
             path = segment.file_path(TXN_INDEX_FILE_SUFFIX)
             yield _record_batch(view, "transaction", path, _transactions(path))
@@ -106,9 +106,11 @@ def _transactions(path: str) -> dict[str, pa.Array]:
     )
 
 
-def _defect(view: LogView, index: str, path: str, found: IndexColumns) -> Iterator[pa.RecordBatch]:
-    if found.defect is not None:
-        yield _record_batch(view, index, path, _defect_arrays(found.defect))
+def _defect(
+    view: LogView, index: str, path: str, columns: IndexColumns
+) -> Iterator[pa.RecordBatch]:
+    if columns.defect is not None:
+        yield _record_batch(view, index, path, _defect_arrays(columns.defect))
 
 
 def _defect_arrays(defect: str) -> dict[str, pa.Array]:

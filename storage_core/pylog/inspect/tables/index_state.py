@@ -75,28 +75,30 @@ def index_states(
 def _offset_index(segment: LogSegmentView, end_position: int) -> IndexState:
     if INDEX_FILE_SUFFIX not in segment.suffixes:
         return _MISSING
-    found = read_offset_index(segment.file_path(INDEX_FILE_SUFFIX), segment.base_offset)
-    last = int(found.values[-1]) if found.values.size else -1
-    behind = None
+    index = read_offset_index(segment.file_path(INDEX_FILE_SUFFIX), segment.base_offset)
+    last = int(index.values[-1]) if index.values.size else -1
+    contradiction = None
     if last >= end_position:
-        behind = f"last entry is byte {last} of the log, whose batches end at {end_position}"
-    return _state(found, behind)
+        contradiction = f"last entry is byte {last} of the log, whose batches end at {end_position}"
+    return _state(index, contradiction)
 
 
 def _time_index(segment: LogSegmentView, next_offset: int) -> IndexState:
     if not segment.has_time_index:
         return _MISSING
-    found = read_time_index(segment.file_path(TIME_INDEX_FILE_SUFFIX), segment.base_offset)
-    last = int(found.offsets[-1]) if found.offsets.size else -1
-    behind = None
+    index = read_time_index(segment.file_path(TIME_INDEX_FILE_SUFFIX), segment.base_offset)
+    last = int(index.offsets[-1]) if index.offsets.size else -1
+    contradiction = None
     if last >= next_offset:
-        behind = f"last entry has offset {last}, the segment's batches end before {next_offset}"
-    return _state(found, behind)
+        contradiction = (
+            f"last entry has offset {last}, the segment's batches end before {next_offset}"
+        )
+    return _state(index, contradiction)
 
 
-def _state(found: IndexColumns, behind: str | None) -> IndexState:
-    entries = found.offsets.size
-    reason = found.defect or behind
+def _state(index: IndexColumns, contradiction: str | None) -> IndexState:
+    entries = index.offsets.size
+    reason = index.defect or contradiction
     if reason is not None:
         return IndexState("damaged", entries, reason)
     return IndexState("ok" if entries else "empty", entries)

@@ -71,7 +71,7 @@ class MetadataTable:
 
 
 # A table is added by a line here and its name in `table_names`, in the same order.
-_TABLES = (
+METADATA_TABLES = (
     MetadataTable("partitions", PARTITIONS_SCHEMA, partitions_of),
     MetadataTable("segments", SEGMENTS_SCHEMA, segments_of),
     MetadataTable("batches", BATCHES_SCHEMA, batches_of),
@@ -81,7 +81,7 @@ _TABLES = (
     MetadataTable("leader_epochs", LEADER_EPOCHS_SCHEMA, leader_epochs_of),
     MetadataTable("findings", FINDINGS_SCHEMA, findings_of),
 )
-_BY_NAME = {table.name: table for table in _TABLES}
+_BY_NAME = {table.name: table for table in METADATA_TABLES}
 
 
 def metadata_table(

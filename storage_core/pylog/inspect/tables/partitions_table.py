@@ -36,7 +36,7 @@ from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.files.partition_metadata import format_uuid
 from pylog.inspect.attempts import Attempts
 from pylog.inspect.tables.row_batches import TIMESTAMP, none_if, record_batches, table_schema
-from pylog.locations import shown
+from pylog.locations import printable_location
 from pylog.log_file.batch_walk import find_whole_batches
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
 from pylog.reading.last_stable_offset import find_last_stable_offset
@@ -75,7 +75,11 @@ def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
     attempts = Attempts()
     segments = attempts.read(lambda: view.segments)
     if segments is None:
-        yield *[None] * _CONTENT_COLUMNS, shown(view.directory.path), _defects(attempts)
+        yield (
+            *[None] * _CONTENT_COLUMNS,
+            printable_location(view.directory.path),
+            _defects(attempts),
+        )
         return
     for segment in segments:
         attempts.read(segment.ensure_readable)
@@ -98,7 +102,7 @@ def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
         attempts.read(lambda: _latest_leader_epoch(view, last)),
         None if metadata is None else format_uuid(metadata.topic_id),
         view.leftover_file_count,
-        shown(view.directory.path),
+        printable_location(view.directory.path),
         _defects(attempts),
     )
 

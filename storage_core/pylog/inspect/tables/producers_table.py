@@ -78,7 +78,7 @@ def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
         except (CorruptSnapshotError, UnreadableFileError) as error:
             yield name, offset, *[None] * _NUMBERS, error.reason
             continue
-        for entry in sorted(entries):  # in the file they stand as in a hash map
+        for entry in sorted(entries):  # in the file they have the order of a hash map
             yield name, offset, *_values(entry), None
 
 

@@ -103,8 +103,9 @@ def _row(view: LogView, index: int) -> tuple[object, ...]:
 
 
 def _codec_label(codec_id: int) -> str:
-    known = codec_id <= CompressionType.ZSTD
-    return CompressionType(codec_id).label if known else f"unknown ({codec_id})"
+    if CompressionType.is_known(codec_id):
+        return CompressionType(codec_id).label
+    return f"unknown ({codec_id})"
 
 
 class _Sums:
