@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
 
-from pylog import RecordFilter
+from pylog import RecordFilter, absolute_location
 from pyspark_pylog.filter_option import RECORD_FILTER, format_record_filter
 from pyspark_pylog.plan_predicates import find_columns, find_comparisons
 from pyspark_pylog.pushed_filters import to_record_filter
@@ -48,6 +48,17 @@ class PylogTable:
         self._path = path
         self._options = options
         self._conditions = conditions
+
+    def __repr__(self) -> str:
+        # No secrets: a location prints without those of its URI, and options with a dot in their
+        # names are those of Kafka's clients (``kafka.ssl.key.password``).
+        given = [self._path] if isinstance(self._path, str) else self._path
+        shown = ", ".join(_shown_path(path) for path in given)
+        for name, value in self._options.items():
+            is_secret = "." in name or name.lower() in ("path", "paths")
+            shown += f", {name}={'…' if is_secret else repr(value)}"
+        conditions = "".join(f".where({condition!r})" for condition in self._conditions)
+        return f"PylogTable({shown}){conditions}"
 
     def where(self, condition: Column | str) -> PylogTable:
         """Return the rows for which ``condition`` is true, as of ``DataFrame.where``."""
@@ -101,6 +112,14 @@ class PylogTable:
         for condition in self._conditions:
             frame = frame.where(condition)
         return frame.select(*columns) if columns else frame
+
+
+def _shown_path(path: str) -> str:
+    """Return the `repr` of a path without secrets, also of one that reading would refuse."""
+    try:
+        return repr(absolute_location(path))
+    except ValueError:
+        return "…"
 
 
 def table(spark: SparkSession, path: str | Sequence[str], **options: Any) -> PylogTable:  # noqa: ANN401 - as of DataFrameReader.options

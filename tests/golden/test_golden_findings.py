@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 LIVE = [each for each in golden_partitions() if not each.endswith("-delete")]
 Expected = dict[tuple[str, str], int]
 
-# The time index came with 0.10.1, and tests with missing indexes take it away.
-_WITHOUT_TIME_INDEXES = ("0.8.2.2/", "0.10.0.1/", "4.3.0/crash-no-index:before/")
+# The time index came with 0.10.1.
+_BEFORE_TIME_INDEXES = ("0.8.2.2/", "0.10.0.1/")
+
+# Where bytes or files were taken away, or changed, and what a broker could not put back of it.
+_HARMED = ("crash-corrupt-byte:", "crash-torn-tail:", "crash-no-index:before/")
 
 # The oldest brokers had forced to disk, and acknowledged, what the crash test then took away; and
 # they left the recovery point as it was when they cut the log.
@@ -41,7 +44,10 @@ EXPECTED: dict[str, Expected] = {
     "4.3.0/crash-corrupt-byte:before/corrupt-0": _FLIPPED,
     # The three files of one segment that the cleaner was writing.
     "4.3.0/crash-mid-clean:before/mid-clean-0": {("note", "leftover_file"): 3},
-    "4.3.0/crash-no-index:before/noindex-0": {("warning", "missing_index"): 4},
+    "4.3.0/crash-no-index:before/noindex-0": {
+        ("warning", "missing_index"): 4,
+        ("warning", "missing_time_index"): 4,
+    },
     "4.3.0/crash-preallocated:before/prealloc-0": _ZEROS,
     "4.3.0/crash-preallocated:before/prealloc-zip-0": _ZEROS,
     "4.3.0/crash-torn-tail:before/torn-0": _TORN,
@@ -61,11 +67,20 @@ def test_findings_are_what_was_done_to_a_partition(
     partition = golden_root.partition(partition_id)
     rows = table_of(partition, "findings")
     expected = dict(EXPECTED.get(partition_id, {}))
-    if partition_id.startswith(_WITHOUT_TIME_INDEXES):
-        segments = len(list(partition.directory.glob("*.log")))
-        expected["warning", "missing_time_index"] = segments
+    if partition_id.startswith(_BEFORE_TIME_INDEXES):
+        expected["note", "no_time_indexes"] = 1
     assert Counter((row["severity"], row["code"]) for row in rows) == expected
     assert {row["message"] == "" for row in rows} <= {False}
+
+
+@pytest.mark.parametrize(
+    "partition_id", [each for each in LIVE if not each.split("/", 1)[1].startswith(_HARMED)]
+)
+def test_no_log_that_a_broker_left_sound_has_more_than_notes(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    rows = table_of(golden_root.partition(partition_id), "findings")
+    assert [row for row in rows if row["severity"] != "note"] == []
 
 
 def test_the_batch_with_the_flipped_byte_is_reported(golden_root: GoldenRoot) -> None:

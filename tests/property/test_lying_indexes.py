@@ -86,7 +86,7 @@ def check_cuts(
 def check_times(
     path: Path, mode: str, records: list[Stored], lies: str, chance: random.Random
 ) -> None:
-    """Timestamps go up in these logs; where they do not, see the README's exception."""
+    """Timestamps go up in these logs; where they do not, docs/guarantees.md has the exception."""
     for _ in range(3):
         stamp = chance.choice(records).timestamp + chance.choice((0, 0, -1))
         late = next(each.offset for each in records if each.timestamp >= stamp)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.inspect.tables.metadata_table import metadata_table
+from pylog.keyword_arguments import names_nearest_keyword
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _MAX_THREADS = 16
 
 
+@names_nearest_keyword
 def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
     table: str,
@@ -72,6 +74,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         The path holds no log, not what was asked for, or a log that is damaged.
     ValueError
         An argument makes no sense.
+    TypeError
+        There is no such argument; the nearest name is given.
 
     Examples
     --------

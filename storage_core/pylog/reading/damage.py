@@ -10,8 +10,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pylog.locations import printable_location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -94,6 +98,8 @@ class DamagedRange:
 class DamageReport:
     """Collects the damaged ranges that a reader skips.
 
+    Iterates over `ranges`; true if there is one.
+
     Attributes
     ----------
     ranges
@@ -107,8 +113,14 @@ class DamageReport:
     ranges: list[DamagedRange] = field(default_factory=list)
     is_logged: bool = True
     skip_count: int = 0
-    _offsets: tuple[int, int] | None = None
-    _above: DamageReport | None = None
+    _offsets: tuple[int, int] | None = field(default=None, repr=False)
+    _above: DamageReport | None = field(default=None, repr=False)
+
+    def __iter__(self) -> Iterator[DamagedRange]:
+        return iter(self.ranges)
+
+    def __len__(self) -> int:
+        return len(self.ranges)
 
     def add(self, damaged_range: DamagedRange) -> None:
         """Note a range that has been skipped."""

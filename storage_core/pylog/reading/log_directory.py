@@ -7,10 +7,12 @@ import re
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
+from pylog.locations import printable_location
 from pylog.model import INTERNAL_TOPICS, TopicPartition
 from pylog.reading.discovery import PartitionDirectory, discover_all
 from pylog.reading.log_start_offsets import LogStartOffsets
 from pylog.reading.log_view import LogView
+from pylog.reading.short_repr import directories_repr, short_repr
 
 if TYPE_CHECKING:
     import os
@@ -21,7 +23,7 @@ class LogDirectory:
     """The partitions under one or several paths. Read-only; a snapshot.
 
     Iterates over the `LogView` of every live partition, in topic and partition order;
-    ``directory["orders", 0]`` is one of them.
+    ``directory["orders", 0]`` is one of them if ``("orders", 0) in directory``.
 
     Attributes
     ----------
@@ -56,6 +58,20 @@ class LogDirectory:
         except KeyError:
             topic, partition = topic_partition
             raise self._unknown_partition(topic, partition) from None
+
+    def __contains__(self, item: object) -> bool:
+        """Whether ``item`` is the topic and number of a live partition, or one of the views."""
+        if isinstance(item, LogView):
+            return self._views.get(item.topic_partition) is item
+        return isinstance(item, tuple) and item in self._views
+
+    def __repr__(self) -> str:
+        text = f"LogDirectory({directories_repr(view.directory for view in self)}"
+        if self.others:
+            text += (
+                f", others={short_repr([printable_location(each.path) for each in self.others])}"
+            )
+        return f"{text})"
 
     @property
     def topic_partitions(self) -> list[TopicPartition]:
@@ -116,7 +132,7 @@ class LogDirectory:
         try:
             compiled = re.compile(pattern)
         except re.error as error:
-            msg = f"topic pattern {pattern!r} is no regular expression: {error}"
+            msg = f"topic pattern {pattern!r} is not a regular expression: {error}"
             raise ValueError(msg) from error
         return [
             view

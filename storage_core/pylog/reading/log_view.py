@@ -88,11 +88,14 @@ class LogView:
             self._listed = error
 
     def __repr__(self) -> str:
-        listed = self._listed
-        what = "unreadable"
-        if not isinstance(listed, LogDirectoryError):
-            what = f"{len(listed.segments)} segments"
-        return f"LogView({printable_location(self.directory.path)!r}, {what})"
+        # What the listing holds: a repr opens no file, and so fails for no damage.
+        path = printable_location(self.directory.path)
+        if isinstance(self._listed, LogDirectoryError):
+            return f"LogView({path!r}, unreadable: {self._listed.reason})"
+        return (
+            f"LogView({path!r}, segments={len(self.segments)}, size_bytes={self.size_bytes}, "
+            f"local_log_start_offset={self.local_log_start_offset})"
+        )
 
     def refreshed(
         self, damage: DamageReport | None = None, *, uses_indexes: bool | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.columnar.arrow_schema import record_schema
+from pylog.keyword_arguments import names_nearest_keyword
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, check_specs_are_known
@@ -15,6 +16,7 @@ from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.planner import ScanRange, plan_tasks
 from pylog.reading.reader import TaskReader
+from pylog.reading.short_repr import directories_repr, short_repr
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 class Scan:
     """A planned read. What it covers is fixed at the first use; make a new one to see more.
 
-    Made by `scan`. Any number of readers may be taken from it; each is for one thread.
+    Made by `scan`. Any number of readers may be taken from it; each is for one thread. Whatever
+    takes an Arrow stream takes a scan: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``, and
+    ``duckdb.sql("SELECT … FROM scan")`` with a variable of that name. Each use reads anew.
 
     Attributes
     ----------
@@ -40,8 +44,8 @@ class Scan:
     partitions
         The logs that are read.
     damage
-        The damaged ranges that its readers have left out so far (modes DROPMALFORMED and
-        PERMISSIVE), each once.
+        Iterates over the damaged ranges that its readers have left out so far (modes DROPMALFORMED
+        and PERMISSIVE), each once.
     """
 
     def __init__(
@@ -62,6 +66,34 @@ class Scan:
         self._window_bytes = window_bytes
         self._max_decompressed_bytes = max_decompressed_bytes
         self._tasks: list[ScanTask] | None = None
+
+    def __repr__(self) -> str:
+        wanted = self._wanted
+        parts = [
+            directories_repr(view.directory for view in self.partitions),
+            f"columns={short_repr(self.schema.names)}",
+            f"start={short_repr(wanted.start)}",
+            f"end={short_repr(wanted.end)}",
+            f"isolation={wanted.isolation.label!r}",
+            f"mode={str(self._mode)!r}",
+        ]
+        if wanted.where is not None:
+            parts.append(f"where={short_repr(wanted.where)}")
+        return f"Scan({', '.join(parts)})"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a PyCapsule of a new Arrow stream of the records, as of `to_reader`.
+
+        See the Arrow PyCapsule interface. Damage reaches the consumer as an error of the stream,
+        with the text of ours.
+
+        Parameters
+        ----------
+        requested_schema
+            None, or a PyCapsule with an ArrowSchema that the consumer would like; `ValueError` if
+            the columns cannot be cast to it.
+        """
+        return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def plan(self) -> list[ScanTask]:
         """Return the tasks: one a partition that has anything to read, unless it is to be cut."""
@@ -114,6 +146,7 @@ class Scan:
         return sum(reader.count() for reader in self._readers(record_schema(("offset",))))
 
 
+@names_nearest_keyword
 def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
     *,
@@ -190,6 +223,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         The path holds no log, or not what was asked for.
     ValueError
         An argument makes no sense.
+    TypeError
+        There is no such argument; the nearest name is given.
 
     Examples
     --------

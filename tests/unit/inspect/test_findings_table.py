@@ -127,6 +127,45 @@ def test_a_missing_index_is_a_warning(directory: Path, suffix: str) -> None:
     assert row["path"] == str(path)
 
 
+def without_time_indexes(log_directory: Path, *segments: list[Built]) -> Path:
+    bases = [0, 10][: len(segments)]
+    directory = write_partition(log_directory, dict(zip(bases, segments, strict=True)))
+    for base in bases:
+        segment_path(directory, base, ".timeindex").unlink(missing_ok=True)
+    return directory
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_log_of_old_formats_without_time_indexes_is_worth_one_note(
+    tmp_path: Path, magic: int
+) -> None:
+    first = [wrapper(plain_records(0, 5), magic=magic, codec="gzip")]
+    second = [message(plain_records(10, 1)[0], magic=magic)]
+    directory = without_time_indexes(tmp_path, first, second)
+    row = only_finding(directory)
+    assert (row["severity"], row["code"]) == ("note", "no_time_indexes")
+    assert row["path"] == str(directory)
+    assert "brokers before 0.10.1" in row["message"]
+
+
+def test_a_batch_of_format_v2_tells_that_time_indexes_are_missing(tmp_path: Path) -> None:
+    old = [wrapper(plain_records(0, 5), magic=1, codec="gzip")]
+    directory = without_time_indexes(tmp_path, old, [batch_v2(plain_records(10, 5))])
+    assert codes(directory) == [("warning", "missing_time_index")] * 2
+    assert [row["path"] for row in findings(directory)] == [
+        str(segment_path(directory, base, ".timeindex")) for base in (0, 10)
+    ]
+
+
+def test_one_time_index_tells_that_another_is_missing(tmp_path: Path) -> None:
+    old = [[wrapper(plain_records(base, 5), magic=1, codec="gzip")] for base in (0, 10)]
+    directory = without_time_indexes(tmp_path, *old)
+    segment_path(directory, 10, ".timeindex").write_bytes(b"")
+    row = only_finding(directory)
+    assert (row["severity"], row["code"]) == ("warning", "missing_time_index")
+    assert row["path"] == str(segment_path(directory, 0, ".timeindex"))
+
+
 @pytest.mark.parametrize(
     ("entries", "code"),
     [
@@ -230,7 +269,7 @@ def test_a_leader_epoch_that_goes_back_is_a_warning(tmp_path: Path) -> None:
     assert (row["severity"], row["code"]) == ("warning", "leader_epoch_back")
     assert (row["path"], row["position"]) == (str(segment_path(directory, 5)), 0)
     assert (row["next_offset"], row["end_offset"]) == (5, 10)
-    assert row["message"] == "batch has leader epoch 2, the one before has 3"
+    assert row["message"] == "batch has leader epoch 2, but the one before it has 3"
 
 
 def test_a_checkpoint_with_another_epoch_is_a_warning(directory: Path) -> None:
@@ -274,7 +313,7 @@ def test_offsets_above_the_log_end_are_warnings(directory: Path, name: str, code
     path.write_text("0\n1\norders 0 21\n", "utf-8")
     row = only_finding(directory)
     assert (row["severity"], row["code"], row["path"]) == ("warning", code, str(path))
-    assert "of orders-0 is 21, its batches end at 20" in row["message"]
+    assert "of orders-0 is 21, but its batches end at 20" in row["message"]
 
 
 def test_a_log_start_offset_above_the_log_end_is_a_warning(directory: Path) -> None:

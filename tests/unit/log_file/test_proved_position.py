@@ -183,7 +183,7 @@ def test_images_of_batches_are_never_proved(
 
 
 def test_a_chain_of_images_that_is_proved_is_longer_than_a_walk(log: Log) -> None:
-    # The README says so: neighbouring entries that all lie into one chain, and more than that.
+    # docs/guarantees.md: neighbouring entries that all lie into one chain, and more than that.
     images = chain(7, 200)
     size = len(images[0].data)
     outer = holding(plain_records(3, 3), images, to_the_end=True)

@@ -310,7 +310,7 @@ def test_what_stands_in_an_empty_batch_is_a_finding(tmp_path: Path) -> None:
         at[2],
     )
     assert (finding["next_offset"], finding["end_offset"]) == (5, 10)
-    assert "8 bytes stand after its header" in finding["message"]
+    assert "8 bytes follow its header" in finding["message"]
 
 
 def test_an_emptied_batch_is_not_blamed_for_the_wrong_count_of_a_later_one(tmp_path: Path) -> None:

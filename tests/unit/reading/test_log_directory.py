@@ -72,7 +72,7 @@ def test_a_pattern_is_found_anywhere_in_a_name_and_never_in_an_internal_one(
 
 
 def test_a_pattern_that_is_none_is_refused(directory: pylog.LogDirectory) -> None:
-    with pytest.raises(ValueError, match=r"topic pattern '\(' is no regular expression"):
+    with pytest.raises(ValueError, match=r"topic pattern '\(' is not a regular expression"):
         names(directory, pattern="(")
 
 
@@ -118,6 +118,38 @@ def test_a_view_is_had_by_topic_and_partition(directory: pylog.LogDirectory) -> 
     assert directory["orders", 7].partition == 7
     with pytest.raises(UnknownTopicOrPartitionError):
         directory["orders", 3]
+
+
+def test_a_partition_is_in_a_directory_that_gives_its_view(directory: pylog.LogDirectory) -> None:
+    assert ("orders", 7) in directory
+    assert pylog.TopicPartition("orders", 7) in directory
+    assert directory["orders", 7] in directory
+    others = [("orders", 3), ("order", 7), ("orders", "7"), ("orders",), "orders-7", 7, None]
+    assert [each for each in others if each in directory] == []
+    assert pylog.open_directory(directory["orders", 7].directory.path)["orders", 7] not in directory
+
+
+def test_a_directory_shows_its_path_and_partitions(tmp_path: Path) -> None:
+    for name in ("orders-0", "orders-1", "payments-0", "gone-0.0123456789abcdef-delete"):
+        write_partition(tmp_path, {0: [batch_v2(plain_records(0, 1))]}, name=name)
+    gone = f"{tmp_path}/gone-0.0123456789abcdef-delete"
+    assert repr(pylog.open_directory(tmp_path)) == (
+        f"LogDirectory('{tmp_path}', topics={{'orders': [0, 1], 'payments': [0]}}, "
+        f"others=['{gone}'])"
+    )
+    partitions = [tmp_path / "orders-1", tmp_path / "payments-0"]
+    assert repr(pylog.open_directory(*partitions)) == (
+        f"LogDirectory('{tmp_path}/orders-1', '{tmp_path}/payments-0', "
+        "topics={'orders': [1], 'payments': [0]})"
+    )
+
+
+def test_a_directory_of_many_topics_shows_some(tmp_path: Path) -> None:
+    for number in range(20):
+        write_partition(tmp_path, {0: [batch_v2(plain_records(0, 1))]}, name=f"topic{number:02}-0")
+    text = repr(pylog.open_directory(tmp_path))
+    assert "'topic00': [0], " in text
+    assert text.endswith("'topic07': [0], ...})")
 
 
 def test_scan_takes_the_same_choices_and_a_single_name(directory: pylog.LogDirectory) -> None:

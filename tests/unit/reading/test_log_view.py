@@ -36,6 +36,14 @@ def test_segments_are_in_offset_order_with_their_files(tmp_path: Path) -> None:
     assert [found.next_base_offset(index) for index in range(3)] == [20, 40, None]
 
 
+def test_a_view_shows_what_its_listing_holds(tmp_path: Path) -> None:
+    directory = write_partition(tmp_path, LOG)
+    size = sum(len(joined(batches)) for batches in LOG.values())
+    assert repr(view(directory)) == (
+        f"LogView('{directory}', segments=3, size_bytes={size}, local_log_start_offset=10)"
+    )
+
+
 @pytest.mark.parametrize(
     ("offset", "index"), [(0, None), (9, None), (10, 0), (19, 0), (20, 1), (39, 1), (99, 2)]
 )

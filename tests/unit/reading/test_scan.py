@@ -14,6 +14,7 @@ from tests.support.batches import (
     marker,
     message,
     plain_records,
+    with_bad_crc,
     wrapper,
 )
 from tests.support.log_files import write_partition
@@ -90,6 +91,51 @@ def test_arguments_that_make_no_sense_are_reported_before_anything_is_read(direc
 def test_isolation_levels_are_named_in_any_case(directory: Path) -> None:
     for level in ("READ_COMMITTED", "read_committed", pylog.IsolationLevel.READ_COMMITTED):
         assert pylog.scan(directory, isolation=level).count() == 13
+
+
+def test_an_argument_that_does_not_exist_is_reported_with_the_nearest_name(
+    directory: Path,
+) -> None:
+    with pytest.raises(
+        TypeError, match=r"^scan\(\) has no argument 'topic'; did you mean 'topics'\?"
+    ):
+        pylog.scan(directory, topic="orders")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"has no argument 'xyz'\. Its arguments: path, topics, "):
+        pylog.scan(directory, xyz=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^read_table\(\) has no argument 'topic'; did you mean"):
+        pylog.read_table(directory, "segments", topic="orders")  # type: ignore[call-arg]
+
+
+def test_a_scan_shows_what_it_reads(directory: Path) -> None:
+    scan = pylog.scan(
+        directory,
+        start={"orders": 3},
+        end=pylog.Timestamp(7),
+        isolation="read_committed",
+        columns=["key", "offset"],
+        mode="permissive",
+        where=pylog.RecordFilter(min_offset=2),
+    )
+    assert repr(scan).startswith(
+        f"Scan('{directory}', topics={{'orders': [0]}}, columns=['key', 'offset'], "
+        "start={'orders': 3}, end=Timestamp(milliseconds=7, if_missing='error'), "
+        "isolation='read_committed', mode='PERMISSIVE', where=RecordFilter("
+    )
+    assert repr(pylog.scan(directory)).endswith(
+        "start='earliest', end='latest', isolation='read_uncommitted', mode='FAILFAST')"
+    )
+
+
+def test_the_damage_of_a_scan_is_iterated_over(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(offset, 5)) for offset in (0, 5, 10)]
+    batches[1] = with_bad_crc(batches[1])
+    scan = pylog.scan(write_partition(tmp_path, {0: batches}), mode="DROPMALFORMED")
+    assert list(scan.damage) == []
+    assert not scan.damage
+    scan.to_table()
+    assert [(each.next_offset, each.end_offset) for each in scan.damage] == [(5, 10)]
+    assert len(scan.damage) == 1
+    assert repr(scan.damage).startswith("DamageReport(ranges=[DamagedRange(path=")
 
 
 def test_control_records_are_never_given(directory: Path) -> None:

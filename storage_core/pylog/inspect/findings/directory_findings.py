@@ -34,7 +34,7 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
     """
     yield from _missing_logs(view)
     for name in view.listing.misnamed_logs:
-        message = f"file ends in {LOG_FILE_SUFFIX} and has no name of a segment: it is not read"
+        message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
         yield warning(MISNAMED_LOG, join(view.directory.path, name), message)
     remote = find_remote_offsets(view)
     if remote is not None:
@@ -63,5 +63,5 @@ def _missing_logs(view: LogView) -> Iterator[Finding]:
     severity = Severity.WARNING
     if not view.segments:
         severity = Severity.ERROR
-        message += "; no .log file is left, and with it no record"
+        message += "; no .log file is left, so every record is lost"
     yield Finding(severity, MISSING_LOG, view.directory.path, message, next_offset=bases[0])

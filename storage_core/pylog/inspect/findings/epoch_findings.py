@@ -58,7 +58,7 @@ class EpochFindings:
                 Severity.WARNING,
                 "leader_epoch_back",
                 segment.file_path(),
-                f"batch has leader epoch {known[at]}, the one before has {before[at]}",
+                f"batch has leader epoch {known[at]}, but the one before it has {before[at]}",
                 position,
                 position + int(headers.sizes_bytes[place]),
                 int(headers.offsets[place]),
@@ -74,7 +74,7 @@ class EpochFindings:
                     Severity.WARNING,
                     "leader_epoch_disagrees",
                     self._path,
-                    f"offset {offsets[at]} is of leader epoch {self._epochs[entry[at]]} by the "
-                    f"checkpoint, its batch has {known[at]}",
+                    f"offset {offsets[at]} is in leader epoch {self._epochs[entry[at]]} according "
+                    f"to the checkpoint, but its batch has {known[at]}",
                     next_offset=int(offsets[at]),
                 )

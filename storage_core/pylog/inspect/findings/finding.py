@@ -19,7 +19,7 @@ class Severity(StrEnum):
         A side file is wrong or missing: a broker would rebuild, delete or ignore it. All records
         are there.
     NOTE
-        Normal, as after a crash.
+        Worth knowing, and nothing is wrong: what a crash, an older broker or remote storage leaves.
     """
 
     ERROR = "error"
@@ -70,6 +70,13 @@ class Finding(NamedTuple):
 def warning(code: str, path: str, message: str) -> Finding:
     """Return a warning about a whole file."""
     return Finding(Severity.WARNING, code, path, message)
+
+
+def missing_index(kind: str, path: str) -> Finding:
+    """Return the warning that an index file of a segment is missing; ``kind`` as in its code."""
+    return warning(
+        f"missing_{kind}", path, "file is missing; a broker rebuilds it when it opens the log"
+    )
 
 
 def note(code: str, path: str, message: str) -> Finding:

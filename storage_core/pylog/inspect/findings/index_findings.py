@@ -1,6 +1,7 @@
 """Findings about offset and time indexes, next to the batches that their entries are about.
 
-Readers do without an index that is wrong, and a broker rebuilds it, so that these are warnings. Of
+Readers do without an index that is wrong, and a broker rebuilds it, so that these are warnings.
+`missing_time_indexes` has those about time indexes that are not there. Of
 entries that nothing bears out, a finding names the first of each file and counts them.
 """
 
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
-from pylog.inspect.findings.finding import warning
+from pylog.inspect.findings.finding import missing_index, warning
 from pylog.inspect.index_columns import read_offset_index, read_time_index
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ class IndexFindings:
             Byte and offset after the segment's last whole batch.
         """
         entries = self._offset_index
-        if entries.columns is not None:
+        if entries.columns is None:
+            yield missing_index("index", entries.path)
+        else:
             entries.note(np.flatnonzero(entries.columns.values >= end_position))
             for each in self._damaged:
                 entries.forget(entries.columns.values, each.position, each.end_position)
@@ -110,11 +113,11 @@ class _Entries:
     """The entries of one index file, None if there is no such file, and those not borne out."""
 
     def __init__(self, segment: LogSegmentView, suffix: str) -> None:
-        self._path = segment.file_path(suffix)
+        self.path = segment.file_path(suffix)
         self.columns: IndexColumns | None = None
         if suffix in segment.suffixes:
             read = read_offset_index if suffix == INDEX_FILE_SUFFIX else read_time_index
-            self.columns = read(self._path, segment.base_offset)
+            self.columns = read(self.path, segment.base_offset)
             self._is_wrong = np.zeros(self.columns.offsets.size, dtype=np.bool_)
 
     def note(self, which: npt.NDArray[np.int64]) -> None:
@@ -129,17 +132,15 @@ class _Entries:
         self._is_wrong[is_inside] = False
 
     def findings(self, kind: str) -> Iterator[Finding]:
-        """Yield what is wrong with the file as a whole, or else with its entries."""
+        """Yield what is wrong with a file as a whole, or else with its entries."""
         if self.columns is None:
-            message = "file is missing; a broker makes it anew"
-            yield warning(f"missing_{kind}", self._path, message)
             return
         if self.columns.defect is not None:
-            yield warning(f"damaged_{kind}", self._path, self.columns.defect)
+            yield warning(f"damaged_{kind}", self.path, self.columns.defect)
             return
         wrong = np.flatnonzero(self._is_wrong)
         if wrong.size:
             first = int(wrong[0])
             entry = f"({self.columns.offsets[first]}, {self.columns.values[first]})"
-            message = f"no batch bears out {wrong.size} entries, the first is {first}: {entry}"
-            yield warning(f"wrong_{kind}", self._path, message)
+            message = f"{wrong.size} entries fit no batch; the first is entry {first}: {entry}"
+            yield warning(f"wrong_{kind}", self.path, message)

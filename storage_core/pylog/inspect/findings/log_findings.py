@@ -69,7 +69,7 @@ def damage_findings(view: LogView, max_decompressed_bytes: int) -> Iterator[Find
 
 
 def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iterator[Finding]:
-    """Yield an error for each batch that counts no records and holds something nevertheless.
+    """Yield an error for each batch whose record count is 0 although it holds something.
 
     Kafka, and a reader here, pass over it: compaction leaves empty batches of a header alone.
     """
@@ -83,7 +83,7 @@ def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iter
             Severity.ERROR,
             "filled_empty_batch",
             segment.file_path(),
-            f"batch counts no records, but {size - RECORD_BATCH_OVERHEAD} bytes stand after its "
+            f"batch has a record count of 0, but {size - RECORD_BATCH_OVERHEAD} bytes follow its "
             "header: no reader looks at them",
             position,
             position + size,
@@ -104,14 +104,14 @@ def tail_findings(view: LogView) -> Iterator[Finding]:
     with open_file(path) as source:
         is_preallocated = is_zero(source, end, segment.size_bytes)
     rest = segment.size_bytes - end
-    code, what = "torn_tail", f"a batch that was not written whole: {rest} bytes"
+    code, what = "torn_tail", f"{rest} bytes of a batch that was not written whole"
     if is_preallocated:
         code, what = "zero_tail", f"{rest} zero bytes: the file is preallocated, or has a hole"
     yield Finding(
         Severity.NOTE,
         code,
         path,
-        f"behind the last batch stands {what}",
+        f"the last whole batch is followed by {what}",
         end,
         segment.size_bytes,
         view.log_end_offset,

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 _UNREADABLE = "damaged_checkpoint"
 _LEFTOVERS = {
-    DELETED_FILE_SUFFIX: "of a segment that was deleted, or replaced by compaction",
-    CLEANED_FILE_SUFFIX: "of a compaction that did not finish; a broker deletes it",
-    SWAP_FILE_SUFFIX: "of a compaction that was not finished when the broker stopped",
+    DELETED_FILE_SUFFIX: "from a segment that was deleted, or that compaction replaced",
+    CLEANED_FILE_SUFFIX: "from a compaction that did not finish; a broker deletes it",
+    SWAP_FILE_SUFFIX: "from a compaction that was not finished when the broker stopped",
 }
 _ABOVE = {
     HIGH_WATERMARK_CHECKPOINT: ("high_watermark_above_log_end", "high watermark"),
@@ -90,7 +90,7 @@ def checkpoint_findings(view: LogView, end: int) -> Iterator[Finding]:
             yield warning(_UNREADABLE, path, str(error.reason))
             continue
         if offset > end:
-            message = f"{what} of {view.topic_partition} is {offset}, its batches end at {end}"
+            message = f"{what} of {view.topic_partition} is {offset}, but its batches end at {end}"
             yield warning(code, path, message)
 
 
@@ -108,5 +108,5 @@ def leftover_findings(view: LogView) -> Iterator[Finding]:
     for entry in list_directory(view.directory.path):
         name = find_segment_file_name(entry.name)
         if name is not None and name.state:
-            message = f"file is left {_LEFTOVERS[name.state]}"
+            message = f"file is left over {_LEFTOVERS[name.state]}"
             yield note("leftover_file", entry.path, message)

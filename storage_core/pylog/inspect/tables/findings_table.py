@@ -4,8 +4,8 @@
 column       type    meaning
 ============ ======= ==================================================================
 severity     string  ``error``: records are lost or cannot be read; ``warning``: a side file
-                     that a broker would rebuild, delete or ignore; ``note``: normal, as
-                     after a crash
+                     that a broker would rebuild, delete or ignore; ``note``: worth knowing,
+                     and nothing is wrong
 code         string  what it is, in one word
 path         string  the file
 position     int64   bytes from here on, where that has a meaning
@@ -23,8 +23,8 @@ that fails; what would follow is not known). missing_log (an error where no ``.l
 warning). misnamed_log; missing_, damaged_, wrong_ with index, time_index or transaction_index;
 damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back, leader_epoch_disagrees;
 high_watermark_, recovery_point_, cleaner_offset_ and log_start_offset_above_log_end (warnings).
-torn_tail, zero_tail, leftover_file, remote_offsets (notes). A file that cannot be read at all (a
-FIFO, a link that leads nowhere) is a damaged one.
+torn_tail, zero_tail, leftover_file, no_time_indexes, remote_offsets (notes). A file that cannot be
+read at all (a FIFO, a link that leads nowhere) is a damaged one.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from pylog.inspect.findings.epoch_findings import EpochFindings
 from pylog.inspect.findings.finding import Finding, Severity
 from pylog.inspect.findings.index_findings import IndexFindings
 from pylog.inspect.findings.log_findings import damage_findings, empty_batch_findings, tail_findings
+from pylog.inspect.findings.missing_time_indexes import MissingTimeIndexes
 from pylog.inspect.findings.side_file_findings import (
     checkpoint_findings,
     leftover_findings,
@@ -103,6 +104,7 @@ def _findings_in_files(view: LogView, max_decompressed_bytes: int) -> Iterator[F
     yield from tail_findings(view)
     epochs, unreadable = read_epochs(view)
     epoch_findings = EpochFindings(view, epochs)
+    missing_time_indexes = MissingTimeIndexes(view)
     end = view.segments[-1].base_offset if view.segments else 0
     for index, segment in enumerate(view.segments):
         headers = SegmentHeaders(view, index)
@@ -111,9 +113,11 @@ def _findings_in_files(view: LogView, max_decompressed_bytes: int) -> Iterator[F
         for window in headers:
             yield from empty_batch_findings(segment, window)
             indexes.add(window)
+            missing_time_indexes.add(window)
             yield from epoch_findings.add(segment, window)
         yield from indexes.findings(headers.end_position, headers.next_offset)
         end = max(end, headers.next_offset)
+    yield from missing_time_indexes.findings()
     yield from transaction_findings(view)
     yield from snapshot_findings(view)
     yield from unreadable

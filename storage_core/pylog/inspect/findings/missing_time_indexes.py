@@ -1,0 +1,58 @@
+"""Findings about segments that have no time index, once all of a log has been seen.
+
+Time indexes came with Kafka 0.10.1. An older broker writes none, and nothing is wrong with its log;
+a later one makes those that are missing when it opens a log. So it is a warning if a segment has
+none although another one has, or although the log holds batches of format v2, which came later
+(0.11).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.files.file_names import TIME_INDEX_FILE_SUFFIX
+from pylog.inspect.findings.finding import missing_index, note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.inspect.findings.finding import Finding
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.log_view import LogView
+
+NO_TIME_INDEXES = "no_time_indexes"
+
+
+class MissingTimeIndexes:
+    """Looks at all batches of a log for what only brokers with time indexes have written.
+
+    Parameters
+    ----------
+    view
+        Whose log.
+    """
+
+    def __init__(self, view: LogView) -> None:
+        self._path = view.directory.path
+        self._missing = [
+            segment.file_path(TIME_INDEX_FILE_SUFFIX)
+            for segment in view.segments
+            if TIME_INDEX_FILE_SUFFIX not in segment.suffixes
+        ]
+        self._is_expected = len(self._missing) < len(view.segments)
+
+    def add(self, window: SegmentWindow) -> None:
+        """Look at the formats of these batches."""
+        self._is_expected |= bool(window.scan.headers.is_v2.any())
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a warning for each missing file, or one note if no broker may have written any."""
+        if self._is_expected:
+            for path in self._missing:
+                yield missing_index("time_index", path)
+        elif self._missing:
+            message = (
+                "no segment has a time index, as brokers before 0.10.1 leave a log; look-ups by "
+                "timestamp read batch headers instead"
+            )
+            yield note(NO_TIME_INDEXES, self._path, message)

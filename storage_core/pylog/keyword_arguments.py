@@ -1,0 +1,40 @@
+"""What is said of a keyword argument that does not exist: the one that was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def names_nearest_keyword(
+    function: Callable[_Parameters, _Result],
+) -> Callable[_Parameters, _Result]:
+    """Return ``function``, whose `TypeError` about an unknown keyword names the nearest known one.
+
+    Python itself does so only from 3.13 on, and a user of Spark's options may well write
+    ``topic=`` for ``topics=``.
+    """
+    known = [*inspect.signature(function).parameters]
+
+    @functools.wraps(function)
+    def checked(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        for name in kwargs:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else "."
+                msg = (
+                    f"{function.__name__}() has no argument {name!r}{hint} "
+                    f"Its arguments: {', '.join(known)}"
+                )
+                raise TypeError(msg)
+        return function(*args, **kwargs)
+
+    return checked

@@ -1,0 +1,78 @@
+"""The pages that users read, held against the code: names, options and commands that they show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import pylog
+import pyspark_pylog
+from pylog.cli.main import COMMANDS, load_command
+from pyspark_pylog.options import READ_OPTIONS
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+USER_PAGES = [
+    ROOT / name
+    for name in (
+        "README.md",
+        *(f"docs/{page}.md" for page in ("guarantees", "remote", "spark", "tables", "writing")),
+    )
+]
+
+
+def text_of(pages: list[Path]) -> str:
+    return "\n".join(page.read_text("utf-8") for page in pages)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_table_of_options_has_every_option_and_no_other() -> None:
+    rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs/spark.md").read_text("utf-8"), re.MULTILINE)
+    shown = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(shown) == sorted(READ_OPTIONS)
+
+
+def test_every_option_that_a_snippet_sets_exists() -> None:
+    set_in_python = set(re.findall(r"\.option\(\"(\w+)\"", text_of(USER_PAGES)))
+    views = re.findall(r"OPTIONS \((.*?)\)", text_of(USER_PAGES))
+    set_in_sql = {name for view in views for name in re.findall(r"(\w+) '", view)}
+    assert {"subscribe", "table"} <= set_in_python
+    assert {"path", "table"} <= set_in_sql
+    assert set_in_python | set_in_sql <= set(READ_OPTIONS)
+
+
+def test_every_public_name_that_a_page_uses_exists() -> None:
+    named = set(re.findall(r"\bpylog\.([A-Za-z]\w*)\b(?!\.)", text_of(USER_PAGES)))
+    assert {"scan", "open_directory", "write_topic", "LogManager"} <= named
+    assert named <= set(pylog.__all__)
+    of_spark = set(re.findall(r"\bpyspark_pylog\.(\w+)", text_of(USER_PAGES)))
+    assert [name for name in of_spark if not hasattr(pyspark_pylog, name)] == []
+
+
+def test_every_command_line_has_a_command_and_its_options() -> None:
+    lines = [
+        part.split("#")[0]
+        for block in re.findall(r"```sh\n(.*?)```", text_of(USER_PAGES), re.DOTALL)
+        for line in block.splitlines()
+        for part in line.split(" | ")
+        if part.startswith("pylog ")
+    ]
+    assert {line.split()[1] for line in lines} == set(COMMANDS)
+    for line in lines:
+        parameters = load_command(line.split()[1]).params
+        known = {option for parameter in parameters for option in parameter.opts}
+        assert set(re.findall(r" (--[\w-]+)", line)) <= known, line
+
+
+def test_every_make_target_that_a_page_names_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    named = set(re.findall(r"^make ([a-z-]+)|`make ([a-z-]+)", text_of(PAGES), re.MULTILINE))
+    for target in {"".join(match) for match in named}:
+        assert re.search(rf"^{target}: .*##", makefile, re.MULTILINE), target
