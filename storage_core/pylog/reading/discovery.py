@@ -118,9 +118,7 @@ def _partitions_among(entries: Iterable[DirectoryEntry]) -> Iterator[PartitionDi
 
 def _why_no_log(entries: Sequence[DirectoryEntry]) -> str:
     """Return what is wrong with a directory that holds no log, and where logs are, if below it."""
-    below = [
-        shown(entry.path) for entry in entries[:_MOST_LOOKED_INTO] if _is_log_directory(entry)
-    ]
+    below = [shown(entry.path) for entry in entries[:_MOST_LOOKED_INTO] if _is_log_directory(entry)]
     if not below:
         return (
             "no Kafka log here: neither segment files (<20 digits>.log) nor sub-directories named "
@@ -222,8 +220,8 @@ def _named_directory(location: str, given: str) -> PartitionDirectory:
     return PartitionDirectory(name.topic_partition, location, name.state, is_named=True)
 
 
-def _place(path: str) -> str | tuple[int, int]:
-    """Return what tells a directory from others, by whatever links it has been come to."""
+def directory_identity(path: str) -> str | tuple[int, int]:
+    """Return what tells a directory from others, whatever links led to it."""
     if is_remote(path):
         return path
     try:
@@ -256,7 +254,7 @@ def discover_all(
     directories: dict[str | tuple[int, int], PartitionDirectory] = {}
     for path in paths:
         for directory in discover_partitions(path, takes_segment_files=takes_segment_files):
-            place = _place(directory.path)
+            place = directory_identity(directory.path)
             known = directories.get(place)
             directories[place] = directory if known is None else _merged(known, directory)
     if not directories:
