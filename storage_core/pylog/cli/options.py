@@ -10,6 +10,9 @@ from pylog.cli.parameter_types import DIRECTORY
 LINE_FORMATS = ("jsonl", "text")
 """How records are printed, and read back."""
 
+VALUE_FORMATS = ("base64", "text")
+"""How JSON lines have keys, values and headers' values."""
+
 paths = argument(
     "paths",
     metavar="PATH",

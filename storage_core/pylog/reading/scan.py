@@ -103,7 +103,7 @@ class Scan:
         schema = record_schema(("offset",))
         # What is damaged is reported where the records around it are read.
         looked_through = DamageReport(is_logged=False)
-        last._tasks = plan_last_records(  # noqa: SLF001 - of the same class
+        last._tasks = plan_last_records(
             self.partitions,
             self._wanted,
             count,
