@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 import pylog
-from pylog.positions import OffsetSpecs, parse_offset_spec, spec_for
+from pylog.positions import OffsetSpecs, Timestamp, parse_offset_spec, spec_for
 
 ORDERS = pylog.TopicPartition("orders", 0)
 
