@@ -48,5 +48,5 @@ as_json = click.option(
 )
 
 dry_run = click.option(
-    "--dry-run", is_flag=True, help="Print what would go, and change nothing in the directory."
+    "--dry-run", is_flag=True, help="Print what would be removed, and change nothing."
 )
