@@ -51,6 +51,20 @@ class Timestamp:
             msg = f"{self.if_missing!r} is neither 'error' nor 'latest'"
             raise ValueError(msg)
 
+    @classmethod
+    def of(cls, instant: dt.datetime, if_missing: str = "error") -> Timestamp:
+        """Return the timestamp of an instant: its millisecond, or the next one if it is within one.
+
+        Raises
+        ------
+        ValueError
+            ``instant`` has no time zone, or lies before 1970.
+        """
+        if instant.tzinfo is None:
+            msg = f"datetime {instant} has no time zone: say which, as in .replace(tzinfo=UTC)"
+            raise ValueError(msg)
+        return cls(-((_EPOCH - instant) // dt.timedelta(milliseconds=1)), if_missing)
+
 
 OffsetSpec = str | int | Timestamp
 """One of the words, an offset (-2 earliest, -1 latest), or a `Timestamp` (Kafka: OffsetSpec)."""
@@ -79,11 +93,7 @@ def parse_offset_spec(value: object) -> OffsetSpec:
         if word in _WORDS:
             return word
     elif isinstance(value, dt.datetime):
-        if value.tzinfo is None:
-            msg = f"datetime {value} has no time zone: say which, as in .replace(tzinfo=UTC)"
-            raise ValueError(msg)
-        # Up to the next millisecond: the first record at or after that instant.
-        return Timestamp(-((_EPOCH - value) // dt.timedelta(milliseconds=1)))
+        return Timestamp.of(value)
     elif isinstance(value, int) and not isinstance(value, bool):
         if value == EARLIEST_OFFSET:
             return EARLIEST

@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 import pylog
-from pylog.positions import OffsetSpecs, parse_offset_spec, spec_for
+from pylog.positions import OffsetSpecs, Timestamp, parse_offset_spec, spec_for
 
 ORDERS = pylog.TopicPartition("orders", 0)
 
@@ -60,3 +60,15 @@ def test_a_partitions_own_spec_goes_before_its_topics() -> None:
     assert spec_for(specs, pylog.TopicPartition("orders", 1), "latest") == 5
     assert spec_for(specs, pylog.TopicPartition("payments", 0), "latest") == "latest"
     assert spec_for(3, ORDERS, "latest") == 3
+
+
+def test_an_instant_is_the_first_millisecond_at_or_after_it() -> None:
+    instant = dt.datetime(2024, 3, 1, 12, 30, 0, 1, tzinfo=dt.UTC)
+    assert Timestamp.of(instant) == Timestamp(1_709_296_200_001, "error")
+    exact = dt.datetime(2024, 3, 1, 13, 30, tzinfo=dt.timezone(dt.timedelta(hours=1)))
+    assert Timestamp.of(exact, "latest") == Timestamp(1_709_296_200_000, "latest")
+
+
+def test_an_instant_needs_a_time_zone() -> None:
+    with pytest.raises(ValueError, match="has no time zone"):
+        Timestamp.of(dt.datetime(2024, 3, 1))  # noqa: DTZ001 - what is refused

@@ -2,8 +2,9 @@
 
 ====  ============================================================================================
 0     what was asked was done, and everything read is sound
-1     findings: something read is damaged, be it a line of input
-2     usage error, or a path that cannot be read or written, is locked, or holds no log; a record
+1     findings: something that was read is damaged, also a line of input; ``ls``: a partition cannot
+      be read
+2     wrong usage, or a path that cannot be read or written, is locked, or holds no log; a record
       that a topic refuses
 130   stopped with Ctrl-C
 141   the reader of the output went away, as in ``pylog cat … | head``
@@ -50,7 +51,7 @@ def status_of(error: Exception) -> int:
 
 
 def status_of_listing(listing: PartitionListing) -> int:
-    """Return the status that ``ls`` ends with: that of the worst partition."""
-    statuses = [status_of(error) for each in listing.partitions for error in each.errors]
-    statuses += [FINDINGS for each in listing.partitions if each.warnings]
-    return max(statuses, default=SOUND)
+    """Return the status that ``ls`` ends with: an operator's other partitions can still be read."""
+    if listing.partitions and not any(each.is_readable for each in listing.partitions):
+        return UNUSABLE
+    return FINDINGS if any(each.findings for each in listing.partitions) else SOUND

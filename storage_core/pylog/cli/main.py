@@ -35,17 +35,17 @@ COMPLETION_VARIABLE = "_PYLOG_COMPLETE"
 COMMANDS = {
     "ls": "List topics and partitions: offsets, size, leader epoch.",
     "cat": "Print records, as JSON lines or as text.",
-    "create-topic": "Make a topic's partitions, and the directory if need be.",
+    "create-topic": "Create a topic, and the log directory if it does not exist.",
     "append": "Append records to a topic, from JSON lines or text.",
     "truncate": "Remove a partition's records from an offset on.",
-    "delete-records": "Serve no record of a partition below an offset any more.",
+    "delete-records": "Stop serving a partition's records below an offset.",
 }
 """Command and its help in one line."""
 
-_EPILOG = """Exit status: 0 sound, 1 findings (damage), 2 wrong usage or unreadable path.
+_EPILOG = """Exit status: 0 sound, 1 damage was found, 2 wrong usage or a path that cannot be read.
 
 \b
-Completion with the tab key, once the shell has run:
+To complete commands and options with the tab key, run in the shell:
   bash  eval "$(_PYLOG_COMPLETE=bash_source pylog)"
   zsh   eval "$(_PYLOG_COMPLETE=zsh_source pylog)"
   fish  _PYLOG_COMPLETE=fish_source pylog | source
@@ -103,7 +103,7 @@ def program(*, debug: bool) -> None:
     """Read and write Apache Kafka's log directories without a broker.
 
     ls and cat never write to, lock or change a directory. All other commands lock it first, as a
-    broker does, and are refused where somebody has it open.
+    broker does, and refuse to work while another process has it open.
     """
 
 

@@ -10,6 +10,9 @@ from pylog.cli.parameter_types import DIRECTORY
 LINE_FORMATS = ("jsonl", "text")
 """How records are printed, and read back."""
 
+VALUE_FORMATS = ("base64", "text")
+"""How JSON lines have keys, values and headers' values."""
+
 paths = argument(
     "paths",
     metavar="PATH",
@@ -45,5 +48,5 @@ as_json = click.option(
 )
 
 dry_run = click.option(
-    "--dry-run", is_flag=True, help="Print what would go, and change nothing in the directory."
+    "--dry-run", is_flag=True, help="Print what would be removed, and change nothing."
 )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
+import time
+from typing import NoReturn
+
 import click
 from click.shell_completion import CompletionItem
 
@@ -44,5 +49,49 @@ class CodecType(click.types.StringParamType):
         return [CompletionItem(label) for label in labels if label.startswith(incomplete.lower())]
 
 
+class TimeType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no arguments there
+    """An instant, as milliseconds since 1970-01-01 UTC.
+
+    ``1730999991709`` is such a number, ``2026-11-01`` and ``2026-11-01T12:30:00+01:00`` are in
+    ISO 8601 (UTC where no zone is given), and ``-2h`` is that long before now.
+    """
+
+    name = "time"
+
+    def convert(
+        self,
+        value: str,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        """Return the milliseconds of an instant; within a millisecond, those of the next one."""
+        text = value.strip()
+        if text.isascii() and text.isdecimal():
+            return int(text)
+        if ago := _AGO.fullmatch(text):
+            return int(time.time() * 1000) - int(ago[1]) * _UNIT_MS[ago[2]]
+        try:
+            instant = dt.datetime.fromisoformat(text)
+        except ValueError:
+            self._refuse(value, param, ctx)
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=dt.UTC)
+        return pylog.Timestamp.of(instant).milliseconds
+
+    def _refuse(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> NoReturn:
+        self.fail(
+            f"{value!r} is not a time: give an ISO date or time (2026-11-01, 2026-11-01T12:30Z), "
+            "how long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC",
+            param,
+            ctx,
+        )
+
+
+_AGO = re.compile(r"-([0-9]+)([smhdw])", re.ASCII)
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+
 DIRECTORY = LocationType("dir")
 FILE = LocationType("file")
+TIME = TimeType()

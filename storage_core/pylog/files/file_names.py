@@ -22,6 +22,7 @@ from pylog.errors import UnexpectedFileError
 from pylog.model import TopicPartition
 
 LOG_FILE_SUFFIX = ".log"
+KAFKA_0_7_LOG_FILE_SUFFIX = ".kafka"
 INDEX_FILE_SUFFIX = ".index"
 TIME_INDEX_FILE_SUFFIX = ".timeindex"
 TXN_INDEX_FILE_SUFFIX = ".txnindex"
@@ -121,6 +122,13 @@ def find_segment_file_name(name: str) -> SegmentFileName | None:
         return None
     base_offset = int(digits)
     return SegmentFileName(base_offset, suffix, state) if base_offset <= _MAX_OFFSET else None
+
+
+def is_kafka_0_7_log(name: str) -> bool:
+    """Whether ``name`` is that of a segment of Kafka 0.7: 20 digits and ``.kafka``."""
+    digits = name.removesuffix(KAFKA_0_7_LOG_FILE_SUFFIX)
+    is_number = digits.isascii() and digits.isdecimal()
+    return digits != name and is_number and len(digits) == _OFFSET_DIGITS
 
 
 def parse_partition_directory_name(name: str) -> PartitionDirectoryName:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,10 +12,13 @@ from pylog.inspect.findings.directory_findings import directory_findings
 from pylog.inspect.findings.finding import Severity
 from pylog.locations import printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
+from pylog.reading.discovery import directory_identity
 from pylog.reading.log_directory import open_directory
 from pylog.reading.log_end import ensure_last_batch_is_sound
 
 if TYPE_CHECKING:
+    import os
+
     from pylog.reading.log_view import LogView
 
 
@@ -43,7 +45,10 @@ class ListedPartition:
     warnings
         What is wrong besides, a line each.
     notes
-        What is worth to know and not wrong: that the log begins in remote storage.
+        What is worth knowing and not wrong: that the log begins in remote storage.
+    is_readable
+        Whether anything of the log can be read: the directory can be listed and, if it holds
+        segments, one of their ``.log`` files can be opened.
     """
 
     topic: str
@@ -60,6 +65,7 @@ class ListedPartition:
     errors: list[LogStorageError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    is_readable: bool = True
 
     @property
     def findings(self) -> list[str]:
@@ -125,14 +131,14 @@ def list_partitions(*paths: str | os.PathLike[str]) -> PartitionListing:
     LogStorageError
         A path cannot be read or holds no log.
     """
-    views: dict[str, LogView] = {}
-    not_live: dict[str, NotLiveDirectory] = {}
+    views: dict[str | tuple[int, int], LogView] = {}
+    not_live: dict[str | tuple[int, int], NotLiveDirectory] = {}
     for path in paths:
         directory = open_directory(path)
         for view in directory:
-            views.setdefault(os.path.realpath(view.directory.path), view)
+            views.setdefault(directory_identity(view.directory.path), view)
         for each in directory.others:
-            not_live[os.path.realpath(each.path)] = NotLiveDirectory(
+            not_live[directory_identity(each.path)] = NotLiveDirectory(
                 each.topic_partition.topic,
                 each.topic_partition.partition,
                 each.state.removeprefix("-"),
@@ -149,6 +155,7 @@ def _list_partition(view: LogView) -> ListedPartition:
     segments = view.segments if is_listed else ()
     for segment in segments:
         attempts.read(segment.ensure_readable)
+    is_readable = is_listed and (not segments or any(each.defect is None for each in segments))
     metadata = attempts.read(lambda: view.metadata)
     log_start_offset = attempts.read(lambda: view.log_start_offset)
     log_end_offset = attempts.read(lambda: _log_end_offset(view, log_start_offset))
@@ -176,6 +183,7 @@ def _list_partition(view: LogView) -> ListedPartition:
         errors=attempts.errors,
         warnings=warnings,
         notes=[each.message for each in findings if each.severity is Severity.NOTE],
+        is_readable=is_readable,
     )
 
 

@@ -2,13 +2,14 @@
 
 A path is either a *log directory* (Kafka: an entry of ``log.dirs``), whose sub-directories are
 named ``<topic>-<partition>``, or such a partition directory itself. The content decides, not the
-name: a log directory may well be called ``kafka-0``.
+name: a log directory may well be called ``kafka-0``. A reader of records takes a single ``.log``
+file, too: it stands for the offsets of that segment in its partition.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,19 +17,25 @@ from typing import TYPE_CHECKING
 from pylog.errors import LogDirectoryError, UnexpectedFileError
 from pylog.files.file_names import (
     LEADER_EPOCH_CHECKPOINT,
+    LOG_FILE_SUFFIX,
     PARTITION_METADATA,
     find_partition_directory_name,
     find_segment_file_name,
+    is_kafka_0_7_log,
     parse_partition_directory_name,
 )
 from pylog.files.storage import list_directory
 from pylog.locations import is_remote, name_of, parent_of, parse_location, printable_location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
+
+
+_MOST_LOOKED_INTO = 100
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,7 +45,9 @@ class PartitionDirectory:
     ``state`` is ``""`` for a live partition, else ``-delete``, ``-stray`` or ``-future``.
     ``is_named`` tells that the path which was given is this directory, not the one above.
     ``uses_indexes`` is False where a reader asked for no index file to be used; it goes wherever
-    the directory does, to executors, too.
+    the directory does, to executors, too. ``segments`` are the base offsets of those whose ``.log``
+    files were given instead of the directory, ascending: nothing but the offsets from each of them
+    up to the segment after it is read. It is empty for the whole partition.
     """
 
     topic_partition: TopicPartition
@@ -46,6 +55,7 @@ class PartitionDirectory:
     state: str = ""
     is_named: bool = False
     uses_indexes: bool = True
+    segments: tuple[int, ...] = ()
 
     @property
     def log_directory(self) -> str:
@@ -55,45 +65,105 @@ class PartitionDirectory:
 
 def _is_live_segment_file(name: str) -> bool:
     parts = find_segment_file_name(name)
-    return parts is not None and not parts.state
+    return is_kafka_0_7_log(name) if parts is None else not parts.state
 
 
 def _is_partition_file(name: str) -> bool:
-    return name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT) or (
-        find_segment_file_name(name) is not None
+    return (
+        name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
+        or find_segment_file_name(name) is not None
+        or is_kafka_0_7_log(name)
     )
 
 
-def discover_partitions(path: str | os.PathLike[str]) -> list[PartitionDirectory]:
+def discover_partitions(
+    path: str | os.PathLike[str], *, takes_segment_files: bool = False
+) -> list[PartitionDirectory]:
     """Return the partition directories that ``path`` is or holds, sorted; all states.
 
     Parameters
     ----------
     path
         A log directory or a partition directory, absolute or relative to the working directory.
+    takes_segment_files
+        Whether the path may also be the ``.log`` file of a segment.
 
     Raises
     ------
     LogDirectoryError
-        The path cannot be read, or holds no Kafka log.
+        The path cannot be read, or holds no Kafka log; where log directories lie right below it,
+        they are named.
     """
     root = parse_location(os.fspath(path))
+    if takes_segment_files:
+        named = _find_partition_of_segment_file(root)
+        if named is not None:
+            return [named]
     entries = list_directory(root)
     # An index alone makes it one, too: that its .log is gone is to be noticed.
     if any(_is_live_segment_file(entry.name) for entry in entries):
         return [_partition_directory(root)]
-    directories = []
+    partitions = sorted(_partitions_among(entries))
+    if not partitions:
+        raise LogDirectoryError(_why_no_log(entries), root)
+    return partitions
+
+
+def _partitions_among(entries: Iterable[DirectoryEntry]) -> Iterator[PartitionDirectory]:
     for entry in entries:
         name = find_partition_directory_name(entry.name)
         if name is not None and _may_be_partition(entry):
-            directories.append(PartitionDirectory(name.topic_partition, entry.path, name.state))
-    if not directories:
-        reason = (
+            yield PartitionDirectory(name.topic_partition, entry.path, name.state)
+
+
+def _why_no_log(entries: Sequence[DirectoryEntry]) -> str:
+    """Return what is wrong with a directory that holds no log, and where logs are, if below it."""
+    below = [
+        printable_location(entry.path)
+        for entry in entries[:_MOST_LOOKED_INTO]
+        if _is_log_directory(entry)
+    ]
+    if not below:
+        return (
             "no Kafka log here: neither segment files (<20 digits>.log) nor sub-directories named "
             "<topic>-<partition> with such files"
         )
-        raise LogDirectoryError(reason, root)
-    return sorted(directories)
+    more = len(below) - _MOST_NAMED
+    listed = ", ".join(below[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    what = "that path" if len(below) == 1 else "one or more of these paths"
+    return (
+        f"no Kafka log here, but one level below: {listed}. Give {what}; there is no log directly"
+    )
+
+
+def _is_log_directory(entry: DirectoryEntry) -> bool:
+    """Whether an entry is a directory that holds partition directories, as far as can be seen."""
+    try:
+        return entry.is_dir() and any(_partitions_among(list_directory(entry.path)))
+    except (OSError, LogDirectoryError):
+        return False
+
+
+def _find_partition_of_segment_file(location: str) -> PartitionDirectory | None:
+    """Return the partition of a ``.log`` file, None if the location does not name such a file.
+
+    Raises
+    ------
+    LogDirectoryError
+        There is no such file, or its directory names no partition.
+    """
+    file_name = name_of(location)
+    parts = find_segment_file_name(file_name)
+    if parts is None or parts.suffix != LOG_FILE_SUFFIX or parts.state:
+        return None
+    directory = parent_of(location) or os.curdir
+    entry = next((each for each in list_directory(directory) if each.name == file_name), None)
+    if entry is None:
+        reason = "no such file"
+        raise LogDirectoryError(reason, location)
+    if entry.is_dir():
+        return None
+    return replace(_partition_directory(directory), segments=(parts.base_offset,))
 
 
 def _may_be_partition(entry: DirectoryEntry) -> bool:
@@ -146,12 +216,15 @@ def _named_directory(location: str, given: str) -> PartitionDirectory:
     try:
         name = parse_partition_directory_name(name_of(location))
     except UnexpectedFileError as error:
-        reason = f"segment files in a directory whose topic cannot be told: {error.reason}"
+        reason = (
+            f"segment files in a directory whose topic cannot be told: {error.reason}; give it "
+            "such a name, or make a link to it that has one. Found"
+        )
         raise LogDirectoryError(reason, given) from error
     return PartitionDirectory(name.topic_partition, location, name.state, is_named=True)
 
 
-def _place(path: str) -> str | tuple[int, int]:
+def directory_identity(path: str) -> str | tuple[int, int]:
     """Return what identifies a directory, whichever links led to it."""
     if is_remote(path):
         return path
@@ -162,8 +235,17 @@ def _place(path: str) -> str | tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
+def _merged(one: PartitionDirectory, other: PartitionDirectory) -> PartitionDirectory:
+    """Return what two paths to the same directory ask for: all of it, unless both are files."""
+    segments = {*one.segments, *other.segments} if one.segments and other.segments else set()
+    return replace(other if other.is_named else one, segments=tuple(sorted(segments)))
+
+
 def discover_all(
-    paths: Iterable[str | os.PathLike[str]], *, include_stray: bool = False
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    include_stray: bool = False,
+    takes_segment_files: bool = False,
 ) -> list[PartitionDirectory]:
     """Return the partition directories under several paths, sorted; each directory once.
 
@@ -175,10 +257,10 @@ def discover_all(
     """
     directories: dict[str | tuple[int, int], PartitionDirectory] = {}
     for path in paths:
-        for directory in discover_partitions(path):
-            place = _place(directory.path)
-            if directory.is_named or place not in directories:
-                directories[place] = directory
+        for directory in discover_partitions(path, takes_segment_files=takes_segment_files):
+            place = directory_identity(directory.path)
+            known = directories.get(place)
+            directories[place] = directory if known is None else _merged(known, directory)
     if not directories:
         reason = "no path was given"
         raise LogDirectoryError(reason)

@@ -182,7 +182,11 @@ def _listing(names: Iterable[str]) -> str:
     )
 
 
-def open_directory(*paths: str | os.PathLike[str], include_stray: bool = False) -> LogDirectory:
+def open_directory(
+    *paths: str | os.PathLike[str],
+    include_stray: bool = False,
+    takes_segment_files: bool = False,
+) -> LogDirectory:
     """Return what lies under the given log directories or topic-partition directories.
 
     Reads names, side files and, when asked for ends of logs, a few batch headers.
@@ -193,12 +197,16 @@ def open_directory(*paths: str | os.PathLike[str], include_stray: bool = False) 
         Log directories, topic-partition directories, or several of them.
     include_stray
         Whether directories count as live that are being deleted, stray, or future replicas.
+    takes_segment_files
+        Whether a path may be a ``.log`` file in a topic-partition directory. A `scan` reads the
+        offsets of that segment then; the views are those of the whole partition.
 
     Raises
     ------
     LogDirectoryError
         A path cannot be read or holds no Kafka log, or a partition lies there twice.
     """
-    return LogDirectory(
-        discover_all(paths, include_stray=include_stray), include_stray=include_stray
+    directories = discover_all(
+        paths, include_stray=include_stray, takes_segment_files=takes_segment_files
     )
+    return LogDirectory(directories, include_stray=include_stray)

@@ -17,6 +17,8 @@ def choose_partitions(
     directory: LogDirectory,
     topics: Iterable[str] = (),
     partitions: Sequence[int] = (),
+    *,
+    pattern: str | None = None,
 ) -> dict[str, list[int]]:
     """Return the partitions to read, by topic, as `pylog.scan` takes them for ``assign``.
 
@@ -28,16 +30,25 @@ def choose_partitions(
         Names; none means all that are not internal.
     partitions
         Numbers; none means all.
+    pattern
+        Regular expression found anywhere in the name of a topic that is not internal, instead of
+        names.
 
     Raises
     ------
     LogDirectoryError
         Nothing is left to be read without a name for it (see `LogDirectory.select`).
     UnknownTopicOrPartitionError
-        A topic or partition that was named is not there.
+        A topic or partition that was named is not there, or no topic matches the pattern.
+    ValueError
+        Both names and a pattern were given, or the pattern is no regular expression.
     """
     names = list(topics)
-    views = directory.select(topics=names or None)
+    views = directory.select(topics=names or None, pattern=pattern)
+    if not views:
+        found = ", ".join(sorted(directory.topics))
+        reason = f"no topic here matches the pattern {pattern!r}; topics found: {found or 'none'}"
+        raise UnknownTopicOrPartitionError(reason)
     chosen: dict[str, list[int]] = {}
     for view in views:
         if not partitions or view.partition in partitions:

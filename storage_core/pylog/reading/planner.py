@@ -18,6 +18,7 @@ from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.reading.log_segment_view import open_segment
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.scan_task import ScanTask
+from pylog.reading.segment_choice import chosen_offset_ranges
 from pylog.reading.slicing import segment_slices
 from pylog.reading.splitting import offset_ranges, split_tasks
 
@@ -137,5 +138,6 @@ def plan_partition(view: LogView, wanted: ScanRange) -> list[ScanTask]:
             wanted.where,
             committed,
         )
-        for low, high in offset_ranges(start, end, wanted.max_records_per_partition)
+        for part in chosen_offset_ranges(view, start, end)
+        for low, high in offset_ranges(*part, wanted.max_records_per_partition)
     ]

@@ -13,6 +13,7 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, check_specs_are_known
 from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.last_records import plan_last_records
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.planner import ScanRange, plan_tasks
 from pylog.reading.reader import TaskReader
@@ -101,16 +102,60 @@ class Scan:
             self._tasks = plan_tasks(self.partitions, self._wanted)
         return self._tasks
 
+    def last(self, count: int) -> Scan:
+        """Return a scan of the last ``count`` records of each partition that this one reads.
+
+        They are found by reading backwards from the end, in ranges that double in length. Rows that
+        stand for damage (mode PERMISSIVE) are not records, and not among them.
+
+        Parameters
+        ----------
+        count
+            How many records, 1 or more; a partition that has fewer is read as a whole.
+
+        Raises
+        ------
+        LogStorageError
+            A position cannot be resolved, or damage (mode FAILFAST) lies in a range that was looked
+            through.
+        ValueError
+            ``count`` is less than 1.
+        """
+        if count < 1:
+            msg = f"{count} last records were asked for, expected 1 or more"
+            raise ValueError(msg)
+        last = Scan(
+            self.partitions,
+            self._wanted,
+            self.schema,
+            mode=self._mode,
+            window_bytes=self._window_bytes,
+            max_decompressed_bytes=self._max_decompressed_bytes,
+        )
+        schema = record_schema(("offset",))
+        # What is damaged is reported where the records around it are read.
+        looked_through = DamageReport(is_logged=False)
+        last._tasks = plan_last_records(
+            self.partitions,
+            self._wanted,
+            count,
+            lambda task: self._reader(task, schema, looked_through).record_batches(),
+        )
+        return last
+
     def _readers(self, schema: pa.Schema) -> Iterator[TaskReader]:
         for task in self.plan():
-            yield TaskReader(
-                task,
-                schema,
-                mode=self._mode,
-                damage=self.damage,
-                window_bytes=self._window_bytes,
-                max_decompressed_bytes=self._max_decompressed_bytes,
-            )
+            yield self._reader(task, schema, self.damage)
+
+    def _reader(self, task: ScanTask, schema: pa.Schema, damage: DamageReport) -> TaskReader:
+        return TaskReader(
+            task,
+            schema,
+            mode=self._mode,
+            damage=damage,
+            window_bytes=self._window_bytes,
+            max_decompressed_bytes=self._max_decompressed_bytes,
+        )
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the records, partition by partition, in offset order.
@@ -175,8 +220,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     Parameters
     ----------
     path
-        A log directory, a topic-partition directory, several of them, or what `open_directory`
-        returned. Never written to, locked or mapped.
+        A log directory, a topic-partition directory, a single ``.log`` file in one, several of
+        these, or what `open_directory` returned. Never written to, locked or mapped.
     topics, assign, pattern
         Which partitions: topic names, partitions by topic, or a regular expression found in topic
         names. All but internal topics by default.
@@ -278,6 +323,6 @@ def _selected_views(
         directory = path
     else:
         paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-        directory = open_directory(*paths)
+        directory = open_directory(*paths, takes_segment_files=True)
     names = [topics] if isinstance(topics, str) else topics
     return directory.select(topics=names, assign=assign, pattern=pattern)

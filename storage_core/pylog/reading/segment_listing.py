@@ -21,6 +21,7 @@ from pylog.files.file_names import (
     PRODUCER_SNAPSHOT_FILE_SUFFIX,
     SWAP_FILE_SUFFIX,
     find_segment_file_name,
+    is_kafka_0_7_log,
 )
 from pylog.files.storage import list_directory, settled_since, stat_file
 from pylog.log_file.batch_walk import find_whole_batches
@@ -105,7 +106,7 @@ def list_segments(directory: str) -> SegmentListing:
     Raises
     ------
     LogDirectoryError
-        The directory cannot be listed.
+        The directory cannot be listed, or holds nothing but segments of Kafka 0.7.
     """
     for _ in range(_MOST_LOOKS):
         before = settled_since(directory)
@@ -123,10 +124,12 @@ def _list_once(directory: str) -> SegmentListing:
     listing = SegmentListing()
     live, swap = _Names(directory, ""), _Names(directory, SWAP_FILE_SUFFIX)
     cleaned: list[int] = []
+    is_kafka_0_7 = False
     for entry in list_directory(directory):
         listing.file_count += 1
         name = find_segment_file_name(entry.name)
         if name is None:
+            is_kafka_0_7 = is_kafka_0_7 or is_kafka_0_7_log(entry.name)
             if entry.name.endswith(LOG_FILE_SUFFIX):
                 listing.misnamed_logs.append(entry.name)
             continue
@@ -146,6 +149,12 @@ def _list_once(directory: str) -> SegmentListing:
     replaced = _Replaced(replacing)
     kept = [each for each in live.segments() if each.base_offset not in replaced]
     listing.segments = sorted([*kept, *replacing], key=lambda each: each.base_offset)
+    if is_kafka_0_7 and not listing.segments:
+        reason = (
+            "cannot read segments of Kafka 0.7 (.kafka files), only those of Kafka 0.8 and later "
+            "(.log files); the KafkaMigrationTool of Kafka 0.8 copies topics of 0.7; found"
+        )
+        raise LogDirectoryError(reason, directory)
     without_log = live.base_offsets_without_log()
     listing.base_offsets_without_log = sorted(base for base in without_log if base not in replaced)
     return listing

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pylog.clock import SystemClock
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.errors import InvalidRecordError, LogStorageError
+from pylog.record.compressor import ensure_level
 from pylog.writing.record_line import LINE_PARSERS
 from pylog.writing.topic_destination import TopicDestination
 from pylog.writing.topic_writer import TopicWriter, parse_compression
@@ -60,7 +61,7 @@ class LineAppender:
         batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES,
     ) -> None:
         if line_format not in LINE_PARSERS:
-            msg = f"line format {line_format!r} is none of {', '.join(LINE_PARSERS)}"
+            msg = f"line format {line_format!r} is not one of {', '.join(LINE_PARSERS)}"
             raise ValueError(msg)
         self.line_count = 0
         self._manager = manager
@@ -68,16 +69,21 @@ class LineAppender:
         self._parse = LINE_PARSERS[line_format]
         self._topic = topic
         self._partition = partition
+        codec = parse_compression(compression)
+        # Before the first line: an option that is wrong is not the line's fault.
+        ensure_level(codec, level)
         self._make_writer = partial(
             TopicWriter,
-            compression=parse_compression(compression),
+            compression=codec,
             level=level,
             batch_size_bytes=batch_size_bytes,
         )
         self._clock = SystemClock()
         self._destinations: dict[str, TopicDestination] = {}
-        if topic is not None and partition is not None:
-            self._destination(topic).ensure_partition(partition)
+        if topic is not None:
+            destination = self._destination(topic)
+            if partition is not None:
+                destination.ensure_partition(partition)
 
     def append(self, lines: Sequence[bytes]) -> None:
         """Append the records of the next lines, which have no line ends.

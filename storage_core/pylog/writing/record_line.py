@@ -3,7 +3,8 @@ r"""Lines of text to records: what ``pylog cat`` prints, read back.
 A JSON line is an object with the keys ``topic``, ``partition``, ``timestamp`` (ms), ``key`` and
 ``value`` (base64 or null), ``headers`` (pairs of name and base64 or null), of which ``value`` must
 be there. ``offset``, ``timestampType`` and ``leaderEpoch`` are the log's business and left alone;
-without ``timestamp`` a record is of the time of writing.
+without ``timestamp`` a record is of the time of writing. Where ``values`` is ``"text"``, key, value
+and headers' values are text, ``{"base64": …}`` or null.
 
 A text line is key, tab, value: ``\N`` is null, ``\t \n \r \\``, ``\x1b`` and ``\u2028`` are single
 characters. The first tab separates.
@@ -22,6 +23,8 @@ from pylog.writing.record_rows import RecordRow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    _ValueParser = Callable[[str, object], bytes | None]
+
 _KNOWN = frozenset(
     {
         "topic",
@@ -30,6 +33,7 @@ _KNOWN = frozenset(
         "timestamp",
         "timestampType",
         "leaderEpoch",
+        "values",
         "key",
         "value",
         "headers",
@@ -85,11 +89,16 @@ def parse_json_line(line: bytes) -> ParsedLine | None:
     if topic is not None and not isinstance(topic, str):
         msg = f"topic is {_kind(topic)}, expected text"
         raise ValueError(msg)
+    encoding = fields.get("values", "base64")
+    if not isinstance(encoding, str) or encoding not in _VALUE_PARSERS:
+        msg = f"values is {json.dumps(encoding)[:80]}, expected {' or '.join(_VALUE_PARSERS)}"
+        raise ValueError(msg)
+    parse_value = _VALUE_PARSERS[encoding]
     row = RecordRow(
-        _base64("key", fields.get("key")),
-        _base64("value", fields["value"]),
+        parse_value("key", fields.get("key")),
+        parse_value("value", fields["value"]),
         _integer("timestamp", fields.get("timestamp"), NO_TIMESTAMP, _MAX_INT64),
-        _headers(fields.get("headers")),
+        _headers(fields.get("headers"), parse_value),
     )
     return ParsedLine(topic, _integer("partition", fields.get("partition"), 0, _MAX_INT32), row)
 
@@ -124,21 +133,42 @@ def _base64(name: str, value: object) -> bytes | None:
         raise ValueError(msg) from error
 
 
-def _headers(value: Any) -> tuple[tuple[str, bytes | None], ...]:  # noqa: ANN401 - checked here
+def _text(name: str, value: object) -> bytes | None:
+    if isinstance(value, dict) and value.keys() == {"base64"}:
+        return _base64(name, value["base64"])
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        msg = f'{name} is {_kind(value)}, expected text, {{"base64": ...}} or null'
+        raise ValueError(msg)  # noqa: TRY004 - as above
+    try:
+        return value.encode()
+    except UnicodeEncodeError as error:
+        msg = f"{name} has half of a surrogate pair, which is no character"
+        raise ValueError(msg) from error
+
+
+_VALUE_PARSERS: dict[str, _ValueParser] = {"base64": _base64, "text": _text}
+
+
+def _headers(
+    value: Any,  # noqa: ANN401 - checked here
+    parse_value: _ValueParser,
+) -> tuple[tuple[str, bytes | None], ...]:
     if not value and (value is None or isinstance(value, list)):
         return ()
     if not isinstance(value, list):
-        msg = f"headers are {_kind(value)}, expected a list of [name, base64 or null]"
+        msg = f"headers are {_kind(value)}, expected a list of [name, value]"
         raise ValueError(msg)  # noqa: TRY004 - as above
     headers = []
     for pair in value:
         if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
-            msg = f"a header is {json.dumps(pair)[:80]}, expected [name, base64 or null]"
+            msg = f"a header is {json.dumps(pair)[:80]}, expected [name, value]"
             raise ValueError(msg)
         if any("\ud800" <= character <= "\udfff" for character in pair[0]):
             msg = "a header's name has half of a surrogate pair, which is no character"
             raise ValueError(msg)
-        headers.append((pair[0], _base64("a header's value", pair[1])))
+        headers.append((pair[0], parse_value("a header's value", pair[1])))
     return tuple(headers)
 
 

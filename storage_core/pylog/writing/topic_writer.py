@@ -49,7 +49,7 @@ def parse_compression(name: str | CompressionType) -> CompressionType:
         if name.strip().lower() == codec.label:
             return codec
     known = ", ".join(codec.label for codec in CompressionType)
-    msg = f"compression {name!r} is none of {known}"
+    msg = f"compression {name!r} is not one of {known}"
     raise ValueError(msg)
 
 

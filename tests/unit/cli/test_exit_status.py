@@ -9,7 +9,7 @@ import pylog
 from pylog import errors
 from pylog.cli.exit_status import FINDINGS, SOUND, UNUSABLE, status_of, status_of_listing
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_partition, write_segment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def test_what_cannot_be_done_is_not_a_finding(error: Exception) -> None:
     assert status_of(error) == UNUSABLE
 
 
-def test_a_listing_has_the_status_of_its_worst_partition(tmp_path: Path) -> None:
+def test_a_listing_is_unusable_only_if_no_partition_can_be_read(tmp_path: Path) -> None:
     def listed(name: str) -> int:
         return status_of_listing(pylog.list_partitions(tmp_path / name))
 
@@ -59,4 +59,8 @@ def test_a_listing_has_the_status_of_its_worst_partition(tmp_path: Path) -> None
     log = tmp_path / "unreadable-0" / "00000000000000000000.log"
     log.unlink()
     log.mkdir()
-    assert listed("unreadable-0") == listed(".") == UNUSABLE
+    assert listed("unreadable-0") == UNUSABLE
+    assert listed(".") == FINDINGS
+    log = log.rename(log.with_name("00000000000000000007.log"))
+    write_segment(log.parent, 0, [batch_v2(plain_records(0, 1))])
+    assert listed("unreadable-0") == FINDINGS  # its first segment can be read

@@ -44,9 +44,9 @@ def test_help_of_cat_names_units_and_inclusivity(pylog_run: Callable[..., Outcom
     for phrase in (
         "First offset to print (inclusive)",
         "Offset before which to stop (exclusive)",
-        "whose timestamp is MS or later (inclusive)",
-        "whose timestamp is MS or later (exclusive)",
-        "Milliseconds since 1970-01-01 UTC",
+        "whose timestamp is TIME or later (inclusive)",
+        "whose timestamp is TIME or later (exclusive)",
+        "milliseconds since 1970-01-01 UTC",
         r"A null is \N",
     ):
         assert phrase in text
@@ -87,6 +87,17 @@ def test_without_a_command_help_is_printed_and_the_usage_is_wrong(
             ["cat", ".", "--start-offset", "1", "--start-timestamp", "1"],
             "give either --start-offset or --start-timestamp, not both",
         ),
+        (
+            ["cat", ".", "--start-timestamp", "yesterday"],
+            "'yesterday' is not a time: give an ISO date or time",
+        ),
+        (["cat", ".", "--end-timestamp", "-1"], "'-1' is not a time"),
+        (["cat", ".", "--start-timestamp", "1969-12-31"], "is not in 0 .. 2^63-1"),
+        (["cat", ".", "--limit", "0"], "invalid value for '--limit'"),
+        (["cat", ".", "--last", "0"], "invalid value for '--last'"),
+        (["cat", ".", "--topic", "a", "--pattern", "b"], "give either --topic or --pattern"),
+        (["cat", ".", "--values", "hex"], "invalid value for '--values'"),
+        (["cat", ".", "--format", "text", "--values", "text"], "--values is for --format jsonl"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(

@@ -147,6 +147,72 @@ def test_a_directory_without_logs_is_reported(tmp_path: Path) -> None:
     assert text.endswith(f" in {tmp_path}")
 
 
+def test_a_path_one_level_too_high_is_answered_with_where_the_logs_are(tmp_path: Path) -> None:
+    make(tmp_path / "kafka" / "disk2", "orders-0")
+    (tmp_path / "kafka" / "empty").mkdir()
+    (tmp_path / "kafka" / "notes.txt").write_text("x")
+    here = tmp_path / "kafka"
+    assert refusal(here) == (
+        f"no Kafka log here, but one level below: {here}/disk2. Give that path; there is no log "
+        f"directly in {here}"
+    )
+    make(here / "disk1", "web-0")
+    assert refusal(here) == (
+        f"no Kafka log here, but one level below: {here}/disk1, {here}/disk2. Give one or more of "
+        f"these paths; there is no log directly in {here}"
+    )
+
+
+def test_many_log_directories_below_are_counted(tmp_path: Path) -> None:
+    for number in range(7):
+        make(tmp_path / f"disk{number}", "orders-0")
+    assert "/disk4 and 2 more. Give one or more of these paths" in refusal(tmp_path)
+
+
+def kafka_0_7(log_directory: Path, name: str) -> Path:
+    directory = log_directory / name
+    directory.mkdir(parents=True)
+    (directory / "00000000000000000000.kafka").write_bytes(b"\0" * 100)
+    return directory
+
+
+def test_segments_of_kafka_0_7_are_recognised(tmp_path: Path) -> None:
+    directory = kafka_0_7(tmp_path, "orders-0")
+    expected = (
+        "cannot read segments of Kafka 0.7 (.kafka files), only those of Kafka 0.8 and later "
+        "(.log files); the KafkaMigrationTool of Kafka 0.8 copies topics of 0.7; found in "
+        f"{directory}"
+    )
+    for path in (tmp_path, directory):
+        assert discovered(path) == [("orders", 0, "")]
+        with pytest.raises(LogDirectoryError) as caught:
+            pylog.scan(path).count()
+        assert str(caught.value) == expected
+
+
+def test_a_partition_of_kafka_0_7_does_not_keep_others_from_being_read(tmp_path: Path) -> None:
+    kafka_0_7(tmp_path, "orders-0")
+    make(tmp_path, "web-0")
+    assert pylog.scan(tmp_path, topics="web").count() == 2
+
+
+def test_segments_of_kafka_0_8_are_read_beside_those_of_0_7(tmp_path: Path) -> None:
+    kafka_0_7(tmp_path, "orders-0")
+    make(tmp_path, "orders-0")
+    assert pylog.scan(tmp_path).count() == 2
+
+
+def test_a_partition_that_cannot_be_read_fails_only_reads_that_need_it(tmp_path: Path) -> None:
+    make(tmp_path, "orders-0", "web-0")
+    (tmp_path / "orders-1").symlink_to(tmp_path / "nowhere")
+    assert pylog.scan(tmp_path, topics="web").count() == 2
+    assert pylog.scan(tmp_path, assign={"orders": [0]}).count() == 2
+    where = pylog.RecordFilter(topics=frozenset({"web"}))
+    assert pylog.scan(tmp_path, where=where).count() == 2
+    with pytest.raises(LogDirectoryError, match="orders-1"):
+        pylog.scan(tmp_path).count()
+
+
 def test_segments_in_a_directory_that_names_no_topic_are_reported(tmp_path: Path) -> None:
     make(tmp_path, "orders-0")
     (tmp_path / "orders-0").rename(tmp_path / "copied")

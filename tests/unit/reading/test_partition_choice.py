@@ -61,6 +61,24 @@ def test_a_partition_that_no_topic_has_is_an_error(log_directory: Path) -> None:
         chosen(log_directory, partitions=[8])
 
 
+def test_topics_are_chosen_by_a_pattern(log_directory: Path) -> None:
+    assert chosen(log_directory, pattern="^or") == {"orders": [0, 1]}
+    assert chosen(log_directory, pattern="e", partitions=[0]) == {"orders": [0], "web": [0]}
+
+
+def test_a_pattern_that_no_topic_matches_is_an_error(log_directory: Path) -> None:
+    with pytest.raises(
+        UnknownTopicOrPartitionError,
+        match=r"no topic here matches the pattern 'consumer'; topics found: __consumer_offsets",
+    ):
+        chosen(log_directory, pattern="consumer")
+
+
+def test_names_and_a_pattern_are_one_way_too_many(log_directory: Path) -> None:
+    with pytest.raises(ValueError, match="give only one of topics"):
+        chosen(log_directory, topics=["web"], pattern="web")
+
+
 def test_an_unknown_topic_is_reported_with_the_nearest_name(log_directory: Path) -> None:
     with pytest.raises(UnknownTopicOrPartitionError, match=r"did you mean 'orders'"):
         chosen(log_directory, topics=["order"])

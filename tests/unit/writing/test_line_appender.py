@@ -62,8 +62,8 @@ def test_no_line_at_all_makes_no_topic(manager: LogManager) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"line_format": "csv"}, "line format 'csv' is none of jsonl, text"),
-        ({"compression": "brotli"}, "compression 'brotli' is none of none, gzip"),
+        ({"line_format": "csv"}, "line format 'csv' is not one of jsonl, text"),
+        ({"compression": "brotli"}, "compression 'brotli' is not one of none, gzip"),
         ({"topic": "a b", "partition": 0}, "'a b' is no topic name"),
     ],
 )

@@ -27,6 +27,23 @@ def test_only_the_value_must_be_there() -> None:
     assert found == (None, None, RecordRow(None, None, None, ()))
 
 
+def test_values_may_be_text() -> None:
+    line = (
+        '{"values":"text","key":"abcd","value":{"base64":"/w=="},'
+        '"headers":[["h","é"],["n",null],["b",{"base64":""}]]}'
+    )
+    found = parse_json_line(line.encode())
+    assert found is not None
+    headers = (("h", "é".encode()), ("n", None), ("b", b""))
+    assert found.row == RecordRow(b"abcd", b"\xff", None, headers)
+
+
+def test_values_may_be_said_to_be_base64() -> None:
+    found = parse_json_line(b'{"values":"base64","value":"YQ=="}')
+    assert found is not None
+    assert found.row.value == b"a"
+
+
 @pytest.mark.parametrize("line", [b"", b"  ", b"\r"])
 def test_a_blank_json_line_is_not_a_record(line: bytes) -> None:
     assert parse_json_line(line) is None
@@ -55,8 +72,15 @@ def test_a_blank_json_line_is_not_a_record(line: bytes) -> None:
         (b'{"value":null,"timestamp":1.5}', "timestamp is 1.5"),
         (b'{"value":null,"timestamp":"1"}', "timestamp is text"),
         (b'{"value":null,"headers":{}}', "headers are an object, expected a list"),
-        (b'{"value":null,"headers":[["a"]]}', 'a header is ["a"], expected [name, base64'),
+        (b'{"value":null,"headers":[["a"]]}', 'a header is ["a"], expected [name, value]'),
         (b'{"value":null,"headers":[[1,null]]}', "a header is [1, null]"),
+        (b'{"values":"hex","value":null}', 'values is "hex", expected base64 or text'),
+        (b'{"values":[],"value":null}', "values is [], expected base64 or text"),
+        (b'{"values":"text","value":1}', 'value is a number, expected text, {"base64": ...} or'),
+        (b'{"values":"text","value":{"base":""}}', "value is an object, expected text"),
+        (b'{"values":"text","value":{"base64":"?"}}', "value is no base64"),
+        (b'{"values":"text","value":"\\ud800"}', "value has half of a surrogate pair"),
+        (b'{"value":{"base64":""}}', "value is an object, expected base64 or null"),
         (b'{"value":null,"headers":[["a","?"]]}', "a header's value is no base64"),
         (b'{"value":null,"headers":[["\\ud800",null]]}', "half of a surrogate pair"),
     ],

@@ -311,7 +311,7 @@ def test_what_is_not_a_record_is_a_clear_error(given: object, message: str, tmp_
             {"partition": "value"},
             "column 'value' is of type binary; a record's partition is an integer",
         ),
-        ({"compression": "brotli"}, "compression 'brotli' is none of none, gzip, snappy"),
+        ({"compression": "brotli"}, "compression 'brotli' is not one of none, gzip, snappy"),
         ({"compression": "gzip", "level": 10}, "gzip level is 10"),
         ({"partitioner": "random"}, "'random' is neither a function nor one of default"),
         ({"partitions": 0}, "a topic has 1 to 100000 partitions, not 0"),

@@ -14,7 +14,7 @@ from pylog.cli.interruption import Interruption
 from pylog.cli.line_source import STANDARD_INPUT, LineSource
 from pylog.cli.parameter_types import FILE, CodecType
 from pylog.cli.rendering import progress
-from pylog.cli.rendering.append_summary import append_document, append_lines
+from pylog.cli.rendering.append_summary import append_document, append_line
 from pylog.cli.rendering.compile_notice import announce_compilation
 from pylog.cli.rendering.summary import write_summary
 
@@ -33,21 +33,22 @@ if TYPE_CHECKING:
     help_text="The lines. Default, and -: standard input.",
 )
 @click.option(
-    "--topic", metavar="T", help="The topic. Default, with jsonl: the one each line names."
+    "--topic", metavar="T", help="The topic. Default, with jsonl: the one that each line names."
 )
 @click.option(
     "--partition",
     metavar="N",
     type=click.IntRange(min=0),
-    help="The partition of records whose line names none. Default: by key, as Kafka's producers "
-    "choose; records without a key are spread.",
+    help="The partition of records whose line does not name one. Default: chosen by the key, as "
+    "Kafka's producers do; records without a key are spread.",
 )
 @click.option(
     "--compression",
     metavar="C",
     type=CodecType(),
     default="none",
-    help="none, gzip, snappy, lz4 or zstd. A topic with a compression.type of its own has that.",
+    help="none, gzip, snappy, lz4 or zstd. A compression.type that the topic's own configuration "
+    "has takes precedence.",
 )
 @click.option("--level", metavar="L", type=int, help="The codec's level. Default: Kafka's.")
 @click.option(
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     metavar="BYTES",
     type=click.IntRange(min=1),
     default=16_384,
-    help="Most bytes of a batch of records before compression.",
+    help="The most bytes that a batch of records may have before compression.",
 )
 @click.option(
     "--format",
@@ -81,15 +82,16 @@ def append(
 
     jsonl reads what pylog cat prints, so that pylog cat A | pylog append B copies a topic: key and
     value (base64 or null), headers ([[name, base64 or null], ...]), timestamp (ms; without it,
-    now), partition and topic; offset, leaderEpoch and timestampType are the log's business. text
-    reads what pylog cat --format text prints: \N is null, and a backslash begins an escape.
+    now), partition and topic; offset, leaderEpoch and timestampType are given by the log. Lines of
+    pylog cat --values text are understood, too. text reads what pylog cat --format text prints: \N
+    is null, and a backslash begins an escape.
 
-    A topic that is not there is made with its first records, and has the partitions that lines
-    name, else one. A malformed line ends the command once the lines before it have been appended.
-    Ctrl-C ends it in order, too: what was appended is kept, status 130.
+    A topic that does not exist is created with its first records. It has the partitions that the
+    lines name, or one. A malformed line ends the command after the lines before it have been
+    appended. Ctrl-C ends it properly, too: what was appended is kept, and the status is 130.
 
-    Exit status: 0 all appended, 1 a malformed line, or damage in the directory, 2 wrong usage, a
-    record that the topic refuses, or the directory is locked or cannot be written.
+    Exit status: 0 everything was appended, 1 a malformed line or damage in the directory, 2 wrong
+    usage, a record that the topic refuses, or a directory that is locked or cannot be written.
     """
     if topic is None and line_format == "text":
         msg = "--format text needs --topic"
@@ -119,7 +121,7 @@ def append(
             appended = appender.partitions()
             document = append_document(appender.line_count, appended)
             document["isInterrupted"] = is_interrupted
-            write_summary(document, append_lines(appended), as_json=as_json)
+            write_summary(document, [append_line(appended)], as_json=as_json)
     return exit_status.INTERRUPTED if is_interrupted else exit_status.SOUND
 
 

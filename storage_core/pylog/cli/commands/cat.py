@@ -9,28 +9,38 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
+from pylog.cli.command_help import argument, command
+from pylog.cli.parameter_types import FILE, TIME
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.record_json import JSON_COLUMNS, json_lines
+from pylog.cli.rendering.record_json import JSON_COLUMNS, json_lines, json_lines_of_text
 from pylog.cli.rendering.record_text import TEXT_COLUMNS, text_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
 
 ROWS_AT_ONCE = 8192
 """Records that are formatted before they are written: some megabytes of text."""
 
-_FORMATS: dict[str, tuple[tuple[str, ...], Callable[[pa.RecordBatch], bytes]]] = {
-    "jsonl": (JSON_COLUMNS, json_lines),
-    "text": (TEXT_COLUMNS, text_lines),
+_FORMATS: dict[tuple[str, str], tuple[tuple[str, ...], Callable[[pa.RecordBatch], bytes]]] = {
+    ("jsonl", "base64"): (JSON_COLUMNS, json_lines),
+    ("jsonl", "text"): (JSON_COLUMNS, json_lines_of_text),
+    ("text", "text"): (TEXT_COLUMNS, text_lines),
 }
 
 
 @command("cat")
-@options.paths
+@argument(
+    "paths",
+    metavar="PATH",
+    nargs=-1,
+    required=True,
+    type=FILE,
+    help_text="Log directories (entries of a broker's log.dirs), <topic>-<partition> directories, "
+    "or single .log files in them.",
+)
 @click.option(
     "--topic",
     "topics",
@@ -38,6 +48,12 @@ _FORMATS: dict[str, tuple[tuple[str, ...], Callable[[pa.RecordBatch], bytes]]] =
     multiple=True,
     help="Only these topics; may be given several times. Default: all but internal ones (a PATH "
     "that is a partition directory is read whatever its topic).",
+)
+@click.option(
+    "--pattern",
+    metavar="REGEX",
+    help="Only topics in whose name this regular expression is found; ^ and $ stand for the "
+    "name's start and end. Internal topics are left out.",
 )
 @click.option(
     "--partition",
@@ -68,90 +84,130 @@ _FORMATS: dict[str, tuple[tuple[str, ...], Callable[[pa.RecordBatch], bytes]]] =
 )
 @click.option(
     "--start-timestamp",
-    metavar="MS",
-    type=click.IntRange(min=0),
-    help="Begin at the first record whose timestamp is MS or later (inclusive). Milliseconds since "
-    "1970-01-01 UTC. A partition without such a record prints nothing.",
+    metavar="TIME",
+    type=TIME,
+    help="Begin at the first record whose timestamp is TIME or later (inclusive). TIME: see above. "
+    "A partition without such a record prints nothing.",
 )
 @click.option(
     "--end-timestamp",
-    metavar="MS",
-    type=click.IntRange(min=0),
-    help="Stop before the first record whose timestamp is MS or later (exclusive). Milliseconds "
-    "since 1970-01-01 UTC.",
+    metavar="TIME",
+    type=TIME,
+    help="Stop before the first record whose timestamp is TIME or later (exclusive).",
+)
+@click.option(
+    "--key",
+    "keys",
+    metavar="TEXT",
+    multiple=True,
+    help="Only records whose key is exactly this text (in UTF-8); may be given several times.",
+)
+@click.option(
+    "--last",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Only the last N records of each partition, of those that the other options let through.",
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Stop after N records in all.",
 )
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in pylog.ReadMode]),
     default=pylog.ReadMode.FAILFAST.value,
-    help="FAILFAST: the first damage met ends the program with file, position and cause; what was "
-    "printed before it is sound. DROPMALFORMED: each damaged range is left out and named on "
-    "stderr, everything sound is printed. PERMISSIVE: the same, as no row stands for damage here. "
-    "Exit status 1 in each case.",
+    help="FAILFAST: the program ends at the first damage and reports file, position and cause; "
+    "what was printed before is sound. DROPMALFORMED: each damaged range is left out and reported "
+    "on stderr, and everything sound is printed. PERMISSIVE: the same, since no line stands for "
+    "damage here. The exit status is 1 in each case.",
 )
 @click.option(
     "--format",
     "output_format",
     type=click.Choice(options.LINE_FORMATS),
     default="jsonl",
-    help="jsonl: one JSON object a line. text: key, tab, value. See above.",
+    help="jsonl: one JSON object per line. text: key, tab, value. See above.",
+)
+@click.option(
+    "--values",
+    type=click.Choice(options.VALUE_FORMATS),
+    help="With jsonl: how keys, values and headers' values are printed, see above. "
+    "Default: base64.",
 )
 @click.option(
     "--ignore-indexes",
     is_flag=True,
-    help="Open no .index, .timeindex or .txnindex file: everything is looked up by walking through "
-    "the .log files. Slower; the records are the same unless an index file was forged.",
+    help="Do not open .index, .timeindex and .txnindex files: everything is looked up in the .log "
+    "files. This is slower; the records are the same unless an index file was forged.",
 )
 @click.option(
     "--max-decompressed-bytes",
     metavar="BYTES",
     type=click.IntRange(min=1),
     default=pylog.DEFAULT_MAX_DECOMPRESSED_BYTES,
-    help="Most bytes that the records of one batch may have, decompressed; a batch that has more "
-    "counts as damage. Reading a batch takes at most four times as much memory.",
+    help="The most bytes that the records of one batch may have after decompression; a batch with "
+    "more counts as damage. Reading a batch takes at most four times as much memory.",
 )
 def cat(
     paths: tuple[str, ...],
     *,
     topics: tuple[str, ...],
+    pattern: str | None,
     partitions: tuple[int, ...],
     isolation: str,
     start_offset: int | None,
     end_offset: int | None,
     start_timestamp: int | None,
     end_timestamp: int | None,
+    keys: tuple[str, ...],
+    last: int | None,
+    limit: int | None,
     mode: str,
     output_format: str,
+    values: str | None,
     ignore_indexes: bool,
     max_decompressed_bytes: int,
 ) -> int:
     r"""Print records, as JSON lines or as text.
 
-    Partition by partition, in offset order: what Kafka's own consumer returns. Control records
-    and records below the log start offset are not printed. Timestamps given are look-ups of
-    offsets, as in Kafka, and not filters: where timestamps are out of order, the range may hold
-    earlier and later ones.
+    Records come partition by partition, in offset order, as Kafka's own consumer returns them.
+    Control records and records below the log start offset are not printed.
+
+    TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
+    long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC. As in Kafka,
+    it is used to look up an offset and does not filter: where timestamps are out of order, the
+    range may hold earlier and later ones.
 
     jsonl has the keys topic, partition, offset, timestamp (ms), timestampType (-1 none, 0
     CreateTime, 1 LogAppendTime), leaderEpoch (or null), key and value (base64 or null), headers
-    ([[name, base64 or null], ...]).
+    ([[name, base64 or null], ...]). With --values text, there is "values":"text", and keys, values
+    and headers' values are text; bytes that are not UTF-8 are {"base64": ...}.
 
-    text reads keys and values as UTF-8. A null is \N, an empty one is empty; bytes that are not
-    UTF-8 and control characters are escaped (\t \n \r \x1b \u0085), a backslash is doubled.
+    text reads keys and values as UTF-8. A null is \N, and an empty one is empty. Bytes that are not
+    UTF-8, control characters and those that change the direction of text are escaped (\t \n \r
+    \x1b \u202e), and a backslash is doubled.
 
-    Exit status: 0 sound, 1 damage was met, 2 wrong usage or a path that cannot be read.
+    Exit status: 0 sound, 1 damage was found, 2 wrong usage or a path that cannot be read.
     """
+    if topics and pattern is not None:
+        msg = "give either --topic or --pattern, not both"
+        raise click.UsageError(msg)
+    if values is not None and output_format == "text":
+        msg = "--values is for --format jsonl; text has always text"
+        raise click.UsageError(msg)
     start = _position("start", start_offset, start_timestamp, "earliest")
     end = _position("end", end_offset, end_timestamp, "latest")
-    columns, lines_of = _FORMATS[output_format]
-    has_bar = progress.is_wanted()
-    if has_bar:
+    default_values = "text" if output_format == "text" else "base64"
+    columns, lines_of = _FORMATS[output_format, values or default_values]
+    if progress.is_wanted():
         columns = tuple(dict.fromkeys([*columns, *pylog.PlannedBytes.COLUMNS]))
-    directory = pylog.open_directory(*paths)
+    directory = pylog.open_directory(*paths, takes_segment_files=True)
     names = [name for text in topics for name in text.split(",") if name]
     scan = pylog.scan(
         directory,
-        assign=pylog.choose_partitions(directory, names, partitions),
+        assign=pylog.choose_partitions(directory, names, partitions, pattern=pattern),
         start=start,
         end=end,
         isolation=isolation,
@@ -161,17 +217,13 @@ def cat(
         timestamp_unit="ms",
         use_indexes=not ignore_indexes,
         max_decompressed_bytes=max_decompressed_bytes,
+        where=_filter(keys),
     )
     announce_compilation()
-    planned = pylog.PlannedBytes(scan.plan())
-    output = sys.stdout.buffer
-    with progress.ProgressBar("reading", planned.total) as bar:
-        for batch in scan.to_batches():
-            for part in _parts(batch):
-                output.write(lines_of(part))
-            if has_bar:
-                bar.show(planned.before_end_of(batch))
-    # Each has been named on stderr when it was met.
+    if last is not None:
+        scan = scan.last(last)
+    _print(scan, lines_of, limit)
+    # Each has been named on stderr when it was found.
     return exit_status.FINDINGS if scan.damage.ranges else exit_status.SOUND
 
 
@@ -184,6 +236,42 @@ def _position(
     if timestamp is not None:
         return pylog.Timestamp(timestamp, if_missing="latest")
     return default if offset is None else offset
+
+
+def _filter(keys: tuple[str, ...]) -> pylog.RecordFilter | None:
+    if not keys:
+        return None
+    # An argument that is not UTF-8 is taken as the bytes that it was.
+    wanted = frozenset(key.encode("utf-8", "surrogateescape") for key in keys)
+    return pylog.RecordFilter(keys=wanted)
+
+
+def _print(
+    scan: pylog.Scan, lines_of: Callable[[pa.RecordBatch], bytes], limit: int | None
+) -> None:
+    """Print a scan's records, with a progress bar where one is wanted."""
+    has_bar = progress.is_wanted()
+    planned = pylog.PlannedBytes(scan.plan())
+    output = sys.stdout.buffer
+    with progress.ProgressBar("reading", planned.total) as bar:
+        for batch in _limited(scan.to_batches(), limit):
+            for part in _parts(batch):
+                output.write(lines_of(part))
+            if has_bar:
+                bar.show(planned.before_end_of(batch))
+
+
+def _limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield batches until ``limit`` rows have come; nothing after them is read."""
+    if limit is None:
+        yield from batches
+        return
+    rest = limit
+    for batch in batches:
+        yield batch.slice(0, rest)
+        rest -= batch.num_rows
+        if rest <= 0:
+            return
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -41,13 +41,13 @@ def create_topic(
     config: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Make a topic's partitions, and the directory if need be.
+    """Create a topic, and the log directory if it does not exist.
 
-    Properties are kept in pylog-topic-configs.json in the log directory, which a broker passes
-    over: it has them from its own cluster. For a broker to serve the topic, its cluster must know
-    it under the same id.
+    Topic properties are kept in pylog-topic-configs.json in the log directory. A broker ignores
+    that file: it gets the properties from its own cluster. A broker serves the topic only if its
+    cluster knows the topic under the same id.
 
-    Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the topic is there
+    Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the topic exists
     already, or the directory is locked or cannot be written.
     """
     properties = _properties(config)

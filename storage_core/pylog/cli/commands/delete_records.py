@@ -31,13 +31,14 @@ def delete_records(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Serve no record of a partition below an offset any more.
+    """Stop serving a partition's records below an offset.
 
-    The log start offset moves, the files stay: whole segments below it are removed when retention
-    runs. An offset below the log's start changes nothing; one after its end is an error.
+    The log start offset moves, and the files stay: whole segments below it are removed when
+    retention runs. An offset below the start of the log changes nothing, and one after its end is
+    an error.
 
-    With --dry-run nothing is changed, locked or recovered; the bytes and segments are those that
-    retention may remove afterwards.
+    With --dry-run nothing is changed, locked or recovered. The bytes and segments that it reports
+    are those that retention may remove afterwards.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, no such partition
     or offset, or the directory is locked or cannot be written.

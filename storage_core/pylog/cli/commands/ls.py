@@ -26,15 +26,21 @@ from pylog.cli.rendering.summary import write_json
 def ls(paths: tuple[str, ...], *, as_json: bool) -> int:
     """List topics and partitions: offsets, size, leader epoch.
 
-    One row a partition directory, internal topics too, from file names, side files and a few batch
-    headers; no record is read. START is the first offset that a broker serves, END the offset
-    after the last record (exclusive), ? where damage hides it. SIZE counts the .log files. EPOCH
-    is the latest leader epoch. "-" stands for what the broker's version did not store.
+    There is one row for each partition directory, internal topics included. It comes from file
+    names, side files and a few batch headers; no record is read. START is the first offset that a
+    broker serves and END the offset after the last record (exclusive), or ? where damage hides
+    them. SIZE is the size of the .log files, EPOCH the latest leader epoch. "-" stands for what the
+    broker's version did not store.
 
-    Directories that are not live (-delete, -stray, -future) and leftover files (.deleted,
-    .cleaned, .swap) are counted, not read.
+    A partition that is damaged or cannot be read has a NOTE, and the others are listed as usual.
+    Directories that are not live (-delete, -stray, -future) and leftover files (.deleted, .cleaned,
+    .swap) are counted and not read.
 
-    Exit status: 0 sound, 1 damage was met (see NOTE), 2 a path or file cannot be read.
+    Nothing is shortened: in a terminal that is too narrow, the column TOPIC ID is left out, and if
+    that is not enough, lines wrap.
+
+    Exit status: 0 sound, 1 a partition is damaged or cannot be read (see NOTE), 2 nothing under a
+    PATH can be read.
     """
     listing = pylog.list_partitions(*paths)
     if as_json:

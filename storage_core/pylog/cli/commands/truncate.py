@@ -21,12 +21,12 @@ from pylog.errors import OffsetInsideBatchError
     metavar="O",
     type=click.IntRange(min=0),
     required=True,
-    help="First offset to remove; all after it go, too.",
+    help="First offset to remove; everything after it is removed, too.",
 )
 @click.option(
     "--whole-batch",
     is_flag=True,
-    help="Remove the batch around the offset as a whole, if one is.",
+    help="If the offset lies inside a batch, remove that batch as a whole.",
 )
 @options.dry_run
 @options.as_json
@@ -42,10 +42,10 @@ def truncate(
 ) -> int:
     """Remove a partition's records from an offset on.
 
-    A batch of records goes as a whole or not at all. An offset inside a batch is refused, and the
-    nearest offsets that a log can be cut at are named; with --whole-batch the records of that
-    batch below the offset go, too, and the log ends where the batch began. An offset at or after
-    the log's end removes nothing.
+    A batch of records is removed as a whole or not at all. An offset inside a batch is refused, and
+    the error names the nearest offsets at which the log can be cut. With --whole-batch, the records
+    of that batch below the offset are removed, too, and the log ends where the batch began. An
+    offset at or after the end of the log removes nothing.
 
     With --dry-run nothing is changed, locked or recovered.
 

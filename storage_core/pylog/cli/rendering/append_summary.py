@@ -8,7 +8,7 @@ from pylog.cli.rendering.byte_size import format_bytes
 from pylog.cli.rendering.counted import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pylog import PartitionSummary
 
@@ -32,11 +32,17 @@ def append_document(line_count: int, partitions: Sequence[PartitionSummary]) -> 
     }
 
 
-def append_lines(partitions: Sequence[PartitionSummary]) -> Iterator[str]:
-    """Yield the summary as lines of text."""
-    records = sum(each.records for each in partitions)
+def append_line(partitions: Sequence[PartitionSummary]) -> str:
+    """Return the summary in one line, however many partitions there are."""
+    records = counted(sum(each.records for each in partitions), "record")
+    if not partitions:
+        return f"appended {records}"
     size = format_bytes(sum(each.size_bytes for each in partitions))
-    yield f"appended {counted(records, 'record')}, {size} in batches"
-    for each in partitions:
-        records_there = counted(each.records, "record")
-        yield f"{each.topic_partition}: {records_there}, end offset {each.end_offset}"
+    if len(partitions) == 1:
+        (only,) = partitions
+        where = f"{only.topic_partition}, which ends at offset {only.end_offset} (exclusive)"
+    else:
+        topics = {each.topic_partition.topic for each in partitions}
+        what = f"topic {topics.pop()}" if len(topics) == 1 else counted(len(topics), "topic")
+        where = f"{len(partitions)} partitions of {what}"
+    return f"appended {records} ({size} in batches) to {where}"

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pylog import ListedPartition, PartitionListing
 
 _LEFT = {"TOPIC", "TOPIC ID", "DIRECTORY", "NOTE"}
-_MAY_WRAP = {"TOPIC", "DIRECTORY", "NOTE"}
+_LEAST_NEEDED = "TOPIC ID"
+_UNLIMITED = 1 << 20
 
 _STATES = {
     "delete": "being deleted",
@@ -29,10 +30,7 @@ _STATES = {
 def print_listing(listing: PartitionListing, output: TextIO) -> None:
     """Print the listing, as a table with colours if ``output`` is a terminal."""
     if output.isatty():
-        # Not at the head of the file: see `rich_table`.
-        from rich.console import Console  # noqa: PLC0415
-
-        Console(highlight=False, file=output).print(rich_table(listing))
+        _print_table(listing, output)
         output.writelines(f"{line}\n" for line in finding_lines(listing))
     else:
         output.writelines(f"{line}\n" for line in plain_table(listing))
@@ -94,22 +92,38 @@ def plain_table(listing: PartitionListing) -> Iterator[str]:
         yield "  ".join(row).rstrip()
 
 
-def rich_table(listing: PartitionListing) -> Table:
-    """Return the table for a terminal; `finding_lines` spell out what its notes only count."""
+def _print_table(listing: PartitionListing, output: TextIO) -> None:
+    """Print the table to a terminal; `finding_lines` spell out what its notes only count.
+
+    No cell is ever shortened. Where the table is wider than the terminal, it does without topic
+    ids; where it still is, its lines wrap.
+    """
     # Not at the head of the file: a listing that goes into a pipe need not wait for rich.
-    from rich import box  # noqa: PLC0415
+    from rich.console import Console, ConsoleDimensions  # noqa: PLC0415
+    from rich.measure import Measurement  # noqa: PLC0415
+
+    console = Console(highlight=False, file=output)
+    unlimited = console.options.update(width=_UNLIMITED)
+    columns = _columns(listing, _short_note)
+    table = _rich_table(listing, columns)
+    width = Measurement.get(console, unlimited, table).maximum
+    if width > console.width:
+        del columns[_LEAST_NEEDED]
+        table = _rich_table(listing, columns)
+        width = Measurement.get(console, unlimited, table).maximum
+    # Both at once: where TERM is dumb, a console that knows its width alone has 80 columns.
+    console.size = ConsoleDimensions(max(console.width, width), console.height)
+    console.print(table)
+
+
+def _rich_table(listing: PartitionListing, columns: dict[str, list[str]]) -> Table:
+    from rich import box  # noqa: PLC0415 - see `_print_table`
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    columns = _columns(listing, _short_note)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for heading in columns:
-        table.add_column(
-            heading,
-            justify="left" if heading in _LEFT else "right",
-            overflow="fold",
-            no_wrap=heading not in _MAY_WRAP,
-        )
+        table.add_column(heading, justify="left" if heading in _LEFT else "right", no_wrap=True)
     for row, cells in zip(listing.partitions, zip(*columns.values(), strict=True), strict=True):
         style = "red" if row.findings else ""
         # Text, not str: a topic may be called [red].

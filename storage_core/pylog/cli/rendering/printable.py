@@ -1,11 +1,15 @@
-"""Text that may go to a terminal: nothing in it moves the cursor or breaks the line."""
+"""Text that may go to a terminal: nothing in it moves the cursor, breaks or reorders the line."""
 
 from __future__ import annotations
 
 import re
 
-# C0, DEL, C1, the line and paragraph separators, and what is left of undecodable file names.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# C0, DEL, C1, the line and paragraph separators, and what is left of undecodable file names; then
+# the marks, embeddings, overrides and isolates of bidirectional text, which can make a name or a
+# value look like another one.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 _NAMED = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 
@@ -16,5 +20,10 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return ``text`` with control characters written as ``\t``, ``\n``, ``\x1b``, ``\u0085``."""
+    r"""Return ``text`` with such characters as ``\t``, ``\n``, ``\x1b``, ``\u0085``, ``\u202e``."""
     return _UNPRINTABLE.sub(_escaped, text)
+
+
+def printable_in_json(text: str) -> str:
+    r"""Return a JSON string with such characters as ``\u0085``; JSON escapes those below U+0020."""
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -7,6 +7,11 @@ A line has these keys, in this order, and no blanks::
 
 The output is ASCII (other characters of topics and header names are ``\u…`` escapes), so that a
 line is a line to every tool. Base64 is the standard alphabet, padded, unbroken.
+
+With values as text, the key ``"values":"text"`` stands before ``"key"``, so that nobody takes the
+text for base64. A key, a value or a header's value is the text that its bytes are in UTF-8, or
+``{"base64":…}`` if they are not UTF-8. The text is UTF-8, too; only characters that a terminal
+would act upon are escapes.
 """
 
 from __future__ import annotations
@@ -14,10 +19,14 @@ from __future__ import annotations
 from binascii import b2a_base64
 from functools import lru_cache
 from itertools import pairwise
-from json.encoder import encode_basestring_ascii
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING, Literal
 
+from pylog.cli.rendering.printable import printable_in_json
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
 JSON_COLUMNS = (
@@ -35,7 +44,21 @@ JSON_COLUMNS = (
 
 
 def json_lines(batch: pa.RecordBatch) -> bytes:
-    """Return a line for each record of ``batch``, all of one partition."""
+    """Return a line for each record of ``batch``, all of one partition, with values in base64."""
+    return _lines(batch, b"", _base64, _ascii_string)
+
+
+def json_lines_of_text(batch: pa.RecordBatch) -> bytes:
+    """Return a line for each record of ``batch``, all of one partition, with values as text."""
+    return _lines(batch, b'"values":"text",', _text, _text_value)
+
+
+def _lines(
+    batch: pa.RecordBatch,
+    mark: bytes,
+    values_of: Callable[[pa.Array], list[bytes]],
+    name_of: Callable[[bytes], bytes],
+) -> bytes:
     if not batch.num_rows:
         return b""
     topic = encode_basestring_ascii(batch.column("topic")[0].as_py())
@@ -43,16 +66,18 @@ def json_lines(batch: pa.RecordBatch) -> bytes:
     # The constant part of all lines may hold a percent sign.
     prefix = f'{{"topic":{topic},"partition":{partition},"offset":'.replace("%", "%%")
     line = prefix.encode() + (
-        b'%d,"timestamp":%d,"timestampType":%d,"leaderEpoch":%b,"key":%b,"value":%b,"headers":%b}\n'
+        b'%d,"timestamp":%d,"timestampType":%d,"leaderEpoch":%b,'
+        + mark
+        + b'"key":%b,"value":%b,"headers":%b}\n'
     )
     rows = zip(
         _integers(batch.column("offset"), "q"),
         _integers(batch.column("timestamp"), "q"),
         _integers(batch.column("timestampType"), "i"),
         _nullable_integers(batch.column("batch").field("leaderEpoch")),
-        _base64(batch.column("key")),
-        _base64(batch.column("value")),
-        _headers(batch.column("headers")),
+        values_of(batch.column("key")),
+        values_of(batch.column("value")),
+        _headers(batch.column("headers"), values_of, name_of),
         strict=True,
     )
     return b"".join([line % row for row in rows])
@@ -92,6 +117,20 @@ def _base64(array: pa.Array) -> list[bytes]:
     return encoded
 
 
+def _text(array: pa.Array) -> list[bytes]:
+    """Return the entries of a binary column as JSON strings of their text or ``null``."""
+    return [b"null" if value is None else _text_value(value) for value in array.to_pylist()]
+
+
+def _text_value(value: bytes) -> bytes:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return b'{"base64":"%b"}' % b2a_base64(value, newline=False)
+    string = encode_basestring(text)
+    return (string if text.isprintable() else printable_in_json(string)).encode()
+
+
 def _null_rows(array: pa.Array) -> list[int]:
     if array.null_count == 0:
         return []
@@ -100,7 +139,11 @@ def _null_rows(array: pa.Array) -> list[int]:
     return [row for row, at in enumerate(places) if not bitmap[at >> 3] >> (at & 7) & 1]
 
 
-def _headers(array: pa.Array) -> list[bytes]:
+def _headers(
+    array: pa.Array,
+    values_of: Callable[[pa.Array], list[bytes]],
+    name_of: Callable[[bytes], bytes],
+) -> list[bytes]:
     """Return the headers of each record as a JSON list of pairs."""
     if array.null_count == len(array):
         return [b"[]"] * len(array)
@@ -109,9 +152,9 @@ def _headers(array: pa.Array) -> list[bytes]:
     keys = entries.field(0)
     names = memoryview(keys.buffers()[2] or b"")
     pairs = [
-        b"[%b,%b]" % (_json_string(bytes(names[start:end])), value)
+        b"[%b,%b]" % (name_of(bytes(names[start:end])), value)
         for (start, end), value in zip(
-            pairwise(_ends(keys)), _base64(entries.field(1)), strict=True
+            pairwise(_ends(keys)), values_of(entries.field(1)), strict=True
         )
     ]
     first = ends[0]
@@ -121,5 +164,5 @@ def _headers(array: pa.Array) -> list[bytes]:
 
 
 @lru_cache(maxsize=4096)
-def _json_string(utf8: bytes) -> bytes:
+def _ascii_string(utf8: bytes) -> bytes:
     return encode_basestring_ascii(utf8.decode()).encode()

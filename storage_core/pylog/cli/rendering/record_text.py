@@ -1,9 +1,10 @@
 r"""Records as text: key, tab, value, one record a line.
 
 Keys and values are read as UTF-8. A missing (null) key or value is ``\N``, as in the text files of
-databases, an empty one is empty. Bytes that are not UTF-8 are ``\x..``; control characters are
-``\t``, ``\n``, ``\r``, ``\x..`` or ``\u....``; a backslash is doubled. So a line is always one
-record, a tab always stands between key and value, and nothing is lost.
+databases, an empty one is empty. Bytes that are not UTF-8 are ``\x..``; control characters, and
+those that change the direction of text, are ``\t``, ``\n``, ``\r``, ``\x..`` or ``\u....``; a
+backslash is doubled. So a line is always one record, a tab always stands between key and value, and
+nothing is lost.
 """
 
 from __future__ import annotations

@@ -113,11 +113,7 @@ def test_the_summary_counts_records_and_names_end_offsets(
     done = pylog_run(*arguments)
     assert done.status == 0
     # Two batches of 61 bytes; a record is of 7 bytes and its value's.
-    assert done.lines == [
-        "appended 3 records, 145B in batches",
-        "t-0: 2 records, end offset 2",
-        "t-1: 1 record, end offset 1",
-    ]
+    assert done.lines == ["appended 3 records (145B in batches) to 2 partitions of topic t"]
     assert json.loads(pylog_run(*arguments, "--json").output) == {
         "lines": 4,
         "records": 3,
@@ -128,6 +124,36 @@ def test_the_summary_counts_records_and_names_end_offsets(
         ],
         "isInterrupted": False,
     }
+
+
+def test_the_summary_is_one_line(
+    tmp_path: Path, lines: Callable[..., Path], pylog_run: Callable[..., Outcome]
+) -> None:
+    assert pylog_run("append", tmp_path / "logs", lines("")).lines == ["appended 0 records"]
+    one = {"value": None, "topic": "a"}  # a batch of 61 bytes and a record of 7
+    assert pylog_run("append", tmp_path / "logs", lines(one)).lines == [
+        "appended 1 record (68B in batches) to a-0, which ends at offset 1 (exclusive)"
+    ]
+    assert pylog_run("append", tmp_path / "logs", lines(one, one | {"topic": "b"})).lines == [
+        "appended 2 records (136B in batches) to 2 partitions of 2 topics"
+    ]
+
+
+def test_text_values_that_cat_prints_are_read_back(
+    tmp_path: Path, lines: Callable[..., Path], pylog_run: Callable[..., Outcome]
+) -> None:
+    records = [
+        {"key": "YWJjZA==", "value": "ZMOkXHUyMDJlIgo=", "headers": [["h", "/w=="], ["ü", None]]},
+        {"key": None, "value": "", "timestamp": 7},
+        {"key": "", "value": None},
+        {"key": "gIE=", "value": "4oCu"},
+    ]
+    arguments = ("--topic", "t", "--format", "jsonl")
+    assert pylog_run("append", tmp_path / "a", lines(*records), *arguments).status == 0
+    printed = pylog_run("cat", tmp_path / "a", "--values", "text").output
+    (tmp_path / "printed").write_bytes(printed)
+    assert pylog_run("append", tmp_path / "b", tmp_path / "printed").status == 0
+    assert pylog_run("cat", tmp_path / "b").output == pylog_run("cat", tmp_path / "a").output
 
 
 def test_without_a_partition_the_key_decides(
@@ -235,7 +261,7 @@ def test_a_refused_record_is_reported_with_its_lines(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--compression", "brotli"], "compression 'brotli' is none of none, gzip, snappy, lz4"),
+        (["--compression", "brotli"], "compression 'brotli' is not one of none, gzip, snappy, lz4"),
         (["--compression", "zstd", "--level", "99"], "zstd level is 99, expected -131072 to 22"),
         (["--level", "1"], "compression none has no levels, 1 was given"),
         (["--topic", "a b"], "'a b' is no topic name"),
@@ -254,6 +280,26 @@ def test_wrong_options_are_one_line_and_append_nothing(
     assert done.status == 2
     assert message in done.error
     assert done.error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--topic", "a/b"],
+        ["--topic", ""],
+        ["--topic", "t", "--compression", "gzip", "--level", "99"],
+    ],
+)
+def test_a_wrong_option_is_not_the_fault_of_a_line(
+    arguments: list[str],
+    tmp_path: Path,
+    lines: Callable[..., Path],
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    for given in ([{"value": None}], []):
+        done = pylog_run("append", tmp_path / "logs", lines(*given), *arguments)
+        assert (done.status, done.output) == (2, b"")
+        assert "line" not in done.error
 
 
 @pytest.mark.parametrize(
@@ -312,7 +358,8 @@ def test_a_full_disk_is_one_clear_line(
     assert "No space left on device" in done.error
     assert str(log) in done.error
     assert "2 records had been appended before" in done.error
-    assert done.lines[-1] == "t-0: 2 records, end offset 2"
+    assert done.lines[-1].startswith("appended 2 records (")
+    assert done.lines[-1].endswith(" to t-0, which ends at offset 2 (exclusive)")
     assert not (tmp_path / "logs" / ".kafka_cleanshutdown").exists()
     # Its next owner finds what had been appended.
     monkeypatch.undo()

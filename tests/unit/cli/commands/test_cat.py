@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +133,105 @@ def test_topics_may_be_repeated_or_listed_with_commas(
     found = records_of(pylog_run("cat", log_directory, *topics))
     counts = Counter((record["topic"], record["partition"]) for record in found)
     assert counts == {("orders", 0): 20, ("orders", 1): 20, ("web", 0): 1, ("web", 1): 1}
+
+
+def test_topics_may_be_chosen_by_a_pattern(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(log_directory, {0: [batch_v2(plain_records(0, 1))]}, name="web-0")
+    found = records_of(pylog_run("cat", log_directory, "--pattern", "^w"))
+    assert [record["topic"] for record in found] == ["web"]
+    done = pylog_run("cat", log_directory, "--pattern", "^x")
+    assert (done.status, done.output) == (2, b"")
+    assert "no topic here matches the pattern '^x'; topics found: orders, web" in done.error
+    done = pylog_run("cat", log_directory, "--pattern", "(")
+    assert (done.status, done.output) == (2, b"")
+    assert "topic pattern '('" in done.error
+
+
+def test_limit_is_of_all_partitions_together(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("cat", log_directory, "--limit", 2)
+    assert partitions_and_offsets(done) == [(0, 0), (0, 1)]
+    done = pylog_run("cat", log_directory, "--start-offset", 18, "--limit", 4)
+    assert partitions_and_offsets(done) == [(0, 18), (0, 19), (1, 18), (1, 19)]
+    assert len(pylog_run("cat", log_directory, "--limit", 1_000).lines) == 40
+
+
+def test_what_lies_after_the_limit_is_not_read(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    bad = with_bad_crc(batch_v2(plain_records(5, 5)))
+    directory = write_partition(tmp_path, {0: [batch_v2(plain_records(0, 5))], 5: [bad]})
+    assert partitions_and_offsets(pylog_run("cat", directory, "--limit", 5)) == [
+        (0, offset) for offset in range(5)
+    ]
+    assert pylog_run("cat", directory, "--limit", 6).status == 1
+
+
+def test_last_is_of_each_partition(log_directory: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("cat", log_directory, "--last", 2)
+    assert partitions_and_offsets(done) == [(0, 18), (0, 19), (1, 21), (1, 22)]
+    done = pylog_run("cat", log_directory, "--last", 2, "--end-offset", 10, "--limit", 3)
+    assert partitions_and_offsets(done) == [(0, 8), (0, 9), (1, 8)]
+
+
+def test_keys_are_exact(log_directory: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("cat", log_directory, "--key", "k1", "--key", "k22", "--key", "k2")
+    assert partitions_and_offsets(done) == [(0, 1), (0, 2), (1, 22)]
+    assert pylog_run("cat", log_directory, "--key", "k").output == b""
+    done = pylog_run("cat", log_directory, "--key", "k3", "--key", "k4", "--last", 1)
+    assert partitions_and_offsets(done) == [(0, 4), (1, 4)]
+
+
+def test_keys_are_the_bytes_of_their_argument(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    records = [Stored(0, 1, "é".encode(), b""), Stored(1, 1, b"\xff", b"")]
+    directory = write_partition(tmp_path, {0: [batch_v2(records)]})
+    assert partitions_and_offsets(pylog_run("cat", directory, "--key", "é")) == [(0, 0)]
+    assert partitions_and_offsets(pylog_run("cat", directory, "--key", "\udcff")) == [(0, 1)]
+
+
+def test_times_may_be_dates_and_a_while_ago(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    now = int(time.time() * 1000)
+    stamps = [1_709_251_200_000, now - 5 * 3_600_000, now - 3_600_000]
+    records = [Stored(at, stamp, None, b"") for at, stamp in enumerate(stamps)]
+    directory = write_partition(tmp_path, {0: [batch_v2([record]) for record in records]})
+
+    def offsets(*arguments: str) -> list[int]:
+        return [
+            offset for _, offset in partitions_and_offsets(pylog_run("cat", directory, *arguments))
+        ]
+
+    assert offsets("--start-timestamp", "-2h") == [2]
+    assert offsets("--start-timestamp", "2024-03-01", "--end-timestamp", "-2h") == [0, 1]
+    assert offsets("--start-timestamp", "2024-03-01T00:00:00.001Z") == [1, 2]
+    assert offsets("--end-timestamp", "2024-03-01T01:00:00+01:00") == []
+
+
+def test_a_single_log_file_is_a_path(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(log_directory, {40: [batch_v2(plain_records(40, 2))]}, name="orders-0")
+    done = pylog_run("cat", segment_path(log_directory / "orders-0", 40))
+    assert partitions_and_offsets(done) == [(0, 40), (0, 41)]
+
+
+def test_values_may_be_printed_as_text(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
+    records = [Stored(0, 1, b"k", "größe".encode()), Stored(1, 1, None, b"\xff")]
+    directory = write_partition(tmp_path, {0: [batch_v2(records)]})
+    found = records_of(pylog_run("cat", directory, "--values", "text"))
+    assert [(record["key"], record["value"], record["values"]) for record in found] == [
+        ("k", "größe", "text"),
+        (None, {"base64": "/w=="}, "text"),
+    ]
+    plain = pylog_run("cat", directory)
+    assert pylog_run("cat", directory, "--values", "base64").output == plain.output
+    assert "values" not in records_of(plain)[0]
 
 
 def test_text_is_key_tab_value(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -147,7 +148,7 @@ def test_a_side_file_that_is_not_a_file_is_a_note_and_the_row_stays(
     put(log_directory / "orders-0" / name, "fifo")
     with deadline(log_directory):
         done = pylog_run("ls", log_directory)
-    assert done.status == 2
+    assert done.status == 1
     assert done.lines[1].split()[:4] == ["old", "7", "0", "1"]
     assert done.lines[2].split()[:4] == ["orders", "0", "0", "10"]
     assert "not a regular file but a FIFO" in done.lines[2]
@@ -171,9 +172,34 @@ def test_a_partition_that_is_a_broken_link_is_a_row_with_a_note(
 ) -> None:
     (log_directory / "orders-1").symlink_to(log_directory / "nowhere")
     done = pylog_run("ls", log_directory)
-    assert done.status == 2
+    assert done.status == 1
     assert done.lines[3].split()[:5] == ["orders", "1", "?", "?", "0"]
     assert str(log_directory / "orders-1") in done.lines[3]
+
+
+def test_where_no_partition_can_be_read_the_status_is_2(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    for partition in (0, 1):
+        (tmp_path / f"orders-{partition}").symlink_to(tmp_path / "nowhere")
+    done = pylog_run("ls", tmp_path)
+    assert done.status == 2
+    assert [line.split()[:5] for line in done.lines[1:3]] == [
+        ["orders", "0", "?", "?", "0"],
+        ["orders", "1", "?", "?", "0"],
+    ]
+
+
+def test_a_partition_of_kafka_0_7_is_a_row_with_a_note(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    (log_directory / "ancient-0").mkdir()
+    (log_directory / "ancient-0" / "00000000000000000000.kafka").write_bytes(b"x")
+    done = pylog_run("ls", log_directory)
+    assert done.status == 1
+    assert done.lines[1].split()[:5] == ["ancient", "0", "?", "?", "0"]
+    assert "cannot read segments of Kafka 0.7 (.kafka files), only those of" in done.lines[1]
+    assert done.lines[2].split()[:4] == ["old", "7", "0", "1"]
 
 
 def test_a_torn_tail_is_not_a_finding(
@@ -223,21 +249,66 @@ def test_a_path_without_a_log_is_an_error(
     assert done.error.count("\n") == 1
 
 
+_STYLES = re.compile("\x1b\\[[0-9;]*m")
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
 
+@pytest.fixture
+def listed_at(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Return the lines that ``ls`` prints to a terminal of some width, before it wraps them."""
+
+    def listed(width: int, path: Path, *, status: int = 0, kind: str = "xterm") -> list[str]:
+        terminal = Terminal()
+        monkeypatch.setattr("sys.stdout", terminal)
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TERM", kind)
+        assert run(["ls", str(path)]) == status
+        return _STYLES.sub("", terminal.getvalue()).splitlines()
+
+    return listed
+
+
 def test_a_terminal_gets_a_table_and_the_findings_below(
-    log_directory: Path, monkeypatch: pytest.MonkeyPatch
+    log_directory: Path, listed_at: Callable[..., list[str]]
 ) -> None:
     write_segment(log_directory / "orders-0", 0, BATCHES, tail=b"\xee" * 100)
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.setenv("COLUMNS", "120")
-    assert run(["ls", str(log_directory)]) == 1
-    lines = terminal.getvalue().splitlines()
+    lines = listed_at(120, log_directory, status=1)
     assert any("───" in line for line in lines)
     assert any("1 finding" in line for line in lines)
     assert any(line.startswith("orders-0: ") for line in lines)
     assert lines[-1].startswith("2 topics, 2 partitions")
+
+
+def test_a_wide_terminal_shows_topic_ids(
+    golden_root: GoldenRoot, listed_at: Callable[..., list[str]]
+) -> None:
+    lines = listed_at(140, golden_root.case("4.3.0/internal-logdir"))
+    assert lines[0].split()[-2:] == ["TOPIC", "ID"]
+    row = "__consumer_offsets 1 0 29 1 2.7KiB 0 dUZZMa5GRC6GJQeCyYyYVA"
+    assert row.split() in [line.split() for line in lines]
+
+
+def test_a_terminal_of_80_columns_does_without_topic_ids(
+    golden_root: GoldenRoot, listed_at: Callable[..., list[str]]
+) -> None:
+    lines = listed_at(80, golden_root.case("4.3.0/internal-logdir"))
+    assert lines[0].split() == ["TOPIC", "PARTITION", "START", "END", "SEGMENTS", "SIZE", "EPOCH"]
+    row = ["__consumer_offsets", "1", "0", "29", "1", "2.7KiB", "0"]
+    assert row in [line.split() for line in lines]
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("kind", ["xterm", "dumb"])
+def test_what_is_too_long_for_the_terminal_is_left_to_wrap(
+    kind: str, tmp_path: Path, listed_at: Callable[..., list[str]]
+) -> None:
+    topic = "a-long-name." * 20
+    offset = 10**18
+    batch = batch_v2(plain_records(offset, 1))
+    write_partition(tmp_path, {offset: [batch]}, name=f"{topic}-3")
+    rows = [line.split() for line in listed_at(40, tmp_path, kind=kind)]
+    assert [topic, "3", str(offset), str(offset + 1), "1", f"{len(batch.data)}B", "0"] in rows

@@ -15,7 +15,13 @@ from pylog.cli.rendering.printable import printable
         ("\x85\x9b\u2028\u2029", r"\u0085\u009b\u2028\u2029"),
         ("name\udcff", r"name\udcff"),
         (r"a\b", r"a\b"),
+        ("abc\u202egpj\u202c", r"abc\u202egpj\u202c"),
+        ("\u061c\u200e\u200f\u202a\u202b\u202d", r"\u061c\u200e\u200f\u202a\u202b\u202d"),
+        ("\u2066\u2067\u2068\u2069", r"\u2066\u2067\u2068\u2069"),
+        ("שלום\u200d", "שלום\u200d"),
     ],
 )
-def test_only_what_could_move_the_cursor_is_escaped(text: str, printed: str) -> None:
+def test_only_what_could_move_the_cursor_or_reorder_text_is_escaped(
+    text: str, printed: str
+) -> None:
     assert printable(text) == printed

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pylog
-from pylog.cli.rendering.record_json import JSON_COLUMNS, json_lines
+from pylog.cli.rendering.record_json import JSON_COLUMNS, json_lines, json_lines_of_text
 from tests.support.batches import Stored, batch_v2, message, plain_records
 from tests.support.log_files import write_partition
 
@@ -138,3 +138,47 @@ def test_lines_are_ascii(tmp_path: Path) -> None:
     (line,) = lines_of(tmp_path, [batch_v2([record])])
     assert line.isascii()
     assert json.loads(line)["headers"] == [["größe\u2028", None]]
+
+
+def text_line(directory: Path, record: Stored) -> bytes:
+    path = write_partition(directory, {0: [batch_v2([record], leader_epoch=3)]}, name="t-0")
+    (batch,) = arrow_batches(path)
+    return json_lines_of_text(batch)
+
+
+def test_text_is_printed_as_text_and_says_so(tmp_path: Path) -> None:
+    record = Stored(0, 1, "ключ".encode(), b'{"a": 1}', (("ü", b"x"), ("n", None)))
+    assert (
+        text_line(tmp_path, record)
+        == (
+            '{"topic":"t","partition":0,"offset":0,"timestamp":1,"timestampType":0,"leaderEpoch":3,'
+            '"values":"text","key":"ключ","value":"{\\"a\\": 1}",'
+            '"headers":[["ü","x"],["n",null]]}\n'
+        ).encode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (None, b"null"),
+        (b"", b'""'),
+        (b"\xff\x00", b'{"base64":"/wA="}'),
+        (b"\x1b[2J\n", b'"\\u001b[2J\\n"'),
+        ("\x7f\x9b\u202e\u2028".encode(), b'"\\u007f\\u009b\\u202e\\u2028"'),
+    ],
+)
+def test_text_that_a_terminal_would_act_upon_is_escaped(
+    value: bytes | None, printed: bytes, tmp_path: Path
+) -> None:
+    line = text_line(tmp_path, Stored(0, 1, value, value))
+    assert b'"key":%b,"value":%b,"headers":[]}' % (printed, printed) in line
+
+
+@given(value=st.binary() | st.text().map(str.encode))
+def test_text_values_lose_nothing(value: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    line = text_line(tmp_path_factory.mktemp("log"), Stored(0, 1, None, value))
+    assert line.count(b"\n") == 1
+    found = json.loads(line)["value"]
+    back = base64.b64decode(found["base64"]) if isinstance(found, dict) else found.encode()
+    assert back == value

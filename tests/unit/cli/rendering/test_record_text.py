@@ -40,6 +40,7 @@ def test_null_and_empty_differ() -> None:
         (b"\\xff", r"\\xff"),
         ("\x85".encode(), r"\u0085"),
         ("\u2028".encode(), r"\u2028"),
+        ("pay\u202e001".encode(), r"pay\u202e001"),
     ],
 )
 def test_a_record_is_one_line_whatever_it_holds(value: bytes, text: str) -> None:
