@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tracemalloc
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from pylog.columnar import decode_limits
+from pylog.columnar import decode_legacy, decode_limits, decode_v2
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
+from pylog.columnar.record_columns import RecordColumns
 from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError, LogStorageError
 from pylog.model import TopicPartition
@@ -290,3 +291,27 @@ def test_many_small_batches_are_grouped_as_before() -> None:
     timestamps = np.array([record.timestamp for built in batches for record in built.records])
     (found,) = decoded(joined(batches))
     assert found.column("timestamp").cast(pa.int64()).to_numpy().tolist() == timestamps.tolist()
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_columns_have_room_for_the_records_that_fit_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, magic: int
+) -> None:
+    most_rows = []
+
+    class Noted(RecordColumns):
+        def __init__(self, most: int, *arguments: Any) -> None:  # noqa: ANN401 - passed on
+            most_rows.append(most)
+            super().__init__(most, *arguments)
+
+    module = decode_v2 if magic == 2 else decode_legacy
+    monkeypatch.setattr(module, "RecordColumns", Noted)
+    records = [Stored(offset, -1 if magic == 0 else 5, None, b"v" * 30) for offset in range(10)]
+    if magic == 2:
+        data = batch_v2(records).data
+    else:
+        data = joined([message(each, magic=magic) for each in records])
+    (batch,) = decoded(data, schema=KEY_AND_VALUE)
+    assert batch.num_rows == 10
+    # A message of v0 has 26 bytes at least, one of these has 56 or 64: two of those would fit.
+    assert most_rows == [10 if magic == 2 else 20]

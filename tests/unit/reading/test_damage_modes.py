@@ -118,8 +118,12 @@ def test_a_sound_log_is_the_same_in_every_mode(tmp_path: Path) -> None:
     assert [row["offset"] for row in permissive(directory)] == list(range(30))
 
 
-def test_each_range_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    directory = log(tmp_path, [ALL[0], with_bad_crc(ALL[1]), *ALL[2:]])
+@pytest.mark.parametrize("which", [1, 4])
+def test_each_range_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, which: int
+) -> None:
+    batches = [*ALL[:which], with_bad_crc(ALL[which]), *ALL[which + 1 :]]
+    directory = log(tmp_path, batches)
     scan = pylog.scan(directory, mode="dropmalformed")
     scan.to_table()
     scan.count()
