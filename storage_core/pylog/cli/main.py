@@ -42,7 +42,8 @@ COMMANDS = {
 }
 """Command and its help in one line."""
 
-_EPILOG = """Exit status: 0 sound, 1 damage was found, 2 wrong usage or a path that cannot be read.
+_EPILOG = """Exit status: 0 nothing wrong was seen, 1 damage was found, 2 wrong usage or a path that
+cannot be read.
 
 \b
 To complete commands and options with the tab key, run in the shell:

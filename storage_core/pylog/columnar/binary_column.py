@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 _INT32_OFFSETS = (pa.types.is_binary, pa.types.is_string)
 _INT64_OFFSETS = (pa.types.is_large_binary, pa.types.is_large_string)
-ACCEPTED = "binary, large_binary, string, large_string and fixed_size_binary"
+_VIEWS = (pa.types.is_binary_view, pa.types.is_string_view)
+"""Columns of Polars; they are copied into one with offsets."""
+ACCEPTED = "binary, large_binary, string, large_string, their views and fixed_size_binary"
 
 
 class BinaryColumn(NamedTuple):
@@ -89,7 +91,10 @@ def null_column(rows: int) -> BinaryColumn:
 
 def is_binary_type(kind: pa.DataType) -> bool:
     """Whether `binary_column` takes a column of that type."""
-    known = (*_INT32_OFFSETS, *_INT64_OFFSETS, pa.types.is_fixed_size_binary, pa.types.is_null)
+    known = (
+        *(*_INT32_OFFSETS, *_INT64_OFFSETS, *_VIEWS),
+        *(pa.types.is_fixed_size_binary, pa.types.is_null),
+    )
     return any(is_kind(kind) for is_kind in known)
 
 
@@ -114,6 +119,9 @@ def binary_column(array: pa.Array, name: str) -> BinaryColumn:
         raise ValueError(msg)
     if pa.types.is_null(kind):
         return null_column(len(array))
+    if any(is_kind(kind) for is_kind in _VIEWS):
+        array = array.cast(pa.large_binary())
+        kind = array.type
     first, rows = array.offset, len(array)
     if any(is_kind(kind) for is_kind in _INT32_OFFSETS):
         ends = _ends(array, np.int32)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from pylog.errors import OffsetInsideBatchError
+from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 from pylog.log.producer_state_rebuild import rebuild_producer_state
 from pylog.log.segment_deletion import delete_segment_files
 from pylog.record.batch_offsets import batch_offsets
@@ -130,10 +130,16 @@ def boundary_at(state: LogState, offset: int, *, takes_whole_batch: bool) -> int
     ------
     OffsetInsideBatchError
         There is such a batch, and it is not to go.
+    OffsetOutOfRangeError
+        The offset is below the log's start: records that are deleted already would count again.
     CorruptRecordError, InvalidRecordError
         The batch there is of v0 or v1, and damaged.
     """
-    if not state.log_start_offset <= offset < state.log_end_offset:
+    if offset < state.log_start_offset:
+        raise OffsetOutOfRangeError(
+            state.name, offset, state.log_start_offset, state.log_end_offset
+        )
+    if offset >= state.log_end_offset:
         return offset
     local_log = state.local_log
     fetched = local_log.read(

@@ -251,8 +251,9 @@ class UnifiedLog(LogReader):
 
         Raises
         ------
-        OffsetInsideBatchError
-            There is such a batch, and it is not to go. Nothing has been removed.
+        OffsetInsideBatchError, OffsetOutOfRangeError
+            There is such a batch, and it is not to go; or ``offset`` is below the log's start.
+            Nothing has been removed.
         CorruptRecordError, InvalidRecordError
             The batch there is of v0 or v1, and damaged.
         """

@@ -148,6 +148,44 @@ class LogSegmentView:
                 return batch
         return None
 
+    def find_start(
+        self, source: ByteSource, offset: int, end: int, *, checks_gap: bool
+    ) -> tuple[int, PositionedHeader | None]:
+        """Return where a reader of the records from ``offset`` on begins, and `find_batch`.
+
+        It begins at the first batch whose last offset is at or above ``offset``. Where there is a
+        gap before it in which ``offset`` lies, it begins at the batch before the gap: damage to a
+        header may have made that one end too early, and its checksum is to be looked at.
+
+        Parameters
+        ----------
+        source
+            The opened ``.log`` file.
+        offset
+            Log offset.
+        end
+            Byte after the last whole batch to consider.
+        checks_gap
+            False if what is before ``offset`` has been read already: it is not read again.
+
+        Raises
+        ------
+        CorruptRecordError
+            A header on the way is impossible, or offsets go back.
+        """
+        start = self._position_at_or_before(source, offset, end)
+        before = None
+        for batch in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
+            if batch.header.last_offset >= offset:
+                first = batch.header.base_offset
+                begins_before = first is not None and first <= offset
+                if before is None or begins_before:
+                    return batch.position, batch
+                return before.position, batch
+            before = batch if checks_gap else None
+        position = self.whole_end(source, offset, end) if before is None else before.position
+        return position, None
+
     def whole_end(self, source: ByteSource, offset: int, end: int) -> int:
         """Return where whole batches end, walking from the indexed position before ``offset``."""
         position, lowest = self._position_at_or_before(source, offset, end)

@@ -8,8 +8,13 @@ Arrow.
 
 from __future__ import annotations
 
+import datetime as dt
+import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+from pylog.positions import Timestamp
 
 if TYPE_CHECKING:
     from pylog.model import TopicPartition
@@ -22,13 +27,15 @@ class RecordFilter:
     Attributes
     ----------
     topics, partitions
-        Names and numbers.
+        Names and numbers; one alone, or several.
     min_offset, max_offset
         Both inclusive.
     min_timestamp, max_timestamp
-        Milliseconds, both inclusive. A record without a timestamp has -1.
+        Milliseconds, both inclusive. A record without a timestamp has -1. A `Timestamp` or a
+        datetime with a time zone is taken, too.
     keys
-        The record's key is one of these; a record without a key never is.
+        The record's key is one of these bytes (one alone, or several); a record without a key never
+        is.
     timestamp_disorder
         Milliseconds by which a record may be earlier than one before it, as the user vouches: then
         reading ends once no record can be early enough any more. None for no such bound.
@@ -42,6 +49,15 @@ class RecordFilter:
     max_timestamp: int | None = None
     keys: frozenset[bytes] | None = None
     timestamp_disorder: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("topics", str), ("partitions", int), ("keys", bytes)):
+            object.__setattr__(self, name, _members(name, getattr(self, name), kind))
+        for name in ("min_offset", "max_offset", "timestamp_disorder"):
+            object.__setattr__(self, name, _number(name, getattr(self, name)))
+        for name in ("min_timestamp", "max_timestamp"):
+            value = _milliseconds(getattr(self, name), is_last=name == "max_timestamp")
+            object.__setattr__(self, name, _number(name, value))
 
     def __and__(self, other: RecordFilter) -> RecordFilter:
         """Return the filter that lets pass what both let pass.
@@ -92,6 +108,41 @@ class RecordFilter:
         if self.max_offset is not None:
             end_offset = min(end_offset, self.max_offset + 1)
         return start_offset, max(start_offset, end_offset)
+
+
+def _members(name: str, given: object, kind: type) -> frozenset[object] | None:
+    """Return one value or several as a set."""
+    if given is None:
+        return None
+    values = frozenset(given) if isinstance(given, Iterable) else frozenset((given,))
+    if isinstance(given, (str, bytes)):
+        values = frozenset((given,))
+    for value in values:
+        if not isinstance(value, kind) or isinstance(value, bool):
+            hint = ": keys are bytes, text becomes such by .encode()" if kind is bytes else ""
+            msg = f"{name} has {value!r}, expected {kind.__name__}{hint}"
+            raise ValueError(msg)  # noqa: TRY004 - as all arguments that make no sense
+    return values
+
+
+def _number(name: str, given: object) -> int | None:
+    if given is None:
+        return None
+    try:
+        return operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        is_time = name.endswith("timestamp")
+        what = "milliseconds, a Timestamp or a datetime" if is_time else "a whole number"
+        msg = f"{name} is {given!r}, expected {what}"
+        raise ValueError(msg) from None
+
+
+def _milliseconds(given: object, *, is_last: bool) -> object:
+    """Return an instant as the first or last millisecond that is not on its other side."""
+    if isinstance(given, dt.datetime):
+        within = is_last and given.microsecond % 1000 != 0
+        return Timestamp.of(given).milliseconds - within
+    return given.milliseconds if isinstance(given, Timestamp) else given
 
 
 _Member = TypeVar("_Member")

@@ -54,18 +54,21 @@ def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = 
     ------
     OffsetInsideBatchError
         The offset lies inside a batch that is not to go as a whole.
+    OffsetOutOfRangeError
+        It is below the log's start.
     CorruptRecordError, InvalidRecordError
         What would be removed, or where the log ends, cannot be read.
     """
     end = view.log_end_offset
     if not view.segments or offset >= end:
         return Removal(end, end, 0, 0, 0)
-    if offset >= view.log_start_offset:
-        batch = _batch_around(view, offset)
-        if batch is not None and batch.are_cut_at(offset):
-            if not takes_whole_batch:
-                raise OffsetInsideBatchError(str(view.topic_partition), offset, *batch)
-            offset = batch.first
+    if offset < view.log_start_offset:
+        raise OffsetOutOfRangeError(str(view.topic_partition), offset, view.log_start_offset, end)
+    batch = _batch_around(view, offset)
+    if batch is not None and batch.are_cut_at(offset):
+        if not takes_whole_batch:
+            raise OffsetInsideBatchError(str(view.topic_partition), offset, *batch)
+        offset = batch.first
     slices = segment_slices(view, offset, end)
     return Removal(
         offset,

@@ -32,10 +32,13 @@ def slice_of(view: LogView, index: int, start: int = 0, end: int | None = None) 
     )
 
 
-def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[SegmentSlice, ...]:
+def segment_slices(
+    view: LogView, start_offset: int, end_offset: int, *, checks_gap: bool = True
+) -> tuple[SegmentSlice, ...]:
     """Return the byte ranges of every segment that may hold offsets ``[start, end)``.
 
-    They begin and end with whole batches, so they may hold a little more. A file that cannot be
+    They begin and end with whole batches, so they may hold a little more: also the batch before a
+    gap in which the range begins, unless ``checks_gap`` is false. A file that cannot be
     read has a slice, too, so that its reader meets the error. Where damage is skipped and the
     range goes up to the log's end, the slices reach to the end of the last file: what is damaged
     there is to be reported, whatever its offsets say.
@@ -56,7 +59,8 @@ def segment_slices(view: LogView, start_offset: int, end_offset: int) -> tuple[S
         if segment_end and (
             segment.base_offset < start_offset or _ends_inside(following, end_offset)
         ):
-            start, end = _positions(view, index, start_offset, end_offset)
+            bounds = start_offset, end_offset
+            start, end = _positions(view, index, bounds, checks_gap=checks_gap)
         if start < end or is_unreadable:
             slices.append(slice_of(view, index, start, end))
     return tuple(slices)
@@ -105,8 +109,11 @@ def _ends_inside(following: int | None, end_offset: int) -> bool:
     return following is None or end_offset < following
 
 
-def _positions(view: LogView, index: int, start_offset: int, end_offset: int) -> tuple[int, int]:
+def _positions(
+    view: LogView, index: int, offsets: tuple[int, int], *, checks_gap: bool
+) -> tuple[int, int]:
     """Return the bytes from the batch that holds the first offset to after the last one's."""
+    start_offset, end_offset = offsets
     segment = view.segments[index]
     segment_end = view.segment_end(index)
     start, end = 0, segment_end
@@ -114,12 +121,8 @@ def _positions(view: LogView, index: int, start_offset: int, end_offset: int) ->
     try:
         with segment.open_log() as source:
             if segment.base_offset < start_offset:
-                first = segment.find_batch(source, start_offset, segment_end)
-                # Where whole batches end too early, the reader has to see it.
-                start = (
-                    segment.whole_end(source, start_offset, segment_end)
-                    if first is None
-                    else first.position
+                start, first = segment.find_start(
+                    source, start_offset, segment_end, checks_gap=checks_gap
                 )
             covers_the_end = end_offset >= view.log_end_offset
             if _ends_inside(view.next_base_offset(index), end_offset) and not covers_the_end:

@@ -143,7 +143,7 @@ class TaskWindows:
                 first, end = view.log_start_offset, view.log_end_offset
                 lost = _lost_offsets(view, self._task, start)
                 rest = max(start, first), min(self._task.end_offset, end)
-                return _Look((first, end), lost, segment_slices(view, *rest))
+                return _Look((first, end), lost, segment_slices(view, *rest, checks_gap=False))
             except SegmentVanishedError:
                 if not looks_left:
                     raise

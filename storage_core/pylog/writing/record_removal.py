@@ -41,6 +41,8 @@ def truncate_log(
     ------
     OffsetInsideBatchError
         There is such a batch, and it is not to go. Nothing has been removed.
+    OffsetOutOfRangeError
+        ``offset`` is below the log's start. Nothing has been removed.
     LogLockedError
         Somebody else owns the directory.
     UnknownTopicOrPartitionError

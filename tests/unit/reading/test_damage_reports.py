@@ -327,3 +327,38 @@ def test_an_emptied_batch_is_not_blamed_for_the_wrong_count_of_a_later_one(tmp_p
     assert scan.to_table()["offset"].to_pylist() == [*range(5), *range(15, 20)]
     [gap] = scan.damage.ranges
     assert (gap.position, gap.end_position, gap.next_offset, gap.end_offset) == (start, end, 10, 15)
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+@pytest.mark.parametrize("at", [16, 26])
+@pytest.mark.parametrize("which", [1, 3, 5])
+def test_a_batch_that_seems_to_end_before_the_range_hides_no_record_of_it(
+    tmp_path: Path, mode: str, at: int, which: int
+) -> None:
+    """The magic, or the last offset delta, is damaged: read by its header, the batch is shorter."""
+    segments = {0: BATCHES[:4], 20: BATCHES[4:6], 30: BATCHES[6:]}
+    directory = write_partition(tmp_path, segments, with_index=False, with_time_index=False)
+    log = segment_path(directory, 20 if which == 5 else 0)
+    content = bytearray(log.read_bytes())
+    place = sum(len(each.data) for each in BATCHES[4 if which == 5 else 0 : which])
+    content[place + at] = 0  # v0, whose offset is its last one; or a delta of 0
+    log.write_bytes(content)
+    start = 5 * which + 2
+    scan = pylog.scan(directory, start=start, end=start + 1, mode=mode, columns=["offset"])
+    if mode == "FAILFAST":
+        with pytest.raises(CorruptRecordError, match="CRC stored"):
+            scan.to_table()
+    else:
+        assert scan.to_table().num_rows == 0
+        [gap] = scan.damage.ranges
+        assert gap.next_offset <= start
+        assert gap.end_offset == 5 * which + 5
+
+
+def test_a_range_that_begins_in_a_sound_gap_is_not_damaged(tmp_path: Path) -> None:
+    batches = [BATCHES[0], BATCHES[3], BATCHES[5]]
+    directory = write_partition(tmp_path, {0: batches, 40: BATCHES[8:]})
+    for start, expected in ((7, [15]), (15, [15]), (22, [25]), (33, [40])):
+        scan = pylog.scan(directory, start=start, columns=["offset"])
+        assert scan.to_table()["offset"].to_pylist()[:1] == expected
+        assert scan.count() == scan.to_table().num_rows

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 import pytest
 
 import pylog
@@ -10,7 +15,14 @@ from pylog.reading.filter_evaluation import candidate_batches
 from pylog.record.batch_scan import BatchHeaders, find_batches
 from tests.support.batches import Stored, batch_v2, message, message_bytes, wrapper_of
 from tests.support.codecs import compress
+from tests.support.log_files import write_partition
 from tests.support.reading import as_buffer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WHOLE_INSTANT = dt.datetime.fromtimestamp(1_700_000_000, dt.UTC)
+INSTANT = WHOLE_INSTANT.replace(microsecond=500)
 
 
 def headers_of(*entries: bytes) -> BatchHeaders:
@@ -105,3 +117,52 @@ def test_an_empty_set_stays_empty_and_lets_nothing_pass() -> None:
     none = pylog.RecordFilter(topics=frozenset())
     assert none & pylog.RecordFilter(topics=frozenset({"a"})) == none
     assert not none.covers(pylog.TopicPartition("a", 0))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"topics": "orders"}, {"topics": frozenset({"orders"})}),
+        ({"topics": ["a", "b"]}, {"topics": frozenset({"a", "b"})}),
+        ({"partitions": 3}, {"partitions": frozenset({3})}),
+        ({"keys": b"user-80"}, {"keys": frozenset({b"user-80"})}),
+        ({"keys": [b"a", b"b"]}, {"keys": frozenset({b"a", b"b"})}),
+        ({"min_timestamp": pylog.Timestamp(5)}, {"min_timestamp": 5}),
+        ({"min_timestamp": INSTANT}, {"min_timestamp": 1_700_000_000_001}),
+        ({"max_timestamp": INSTANT}, {"max_timestamp": 1_700_000_000_000}),
+        ({"max_timestamp": WHOLE_INSTANT}, {"max_timestamp": 1_700_000_000_000}),
+        ({"min_offset": np.int64(7)}, {"min_offset": 7}),
+    ],
+)
+def test_one_value_is_taken_for_several_and_an_instant_for_its_milliseconds(
+    given: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    assert pylog.RecordFilter(**given) == pylog.RecordFilter(**meant)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"keys": ["user-80"]}, "keys has 'user-80', expected bytes: keys are bytes"),
+        ({"keys": "user-80"}, "keys has 'user-80', expected bytes"),
+        ({"topics": [b"orders"]}, "topics has b'orders', expected str"),
+        ({"topics": 5}, "topics has 5, expected str"),
+        ({"partitions": ["0"]}, "partitions has '0', expected int"),
+        ({"partitions": True}, "partitions has True, expected int"),
+        ({"min_offset": "7"}, "min_offset is '7', expected a whole number"),
+        ({"min_offset": 1.5}, "min_offset is 1.5, expected a whole number"),
+        ({"min_timestamp": "2024-11-07"}, "min_timestamp is '2024-11-07', expected milliseconds"),
+        ({"max_timestamp": dt.datetime(2024, 11, 7)}, "has no time zone"),  # noqa: DTZ001 - that
+    ],
+)
+def test_a_predicate_that_means_nothing_is_refused_when_it_is_made(
+    given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        pylog.RecordFilter(**given)
+
+
+def test_a_topic_whose_name_is_a_part_of_another_one_is_not_read(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [batch_v2([Stored(0, 5_000, None, b"v")])]}, name="orders-0")
+    assert pylog.scan(tmp_path, where=pylog.RecordFilter(topics="ordersX")).count() == 0  # type: ignore[arg-type]
+    assert pylog.scan(tmp_path, where=pylog.RecordFilter(topics="orders")).count() == 1  # type: ignore[arg-type]

@@ -174,12 +174,14 @@ def test_a_file_that_vanishes_while_its_place_is_looked_for_is_looked_for_again(
     slices_of = segment_slices
     replaced = [10, 20]
 
-    def compacted_first(view: LogView, start: int, end: int) -> tuple[SegmentSlice, ...]:
+    def compacted_first(
+        view: LogView, start: int, end: int, *, checks_gap: bool
+    ) -> tuple[SegmentSlice, ...]:
         if replaced:
             base = replaced.pop()
             replace(directory, base, compacted(base + 3))
             raise SegmentVanishedError("file was replaced", str(segment_path(directory, base)))
-        return slices_of(view, start, end)
+        return slices_of(view, start, end, checks_gap=checks_gap)
 
     monkeypatch.setattr(task_windows, "segment_slices", compacted_first)
     assert reading.rest() == [2, 13, 23, *range(30, 40)]
@@ -192,7 +194,7 @@ def test_a_log_that_never_stops_changing_is_reported(
     delete(directory, 0)
     path = str(segment_path(directory, 0))
 
-    def always_late(*_: object) -> tuple[SegmentSlice, ...]:
+    def always_late(*_: object, **__: object) -> tuple[SegmentSlice, ...]:
         raise SegmentVanishedError("file is gone", path)
 
     monkeypatch.setattr(task_windows, "segment_slices", always_late)

@@ -80,7 +80,8 @@ def append(
 ) -> int:
     r"""Append records to a topic, from JSON lines or text.
 
-    jsonl reads what pylog cat prints, so that pylog cat A | pylog append B copies a topic: key and
+    jsonl reads what pylog cat prints, so that pylog cat A --isolation read_committed | pylog
+    append B copies a topic (without that option, also what aborted transactions left): key and
     value (base64 or null), headers ([[name, base64 or null], ...]), timestamp (ms; without it,
     now), partition and topic; offset, leaderEpoch and timestampType are given by the log. Lines of
     pylog cat --values text are understood, too. text reads what pylog cat --format text prints: \N

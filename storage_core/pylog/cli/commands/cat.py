@@ -189,7 +189,8 @@ def cat(
     UTF-8, control characters and those that change the direction of text are escaped (\t \n \r
     \x1b \u202e), and a backslash is doubled.
 
-    Exit status: 0 sound, 1 damage was found, 2 wrong usage or a path that cannot be read.
+    Exit status: 0 nothing wrong was seen, 1 damage was found, 2 wrong usage or a path that cannot
+    be read.
     """
     if topics and pattern is not None:
         msg = "give either --topic or --pattern, not both"

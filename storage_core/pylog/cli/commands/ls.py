@@ -39,8 +39,8 @@ def ls(paths: tuple[str, ...], *, as_json: bool) -> int:
     Nothing is shortened: in a terminal that is too narrow, the column TOPIC ID is left out, and if
     that is not enough, lines wrap.
 
-    Exit status: 0 sound, 1 a partition is damaged or cannot be read (see NOTE), 2 nothing under a
-    PATH can be read.
+    Exit status: 0 nothing wrong was seen (records are not read), 1 a partition is damaged or cannot
+    be read (see NOTE), 2 nothing under a PATH can be read.
     """
     listing = pylog.list_partitions(*paths)
     if as_json:
