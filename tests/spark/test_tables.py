@@ -141,4 +141,7 @@ def test_damage_is_reported_with_what_to_do(spark: SparkSession, tmp_path: Path)
     path.write_bytes(path.read_bytes() + b"\xff" * 100)
     told = last_line(load(spark, tmp_path, table="batches").collect)
     assert str(path) in told
-    assert told.endswith("look at another replica, or leave the partition out by subscribe, assign")
+    assert told.endswith(
+        "look at another replica, set option mode=DROPMALFORMED, which leaves the damage out, or "
+        "leave the partition out by subscribe, assign"
+    )
