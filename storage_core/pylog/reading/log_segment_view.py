@@ -142,11 +142,8 @@ class LogSegmentView:
         CorruptRecordError
             A header on the way is impossible, or offsets go back.
         """
-        start = self._position_at_or_before(source, offset, end)
-        for batch in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
-            if batch.header.last_offset >= offset:
-                return batch
-        return None
+        _, batch = self._batches_around(source, offset, end)
+        return batch
 
     def find_start(
         self, source: ByteSource, offset: int, end: int, *, checks_gap: bool
@@ -173,20 +170,26 @@ class LogSegmentView:
         CorruptRecordError
             A header on the way is impossible, or offsets go back.
         """
+        before, batch = self._batches_around(source, offset, end)
+        base_offset = None if batch is None else batch.header.base_offset
+        is_in_gap = base_offset is None or base_offset > offset  # or nobody knows
+        if checks_gap and is_in_gap and before is not None:
+            return before.position, batch
+        return self._whole_end(source, offset, end) if batch is None else batch.position, batch
+
+    def _batches_around(
+        self, source: ByteSource, offset: int, end: int
+    ) -> tuple[PositionedHeader | None, PositionedHeader | None]:
+        """Return the last batch below ``offset`` that a walk passes, and the first one not below."""
         start = self._position_at_or_before(source, offset, end)
         before = None
         for batch in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
             if batch.header.last_offset >= offset:
-                first = batch.header.base_offset
-                begins_before = first is not None and first <= offset
-                if before is None or begins_before:
-                    return batch.position, batch
-                return before.position, batch
-            before = batch if checks_gap else None
-        position = self.whole_end(source, offset, end) if before is None else before.position
-        return position, None
+                return before, batch
+            before = batch
+        return before, None
 
-    def whole_end(self, source: ByteSource, offset: int, end: int) -> int:
+    def _whole_end(self, source: ByteSource, offset: int, end: int) -> int:
         """Return where whole batches end, walking from the indexed position before ``offset``."""
         position, lowest = self._position_at_or_before(source, offset, end)
         return find_whole_batches(source, position, end, lowest_offset=lowest).end_position
