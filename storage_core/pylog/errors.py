@@ -85,11 +85,21 @@ class CorruptCheckpointError(_LocatedError):
     """A text checkpoint or properties file that does not follow its format."""
 
 
-class UnexpectedFileError(_LocatedError):
+class _PathFirstError(_LocatedError):
+    """An error whose reason says what a path is, or what to do with it: so the path comes first."""
+
+    def __str__(self) -> str:
+        if self.path is None:
+            return self.reason
+        where = "" if self.position is None else f" at byte {self.position}"
+        return f"{self.path}{where}: {self.reason}"
+
+
+class UnexpectedFileError(_PathFirstError):
     """A file or directory name that cannot stand where it was found."""
 
 
-class LogDirectoryError(_LocatedError):
+class LogDirectoryError(_PathFirstError):
     """A path that holds no Kafka log, or that cannot be read."""
 
 

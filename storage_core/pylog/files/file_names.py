@@ -131,6 +131,15 @@ def is_kafka_0_7_log(name: str) -> bool:
     return digits != name and is_number and len(digits) == _OFFSET_DIGITS
 
 
+def is_partition_file(name: str) -> bool:
+    """Whether a directory that holds a file of this name is a partition's."""
+    return (
+        name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
+        or find_segment_file_name(name) is not None
+        or is_kafka_0_7_log(name)
+    )
+
+
 def parse_partition_directory_name(name: str) -> PartitionDirectoryName:
     """Return the topic, the partition and the state that a directory name tells.
 

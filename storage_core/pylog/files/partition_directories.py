@@ -59,8 +59,8 @@ def partition_directories(log_directory: str) -> list[tuple[str, PartitionDirect
         parts = find_partition_directory_name(name)
         if parts is None:
             reason = (
-                f"directory {name!r} is not <topic>-<partition>; a log directory may hold "
-                "nothing else, move it away"
+                "directory is not named <topic>-<partition>, and a broker refuses a log directory "
+                "that holds any other: move it away"
             )
             raise UnexpectedFileError(reason, path)
         if parts.topic_partition.topic == _METADATA_TOPIC:

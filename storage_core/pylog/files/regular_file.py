@@ -139,7 +139,7 @@ def not_a_regular_file(path: str) -> UnexpectedFileError:
     """Return the error for what lies in the place of a file that is to be written."""
     reason = (
         f"expected a regular file, found {_describe(path)}: nothing is written through it; "
-        "remove it, or put the file itself there; found"
+        "remove it, or put the file itself there"
     )
     return UnexpectedFileError(reason, path)
 
@@ -148,7 +148,7 @@ def not_a_directory(path: str) -> UnexpectedFileError:
     """Return the error for what lies in the place of a directory that is to be made."""
     if os.path.islink(path):  # noqa: PTH114 - kept as text
         return link_as_directory(path)
-    reason = f"expected a directory, found {_describe(path)}: move it away; found"
+    reason = f"expected a directory, found {_describe(path)}: move it away"
     return UnexpectedFileError(reason, path)
 
 
@@ -156,6 +156,6 @@ def link_as_directory(path: str) -> UnexpectedFileError:
     """Return the error for a symbolic link in the place of a partition directory."""
     reason = (
         f"partition directory is {_describe(path)}: an owner changes nothing outside its log "
-        "directory; move the partition itself here, or open the log directory that holds it; found"
+        "directory; move the partition itself here, or open the log directory that holds it"
     )
     return UnexpectedFileError(reason, path)

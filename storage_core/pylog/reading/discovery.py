@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, UnexpectedFileError
 from pylog.files.file_names import (
-    LEADER_EPOCH_CHECKPOINT,
     LOG_FILE_SUFFIX,
-    PARTITION_METADATA,
     find_partition_directory_name,
     find_segment_file_name,
     is_kafka_0_7_log,
+    is_partition_file,
     parse_partition_directory_name,
 )
 from pylog.files.storage import list_directory
@@ -66,14 +65,6 @@ class PartitionDirectory:
 def _is_live_segment_file(name: str) -> bool:
     parts = find_segment_file_name(name)
     return is_kafka_0_7_log(name) if parts is None else not parts.state
-
-
-def _is_partition_file(name: str) -> bool:
-    return (
-        name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
-        or find_segment_file_name(name) is not None
-        or is_kafka_0_7_log(name)
-    )
 
 
 def discover_partitions(
@@ -131,9 +122,7 @@ def _why_no_log(entries: Sequence[DirectoryEntry]) -> str:
     more = len(below) - _MOST_NAMED
     listed = ", ".join(below[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
     what = "that path" if len(below) == 1 else "one or more of these paths"
-    return (
-        f"no Kafka log here, but one level below: {listed}. Give {what}; there is no log directly"
-    )
+    return f"no Kafka log here, but one level below: {listed}. Give {what} instead"
 
 
 def _is_log_directory(entry: DirectoryEntry) -> bool:
@@ -198,7 +187,7 @@ def _is_lost_link(path: str) -> bool:
 
 
 def _holds_partition(path: str) -> bool:
-    return any(_is_partition_file(child.name) for child in list_directory(path))
+    return any(is_partition_file(child.name) for child in list_directory(path))
 
 
 def _partition_directory(path: str) -> PartitionDirectory:
@@ -217,8 +206,8 @@ def _named_directory(location: str, given: str) -> PartitionDirectory:
         name = parse_partition_directory_name(name_of(location))
     except UnexpectedFileError as error:
         reason = (
-            f"segment files in a directory whose topic cannot be told: {error.reason}; give it "
-            "such a name, or make a link to it that has one. Found"
+            f"segment files lie here, but of which topic is not known: {error.reason}; give the "
+            "directory such a name, or make a link to it that has one"
         )
         raise LogDirectoryError(reason, given) from error
     return PartitionDirectory(name.topic_partition, location, name.state, is_named=True)

@@ -171,7 +171,7 @@ def test_a_partition_directory_that_is_a_link_is_refused_before_anything_is_chan
     before = content(tmp_path / "elsewhere")
     (logs / "orders-0").symlink_to(elsewhere)
     check_start_is_refused(logs, because=f"symbolic link to '{elsewhere}'")
-    check_start_is_refused(logs, because=f"found in {logs}/orders-0")
+    check_start_is_refused(logs, because=f"{logs}/orders-0: partition directory is a symbolic link")
     assert (logs / MARKER).exists()
     assert content(tmp_path / "elsewhere") == before
     (logs / "orders-0").unlink()
@@ -343,7 +343,7 @@ def test_a_link_to_nothing_is_not_a_missing_checkpoint(logs: Path, name: str) ->
     (logs / name).symlink_to(logs / "nothing")
     with pytest.raises(UnreadableFileError, match="a file that does not exist") as caught:
         Opened(logs).manager.startup()
-    assert str(caught.value).endswith(name)
+    assert str(caught.value).startswith(f"{logs / name}: ")
     assert (logs / name).is_symlink()
 
 
@@ -367,7 +367,7 @@ def test_checkpoints_and_their_temporary_files_replace_links(
 
 def test_a_directory_in_the_place_of_a_temporary_file_is_named_and_stays(logs: Path) -> None:
     (logs / "checkpoint.tmp").mkdir()
-    with pytest.raises(UnexpectedFileError, match=r"found a directory.*checkpoint\.tmp"):
+    with pytest.raises(UnexpectedFileError, match=r"checkpoint\.tmp: .*found a directory"):
         DurableIO().write_atomically(logs / "checkpoint", b"0\n0\n")
     assert content(logs) == {"checkpoint.tmp": None}
 

@@ -519,7 +519,7 @@ def test_a_leftover_without_an_offset_in_its_name_does_not_fail_the_disk(
 ) -> None:
     owned = OwnedLog(tmp_path)
     (owned.directory / name).touch()
-    with pytest.raises(UnexpectedFileError, match=f"move the file .*{name}"):
+    with pytest.raises(UnexpectedFileError, match=f"{name}: .* move the file"):
         load(owned, is_clean=False)
 
 

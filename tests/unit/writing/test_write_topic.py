@@ -462,7 +462,7 @@ def test_only_local_log_directories_are_written_to(tmp_path: Path) -> None:
     with pytest.raises(LogDirectoryError, match="only local directories can be written to"):
         pylog.write_topic("s3://bucket/logs", "t", [])
     pylog.write_topic(tmp_path, "t", [])
-    with pytest.raises(LogDirectoryError, match="give the directory above"):
+    with pytest.raises(LogDirectoryError, match="this is a topic-partition directory: give"):
         pylog.write_topic(tmp_path / "t-0", "t", [])
     assert not (tmp_path / "t-0" / ".lock").exists()
 
