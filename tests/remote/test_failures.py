@@ -67,7 +67,7 @@ def test_a_missing_directory_is_reported(bucket: Bucket) -> None:
 
 def test_a_bucket_without_a_log_is_reported(bucket: Bucket) -> None:
     bucket.write("other/orders-0/readme.txt", b"nothing of Kafka's")
-    with pytest.raises(LogDirectoryError, match="^s3://kafka/other: no Kafka log here: "):
+    with pytest.raises(LogDirectoryError, match=r"^s3://kafka/other: no Kafka log here: "):
         pylog.open_directory(bucket.uri("other"))
 
 

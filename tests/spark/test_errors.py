@@ -57,7 +57,8 @@ def test_a_path_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_path_with_wildcards(spark: SparkSession, tmp_path: Path) -> None:
     told = last_line(lambda: load(spark, tmp_path / "orders-*"))
     assert told.endswith(
-        "/orders-*: no such directory (is it mounted on this host?); wildcards are not expanded, load() takes a list of directories"
+        "/orders-*: no such directory (is it mounted on this host?); wildcards are not expanded, "
+        "load() takes a list of directories"
     )
 
 

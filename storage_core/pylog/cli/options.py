@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from pylog.cli.command_help import argument
-from pylog.cli.parameter_types import DIRECTORY
+from pylog.cli.parameter_types import DIRECTORY, TOPIC, TOPICS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LINE_FORMATS = ("jsonl", "text")
 """How records are printed, and read back."""
@@ -30,7 +35,23 @@ writable_directory = argument(
     help_text="A log directory (entry of a broker's log.dirs), local and not open in a broker.",
 )
 
-topic = click.option("--topic", metavar="T", required=True, help="The topic's name.")
+topic = click.option("--topic", metavar="T", type=TOPIC, required=True, help="The topic's name.")
+
+
+def topics(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option for the names of the only topics that count; see `names_in`."""
+    return click.option(
+        "--topic", "topics", metavar="T[,T...]", multiple=True, type=TOPICS, help=help_text
+    )
+
+
+def names_in(topics: tuple[str, ...], pattern: str | None) -> list[str]:
+    """Return the names that were given, unless a pattern was, too."""
+    if topics and pattern is not None:
+        msg = "give either --topic or --pattern, not both"
+        raise click.UsageError(msg)
+    return [name for text in topics for name in text.split(",") if name]
+
 
 partition = click.option(
     "--partition",

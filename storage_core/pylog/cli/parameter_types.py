@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import re
 import time
+from contextlib import suppress
 from typing import NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
 import pylog
+from pylog.errors import LogStorageError
 
 
 class LocationType(click.types.StringParamType):
@@ -33,6 +35,45 @@ class LocationType(click.types.StringParamType):
     ) -> list[CompletionItem]:
         """Leave it to the shell, which knows its files and directories."""
         return [CompletionItem(incomplete, type=self._completion)]
+
+
+class TopicType(click.types.StringParamType):
+    """The name of a topic of the directories that the line names.
+
+    Parameters
+    ----------
+    takes_list
+        Whether it may be several names, with commas between them.
+    """
+
+    def __init__(self, *, takes_list: bool = False) -> None:
+        self._takes_list = takes_list
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Offer the topics that can be seen at once: no object store is asked."""
+        before, comma, name = "", "", incomplete
+        if self._takes_list:
+            before, comma, name = incomplete.rpartition(",")
+        topics: set[str] = set()
+        for path in _paths_given(ctx):
+            with suppress(LogStorageError, ValueError, OSError):
+                topics.update(pylog.open_directory(path).topics)
+        return [
+            CompletionItem(f"{before}{comma}{topic}")
+            for topic in sorted(topics)
+            if topic.startswith(name)
+        ]
+
+
+def _paths_given(ctx: click.Context) -> list[str]:
+    """Return the local paths among a command's arguments, as far as they have been typed."""
+    given = [ctx.params.get("directory"), *(ctx.params.get("paths") or ())]
+    return [path for path in given if path and "://" not in path]
 
 
 class CodecType(click.types.StringParamType):
@@ -95,3 +136,5 @@ _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 8
 DIRECTORY = LocationType("dir")
 FILE = LocationType("file")
 TIME = TimeType()
+TOPIC = TopicType()
+TOPICS = TopicType(takes_list=True)

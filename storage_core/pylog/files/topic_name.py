@@ -9,6 +9,7 @@ Source: Topic.validate, LocalLog.logDeleteDirName (Kafka 4.3).
 
 from __future__ import annotations
 
+import difflib
 import re
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from pylog.files.file_names import DELETE_DIR_SUFFIX, MAX_PARTITION
 
 if TYPE_CHECKING:
     import uuid
+    from collections.abc import Iterable
 
     from pylog.model import TopicPartition
 
@@ -36,8 +38,24 @@ def ensure_valid_topic(topic: str) -> None:
     elif _LEGAL.fullmatch(topic) is None:
         reason = "it may consist of ASCII letters, digits, '.', '_' and '-' only"
     if reason is not None:
-        msg = f"{topic!r} is no topic name: {reason}"
+        msg = f"{topic!r} is not a topic name: {reason}"
         raise ValueError(msg)
+
+
+def nearest_topic(name: str, known: Iterable[str], *, least_similarity: float = 0.6) -> str | None:
+    """Return the known topic that ``name`` was probably meant to be; None if none is similar.
+
+    Parameters
+    ----------
+    name
+        A name that is not known.
+    known
+        The topics that exist.
+    least_similarity
+        From 0 to 1, as of `difflib.SequenceMatcher.ratio`.
+    """
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=least_similarity)
+    return near[0] if near else None
 
 
 def ensure_valid_topic_partition(topic_partition: TopicPartition) -> None:

@@ -15,9 +15,15 @@ from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.discovery import directory_identity
 from pylog.reading.log_directory import open_directory
 from pylog.reading.log_end import ensure_last_batch_is_sound
+from pylog.reading.topic_choice import (
+    compile_topic_pattern,
+    ensure_known_topics,
+    no_topic_matches,
+)
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Collection, Iterable
 
     from pylog.reading.log_view import LogView
 
@@ -115,7 +121,11 @@ class PartitionListing:
         )
 
 
-def list_partitions(*paths: str | os.PathLike[str]) -> PartitionListing:
+def list_partitions(
+    *paths: str | os.PathLike[str],
+    topics: Iterable[str] | None = None,
+    pattern: str | None = None,
+) -> PartitionListing:
     """Return the listing of some paths, each partition directory once.
 
     It comes from file names, side files and a few batch headers; no record is read. Each path is
@@ -125,11 +135,20 @@ def list_partitions(*paths: str | os.PathLike[str]) -> PartitionListing:
     ----------
     *paths
         Log directories or topic-partition directories.
+    topics
+        Only these; None for all.
+    pattern
+        Regular expression: only topics in whose name it is found, internal ones included; None for
+        all.
 
     Raises
     ------
+    UnknownTopicOrPartitionError
+        A topic that was named is under none of the paths, or no topic matches the pattern.
     LogStorageError
         A path cannot be read or holds no log.
+    ValueError
+        Both topics and a pattern were given, or the pattern is not a regular expression.
     """
     views: dict[str | tuple[int, int], LogView] = {}
     not_live: dict[str | tuple[int, int], NotLiveDirectory] = {}
@@ -144,8 +163,29 @@ def list_partitions(*paths: str | os.PathLike[str]) -> PartitionListing:
                 each.state.removeprefix("-"),
                 printable_location(each.path),
             )
-    listed = [_list_partition(view) for view in views.values()]
-    return PartitionListing(listed, list(not_live.values()))
+    known = {view.topic for view in views.values()} | {each.topic for each in not_live.values()}
+    chosen = _chosen_topics(known, topics, pattern)
+    listed = [_list_partition(view) for view in views.values() if view.topic in chosen]
+    return PartitionListing(listed, [each for each in not_live.values() if each.topic in chosen])
+
+
+def _chosen_topics(
+    known: set[str], topics: Iterable[str] | None, pattern: str | None
+) -> Collection[str]:
+    if topics is not None and pattern is not None:
+        msg = "give either topics or a pattern, not both"
+        raise ValueError(msg)
+    if topics is not None:
+        names = set(topics)
+        ensure_known_topics(sorted(names), known)
+        return names
+    if pattern is None:
+        return known
+    compiled = compile_topic_pattern(pattern)
+    matching = {topic for topic in known if compiled.search(topic)}
+    if not matching:
+        raise no_topic_matches(pattern, known)
+    return matching
 
 
 def _list_partition(view: LogView) -> ListedPartition:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
@@ -13,6 +11,7 @@ from pylog.reading.discovery import PartitionDirectory, discover_all
 from pylog.reading.log_start_offsets import LogStartOffsets
 from pylog.reading.log_view import LogView
 from pylog.reading.short_repr import directories_repr, short_repr
+from pylog.reading.topic_choice import compile_topic_pattern, ensure_known_topics, topic_list
 
 if TYPE_CHECKING:
     import os
@@ -129,11 +128,7 @@ class LogDirectory:
             ]
         if pattern is None:
             return self._ordinary()
-        try:
-            compiled = re.compile(pattern)
-        except re.error as error:
-            msg = f"topic pattern {pattern!r} is not a regular expression: {error}"
-            raise ValueError(msg) from error
+        compiled = compile_topic_pattern(pattern)
         return [
             view
             for view in self
@@ -145,7 +140,7 @@ class LogDirectory:
             view for view in self if view.topic not in INTERNAL_TOPICS or view.directory.is_named
         ]
         if not views and self._views:
-            reason = f"only internal topics here, ask for them by name: {_listing(self.topics)}"
+            reason = f"only internal topics here, ask for them by name: {topic_list(self.topics)}"
             raise LogDirectoryError(reason)
         if not views:
             others = ", ".join(f"{each.path} ({each.state})" for each in self.others)
@@ -156,12 +151,7 @@ class LogDirectory:
     def _subscribed(self, topics: Iterable[str]) -> list[LogView]:
         by_topic = self.topics
         names = sorted(set(topics))
-        for name in names:
-            if name not in by_topic:
-                near = difflib.get_close_matches(name, by_topic, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else "."
-                msg = f"no topic {name!r} here{hint} Topics found: {_listing(by_topic)}"
-                raise UnknownTopicOrPartitionError(msg)
+        ensure_known_topics(names, by_topic)
         return [view for name in names for view in by_topic[name]]
 
     def _unknown_partition(self, topic: str, partition: int) -> UnknownTopicOrPartitionError:
@@ -171,15 +161,8 @@ class LogDirectory:
                 f"no partition {partition} of topic {topic!r} here; found {', '.join(of_topic)}"
             )
         return UnknownTopicOrPartitionError(
-            f"no topic {topic!r} here; topics found: {_listing(self.topics)}"
+            f"no topic {topic!r} here; topics found: {topic_list(self.topics)}"
         )
-
-
-def _listing(names: Iterable[str]) -> str:
-    some = sorted(names)
-    return (
-        ", ".join(some[:20]) + (f" and {len(some) - 20} more" if len(some) > 20 else "") or "none"
-    )
 
 
 def open_directory(

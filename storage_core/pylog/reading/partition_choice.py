@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.errors import UnknownTopicOrPartitionError
+from pylog.reading.topic_choice import no_topic_matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,14 +42,12 @@ def choose_partitions(
     UnknownTopicOrPartitionError
         A topic or partition that was named is not there, or no topic matches the pattern.
     ValueError
-        Both names and a pattern were given, or the pattern is no regular expression.
+        Both names and a pattern were given, or the pattern is not a regular expression.
     """
     names = list(topics)
     views = directory.select(topics=names or None, pattern=pattern)
     if not views:
-        found = ", ".join(sorted(directory.topics))
-        reason = f"no topic here matches the pattern {pattern!r}; topics found: {found or 'none'}"
-        raise UnknownTopicOrPartitionError(reason)
+        raise no_topic_matches(pattern or "", directory.topics)
     chosen: dict[str, list[int]] = {}
     for view in views:
         if not partitions or view.partition in partitions:

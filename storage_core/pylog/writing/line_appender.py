@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from pylog.clock import SystemClock
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
-from pylog.errors import InvalidRecordError, LogStorageError
+from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPartitionError
+from pylog.files.topic_name import nearest_topic
 from pylog.record.compressor import ensure_level
-from pylog.writing.record_line import LINE_PARSERS
+from pylog.writing.record_line import LINE_PARSERS, VALUE_PARSERS, parse_json_line
 from pylog.writing.topic_destination import TopicDestination
 from pylog.writing.topic_writer import TopicWriter, parse_compression
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import LogManager
     from pylog.model import CompressionType
     from pylog.writing.write_summary import PartitionSummary
+
+_SIMILARITY_OF_TYPOS = 0.8
+"""As of `nearest_topic`: ``ordes`` is that similar to ``orders``, and ``events`` is not."""
 
 
 class LineAppender:
@@ -32,8 +36,13 @@ class LineAppender:
         Names the input in errors.
     line_format
         ``jsonl`` or ``text``: see `pylog.writing.record_line`.
+    values
+        ``base64`` or ``text``: how JSON lines that do not say so have keys and values.
     topic, partition
         For lines; None: each line's own topic, the partition of its key.
+    creates_similar_topic
+        Whether ``topic`` may be created where one of a similar name exists. A name in a line is
+        taken as it is: it was hardly typed.
     compression, level, batch_size_bytes
         Of the batches; see `write_topic`.
 
@@ -44,6 +53,8 @@ class LineAppender:
 
     Raises
     ------
+    UnknownTopicOrPartitionError
+        The topic does not exist, and one of a similar name does.
     ValueError
         The options are wrong, or the partition named is not there.
     """
@@ -54,8 +65,10 @@ class LineAppender:
         *,
         source: str,
         line_format: str = "jsonl",
+        values: str = "base64",
         topic: str | None = None,
         partition: int | None = None,
+        creates_similar_topic: bool = False,
         compression: str | CompressionType = "none",
         level: int | None = None,
         batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES,
@@ -63,10 +76,15 @@ class LineAppender:
         if line_format not in LINE_PARSERS:
             msg = f"line format {line_format!r} is not one of {', '.join(LINE_PARSERS)}"
             raise ValueError(msg)
+        if values not in VALUE_PARSERS:
+            msg = f"values {values!r} are not one of {', '.join(VALUE_PARSERS)}"
+            raise ValueError(msg)
         self.line_count = 0
         self._manager = manager
         self._source = source
         self._parse = LINE_PARSERS[line_format]
+        if line_format == "jsonl":
+            self._parse = partial(parse_json_line, values=values)
         self._topic = topic
         self._partition = partition
         codec = parse_compression(compression)
@@ -82,6 +100,8 @@ class LineAppender:
         self._destinations: dict[str, TopicDestination] = {}
         if topic is not None:
             destination = self._destination(topic)
+            if destination.is_new and not creates_similar_topic:
+                _ensure_no_similar_topic(manager, topic)
             if partition is not None:
                 destination.ensure_partition(partition)
 
@@ -135,7 +155,7 @@ class LineAppender:
                 destination.flush(now_ms)
         except LogStorageError as error:
             error.add_note(
-                f"met in lines {first_number} to {last_number} of {self._source}; "
+                f"this happened in lines {first_number} to {last_number} of {self._source}; "
                 f"{self._records_appended()} had been appended before"
             )
             raise
@@ -153,3 +173,22 @@ class LineAppender:
             for summary in destination.summaries
         ]
         return sorted(summaries, key=lambda summary: summary.topic_partition)
+
+    def created_topics(self) -> dict[str, list[int]]:
+        """Return the topics that did not exist before, with the partitions they have now."""
+        return {
+            topic: destination.partitions
+            for topic, destination in sorted(self._destinations.items())
+            if destination.is_new and destination.partitions
+        }
+
+
+def _ensure_no_similar_topic(manager: LogManager, topic: str) -> None:
+    known = {topic_partition.topic for topic_partition in manager.logs}
+    near = nearest_topic(topic, known, least_similarity=_SIMILARITY_OF_TYPOS)
+    if near is not None:
+        msg = (
+            f"no topic {topic!r} in this log directory; did you mean {near!r}? --create makes a "
+            "new topic"
+        )
+        raise UnknownTopicOrPartitionError(msg)

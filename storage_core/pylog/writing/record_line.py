@@ -4,7 +4,8 @@ A JSON line is an object with the keys ``topic``, ``partition``, ``timestamp`` (
 ``value`` (base64 or null), ``headers`` (pairs of name and base64 or null), of which ``value`` must
 be there. ``offset``, ``timestampType`` and ``leaderEpoch`` are the log's business and left alone;
 without ``timestamp`` a record is of the time of writing. Where ``values`` is ``"text"``, key, value
-and headers' values are text, ``{"base64": …}`` or null.
+and headers' values are text, ``{"base64": …}`` or null; a line that does not say so is taken as its
+reader was told to.
 
 A text line is key, tab, value: ``\N`` is null, ``\t \n \r \\``, ``\x1b`` and ``\u2028`` are single
 characters. The first tab separates.
@@ -54,8 +55,16 @@ class ParsedLine(NamedTuple):
     row: RecordRow
 
 
-def parse_json_line(line: bytes) -> ParsedLine | None:
+def parse_json_line(line: bytes, values: str = "base64") -> ParsedLine | None:
     """Return the record of one JSON line, None if the line is blank.
+
+    Parameters
+    ----------
+    line
+        Without its end.
+    values
+        ``base64`` or ``text``: how key, value and headers' values are written in a line that does
+        not say so itself.
 
     Raises
     ------
@@ -67,16 +76,16 @@ def parse_json_line(line: bytes) -> ParsedLine | None:
     try:
         fields = json.loads(line.decode())
     except json.JSONDecodeError as error:
-        msg = f"no JSON: {error.msg} at column {error.colno}"
+        msg = f"not JSON: {error.msg} at column {error.colno}"
         raise ValueError(msg) from error
     except UnicodeDecodeError as error:
         msg = f"byte {error.start + 1} is not UTF-8"
         raise ValueError(msg) from error
     except RecursionError as error:
-        msg = "no record: nested too deep"
+        msg = "not a record: nested too deeply"
         raise ValueError(msg) from error
     if not isinstance(fields, dict):
-        msg = f"no JSON object, but {_kind(fields)}"
+        msg = f"not a JSON object, but {_kind(fields)}"
         raise ValueError(msg)  # noqa: TRY004 - of the line, not of an argument
     if not fields.keys() <= _KNOWN:
         unknown = ", ".join(sorted(fields.keys() - _KNOWN))
@@ -89,11 +98,11 @@ def parse_json_line(line: bytes) -> ParsedLine | None:
     if topic is not None and not isinstance(topic, str):
         msg = f"topic is {_kind(topic)}, expected text"
         raise ValueError(msg)
-    encoding = fields.get("values", "base64")
-    if not isinstance(encoding, str) or encoding not in _VALUE_PARSERS:
-        msg = f"values is {json.dumps(encoding)[:80]}, expected {' or '.join(_VALUE_PARSERS)}"
+    encoding = fields.get("values", values)
+    if not isinstance(encoding, str) or encoding not in VALUE_PARSERS:
+        msg = f"values is {json.dumps(encoding)[:80]}, expected {' or '.join(VALUE_PARSERS)}"
         raise ValueError(msg)
-    parse_value = _VALUE_PARSERS[encoding]
+    parse_value = VALUE_PARSERS[encoding]
     row = RecordRow(
         parse_value("key", fields.get("key")),
         parse_value("value", fields["value"]),
@@ -120,7 +129,10 @@ def _integer(name: str, value: object, lowest: int, highest: int) -> int | None:
     return value
 
 
-def _base64(name: str, value: object) -> bytes | None:
+_HINT_AT_TEXT = '; if it is text, give --values text, or write "values": "text" in the line'
+
+
+def _base64(name: str, value: object, hint: str = _HINT_AT_TEXT) -> bytes | None:
     if value is None:
         return None
     if not isinstance(value, str):
@@ -129,13 +141,13 @@ def _base64(name: str, value: object) -> bytes | None:
     try:
         return binascii.a2b_base64(value.encode("ascii"), strict_mode=True)
     except ValueError as error:
-        msg = f"{name} is no base64: {error}"
+        msg = f"{name} is not base64: {error}{hint}"
         raise ValueError(msg) from error
 
 
 def _text(name: str, value: object) -> bytes | None:
     if isinstance(value, dict) and value.keys() == {"base64"}:
-        return _base64(name, value["base64"])
+        return _base64(name, value["base64"], hint="")
     if value is None:
         return None
     if not isinstance(value, str):
@@ -144,11 +156,12 @@ def _text(name: str, value: object) -> bytes | None:
     try:
         return value.encode()
     except UnicodeEncodeError as error:
-        msg = f"{name} has half of a surrogate pair, which is no character"
+        msg = f"{name} has half of a surrogate pair, which is not a character"
         raise ValueError(msg) from error
 
 
-_VALUE_PARSERS: dict[str, _ValueParser] = {"base64": _base64, "text": _text}
+VALUE_PARSERS: dict[str, _ValueParser] = {"base64": _base64, "text": _text}
+"""What makes bytes of a JSON value, by the name of how it is written."""
 
 
 def _headers(
@@ -166,7 +179,7 @@ def _headers(
             msg = f"a header is {json.dumps(pair)[:80]}, expected [name, value]"
             raise ValueError(msg)
         if any("\ud800" <= character <= "\udfff" for character in pair[0]):
-            msg = "a header's name has half of a surrogate pair, which is no character"
+            msg = "a header's name has half of a surrogate pair, which is not a character"
             raise ValueError(msg)
         headers.append((pair[0], parse_value("a header's value", pair[1])))
     return tuple(headers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.files.partition_directories import partition_directories
 from pylog.reading.log_directory import open_directory
 from pylog.reading.removal_preview import preview_record_deletion, preview_truncation
 from pylog.writing.moved_offset import MovedOffset
@@ -46,4 +47,5 @@ def plan_record_deletion(
 def _view(directory: str | os.PathLike[str], topic_partition: tuple[str, int]) -> LogView:
     """Return the read-only view of a partition, in a directory that might be written to."""
     path = writable_log_directory(directory, must_exist=True)
+    partition_directories(path)  # whoever owns it refuses what is not Kafka's, so this does, too
     return open_directory(path)[topic_partition]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import UnknownTopicOrPartitionError
 from pylog.files.file_names import PARTITION_METADATA
 from pylog.files.partition_metadata import new_topic_id, read_partition_metadata
-from pylog.files.topic_name import ensure_valid_topic
+from pylog.files.topic_name import ensure_valid_topic, nearest_topic
 from pylog.lazy_modules import LazyModule
 from pylog.model import TopicPartition
 from pylog.writing.writable_directory import writable_log_directory
@@ -112,7 +111,7 @@ def create_topic(
         existing = logs_of_topic(manager, topic)
         if existing:
             there = ", ".join(map(str, existing))
-            msg = f"topic {topic!r} is there already, with partitions {there}"
+            msg = f"topic {topic!r} already exists, with partitions {there}"
             raise ValueError(msg)
         manager.store_topic_config(topic, properties or {})
         topic_id = topic_id or new_topic_id()
@@ -158,8 +157,8 @@ def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> 
         partitions = logs_of_topic(manager, topic)
         if not partitions:
             known = {topic_partition.topic for topic_partition in manager.logs}
-            near = difflib.get_close_matches(topic, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            near = nearest_topic(topic, known)
+            hint = "" if near is None else f"; did you mean {near!r}?"
             msg = f"no topic {topic!r} in this log directory{hint}"
             raise UnknownTopicOrPartitionError(msg)
         for partition in partitions:

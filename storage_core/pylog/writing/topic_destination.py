@@ -34,6 +34,11 @@ class TopicDestination:
     make_writer
         `TopicWriter` with all arguments but topic, logs and configuration.
 
+    Attributes
+    ----------
+    is_new
+        Whether the topic did not exist when this was made.
+
     Raises
     ------
     ValueError
@@ -47,18 +52,23 @@ class TopicDestination:
         self._manager = manager
         self._topic = topic
         self._logs = logs_of_topic(manager, topic)
-        self._is_new = not self._logs
-        self._has_config = not self._is_new
+        self.is_new = not self._logs
+        self._has_config = not self.is_new
         self._to_make: set[int] = set()
         self._rows: list[RecordRow] = []
         self._partitions: list[int] = []
-        config = manager.config if self._is_new else manager.config_of(topic)
+        config = manager.config if self.is_new else manager.config_of(topic)
         self._writer = make_writer(topic, self._logs, config)
 
     @property
     def summaries(self) -> list[PartitionSummary]:
         """What has been appended, by partition."""
         return list(self._writer.summaries.values())
+
+    @property
+    def partitions(self) -> list[int]:
+        """The numbers of the partitions that exist."""
+        return sorted(self._logs)
 
     def add(self, partition: int | None, row: RecordRow) -> None:
         """Take a row; a topic that is new gets the partitions that its rows name.
@@ -79,7 +89,7 @@ class TopicDestination:
         """Note that the partition has to be there, or raise ``ValueError``: see `add`."""
         if partition in self._logs:
             return
-        if not self._is_new:
+        if not self.is_new:
             there = ", ".join(map(str, self._logs))
             msg = f"topic {self._topic!r} has no partition {partition} here; found {there}"
             raise ValueError(msg)

@@ -115,6 +115,6 @@ def _holds_partitions(directory: Path) -> bool:
 def _names_in(directory: Path) -> list[str]:
     """Return the names of all entries; none where they cannot be listed."""
     try:
-        return os.listdir(directory)
+        return [entry.name for entry in directory.iterdir()]
     except OSError:
         return []

@@ -178,7 +178,7 @@ def _open_topic(
         msg = f"topic {topic!r} has id {topic_id_of(logs)}, not {topic_id}"
         raise ValueError(msg)
     if config is not None and _config(config) != manager.config_of(topic):
-        msg = f"topic {topic!r} is there already and configured otherwise"
+        msg = f"topic {topic!r} already exists with another configuration"
         raise ValueError(msg)
     if partitions is not None:
         if partitions <= max(logs):

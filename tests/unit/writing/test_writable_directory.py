@@ -100,7 +100,7 @@ def test_a_log_directory_in_another_can_still_be_changed(logs: Path, tmp_path: P
     [
         lambda path: pylog.create_topic(path, "web", 1),
         lambda path: pylog.write_topic(path, "web", []),
-        lambda path: pylog.own_log_directory(path),
+        pylog.own_log_directory,
         lambda path: pylog.delete_topic(path, "web"),
     ],
 )

@@ -12,7 +12,7 @@ from pylog.cli import exit_status, options
 from pylog.cli.command_help import argument, command
 from pylog.cli.interruption import Interruption
 from pylog.cli.line_source import STANDARD_INPUT, LineSource
-from pylog.cli.parameter_types import FILE, CodecType
+from pylog.cli.parameter_types import FILE, TOPIC, CodecType
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.append_summary import append_document, append_line
 from pylog.cli.rendering.compile_notice import announce_compilation
@@ -33,7 +33,17 @@ if TYPE_CHECKING:
     help_text="The lines. Default, and -: standard input.",
 )
 @click.option(
-    "--topic", metavar="T", help="The topic. Default, with jsonl: the one that each line names."
+    "--topic",
+    metavar="T",
+    type=TOPIC,
+    help="The topic. Default, with jsonl: the one that each line names.",
+)
+@click.option(
+    "--create",
+    "creates_similar_topic",
+    is_flag=True,
+    help="Create the topic even if one of a similar name exists; without this, such a name counts "
+    "as a typing error.",
 )
 @click.option(
     "--partition",
@@ -65,6 +75,12 @@ if TYPE_CHECKING:
     default="jsonl",
     help="jsonl: one JSON object a line. text: key, tab, value.",
 )
+@click.option(
+    "--values",
+    type=click.Choice(options.VALUE_FORMATS),
+    help="With jsonl: how keys, values and headers' values are written in lines that do not say so "
+    "themselves. Default: base64, and a word such as test is valid base64.",
+)
 @options.as_json
 def append(
     directory: str,
@@ -76,6 +92,8 @@ def append(
     level: int | None,
     batch_size: int,
     line_format: str,
+    values: str | None,
+    creates_similar_topic: bool,
     as_json: bool,
 ) -> int:
     r"""Append records to a topic, from JSON lines or text.
@@ -84,18 +102,25 @@ def append(
     append B copies a topic (without that option, also what aborted transactions left): key and
     value (base64 or null), headers ([[name, base64 or null], ...]), timestamp (ms; without it,
     now), partition and topic; offset, leaderEpoch and timestampType are given by the log. Lines of
-    pylog cat --values text are understood, too. text reads what pylog cat --format text prints: \N
-    is null, and a backslash begins an escape.
+    pylog cat --values text say that they have text, and are understood without an option; for your
+    own lines of text give --values text. text reads what pylog cat --format text prints: \N is
+    null, and a backslash begins an escape.
 
-    A topic that does not exist is created with its first records. It has the partitions that the
-    lines name, or one. A malformed line ends the command after the lines before it have been
-    appended. Ctrl-C ends it properly, too: what was appended is kept, and the status is 130.
+    A topic that does not exist is created with its first records, and the summary says so. It has
+    the partitions that the lines name, or one. If --topic names one that does not exist and is
+    similar to one that does, that is an error unless --create is given.
+
+    A malformed line ends the command after the lines before it have been appended. Ctrl-C ends it
+    properly, too: what was appended is kept, and the status is 130.
 
     Exit status: 0 everything was appended, 1 a malformed line or damage in the directory, 2 wrong
     usage, a record that the topic refuses, or a directory that is locked or cannot be written.
     """
     if topic is None and line_format == "text":
         msg = "--format text needs --topic"
+        raise click.UsageError(msg)
+    if values is not None and line_format == "text":
+        msg = "--values is for --format jsonl; text has always text"
         raise click.UsageError(msg)
     appender: LineAppender | None = None
     is_interrupted = False
@@ -110,8 +135,10 @@ def append(
                 manager,
                 source="standard input" if file == STANDARD_INPUT else file,
                 line_format=line_format,
+                values=values or "base64",
                 topic=topic,
                 partition=partition,
+                creates_similar_topic=creates_similar_topic,
                 compression=compression,
                 level=level,
                 batch_size_bytes=batch_size,
@@ -119,10 +146,11 @@ def append(
             is_interrupted = not _append_all(appender, lines)
     finally:
         if appender is not None:
-            appended = appender.partitions()
-            document = append_document(appender.line_count, appended)
+            appended, created = appender.partitions(), appender.created_topics()
+            document = append_document(appender.line_count, appended, created)
             document["isInterrupted"] = is_interrupted
-            write_summary(document, [append_line(appended)], as_json=as_json)
+            line = append_line(appended, created, is_interrupted=is_interrupted)
+            write_summary(document, [line], as_json=as_json)
     return exit_status.INTERRUPTED if is_interrupted else exit_status.SOUND
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,8 @@ from pylog.cli.rendering import progress
 from pylog.cli.rendering.compile_notice import announce_compilation
 from pylog.cli.rendering.record_json import JSON_COLUMNS, json_lines, json_lines_of_text
 from pylog.cli.rendering.record_text import TEXT_COLUMNS, text_lines
+from pylog.cli.rendering.scan_note import nothing_matched
+from pylog.errors import CorruptRecordError, InvalidRecordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,13 +44,9 @@ _FORMATS: dict[tuple[str, str], tuple[tuple[str, ...], Callable[[pa.RecordBatch]
     help_text="Log directories (entries of a broker's log.dirs), <topic>-<partition> directories, "
     "or single .log files in them.",
 )
-@click.option(
-    "--topic",
-    "topics",
-    metavar="T[,T...]",
-    multiple=True,
-    help="Only these topics; may be given several times. Default: all but internal ones (a PATH "
-    "that is a partition directory is read whatever its topic).",
+@options.topics(
+    "Only these topics; may be given several times. Default: all but internal ones (a PATH that is "
+    "a partition directory is read whatever its topic)."
 )
 @click.option(
     "--pattern",
@@ -192,9 +191,7 @@ def cat(
     Exit status: 0 nothing wrong was seen, 1 damage was found, 2 wrong usage or a path that cannot
     be read.
     """
-    if topics and pattern is not None:
-        msg = "give either --topic or --pattern, not both"
-        raise click.UsageError(msg)
+    names = options.names_in(topics, pattern)
     if values is not None and output_format == "text":
         msg = "--values is for --format jsonl; text has always text"
         raise click.UsageError(msg)
@@ -205,7 +202,6 @@ def cat(
     if progress.is_wanted():
         columns = tuple(dict.fromkeys([*columns, *pylog.PlannedBytes.COLUMNS]))
     directory = pylog.open_directory(*paths, takes_segment_files=True)
-    names = [name for text in topics for name in text.split(",") if name]
     scan = pylog.scan(
         directory,
         assign=pylog.choose_partitions(directory, names, partitions, pattern=pattern),
@@ -221,9 +217,13 @@ def cat(
         where=_filter(keys),
     )
     announce_compilation()
-    if last is not None:
-        scan = scan.last(last)
-    _print(scan, lines_of, limit)
+    with _advice_on_damage(mode):
+        if last is not None:
+            scan = scan.last(last)
+        row_count = _print(scan, lines_of, limit)
+    is_restricted = bool(keys) or (start, end) != ("earliest", "latest")
+    if not row_count and is_restricted:
+        sys.stderr.write(f"pylog: note: {nothing_matched(scan)}\n")
     # Each has been named on stderr when it was found.
     return exit_status.FINDINGS if scan.damage.ranges else exit_status.SOUND
 
@@ -247,19 +247,34 @@ def _filter(keys: tuple[str, ...]) -> pylog.RecordFilter | None:
     return pylog.RecordFilter(keys=wanted)
 
 
-def _print(
-    scan: pylog.Scan, lines_of: Callable[[pa.RecordBatch], bytes], limit: int | None
-) -> None:
-    """Print a scan's records, with a progress bar where one is wanted."""
+@contextmanager
+def _advice_on_damage(mode: str) -> Iterator[None]:
+    """Let an error about damage name the mode that reads what is sound."""
+    try:
+        yield
+    except (CorruptRecordError, InvalidRecordError) as error:
+        if mode == pylog.ReadMode.FAILFAST:
+            error.add_note(
+                "--mode DROPMALFORMED leaves out exactly what is damaged, names it on stderr, and "
+                "prints everything sound"
+            )
+        raise
+
+
+def _print(scan: pylog.Scan, lines_of: Callable[[pa.RecordBatch], bytes], limit: int | None) -> int:
+    """Print a scan's records, with a progress bar where one is wanted; return how many."""
+    row_count = 0
     has_bar = progress.is_wanted()
     planned = pylog.PlannedBytes(scan.plan())
     output = sys.stdout.buffer
     with progress.ProgressBar("reading", planned.total) as bar:
         for batch in _limited(scan.to_batches(), limit):
+            row_count += batch.num_rows
             for part in _parts(batch):
                 output.write(lines_of(part))
             if has_bar:
                 bar.show(planned.before_end_of(batch))
+    return row_count
 
 
 def _limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from pylog.cli.rendering.summary import write_summary
 
 @command("create-topic")
 @options.writable_directory
-@options.topic
+@click.option("--topic", metavar="T", required=True, help="The new topic's name.")
 @click.option(
     "--partitions",
     metavar="N",

@@ -9,6 +9,7 @@ from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
 from pylog.cli.rendering.removal_text import removal_json, removal_lines
 from pylog.cli.rendering.summary import write_summary
+from pylog.errors import OffsetOutOfRangeError
 
 
 @command("delete-records")
@@ -48,11 +49,24 @@ def delete_records(
         raise click.UsageError(msg)
     place = pylog.TopicPartition(topic, partition)
     act = pylog.plan_record_deletion if dry_run else pylog.delete_records
-    start = act(directory, place, offset)
-    if start.removal is None:
-        lines = [f"{place} starts at offset {start.after}, before at {start.before}"]
+    try:
+        start = act(directory, place, offset)
+    except OffsetOutOfRangeError as error:
+        error.add_note(
+            f"--offset {error.log_end_offset}, or --all, keeps no record; nothing has been changed"
+        )
+        raise
+    if start.after == start.before:
+        would = "was" if start.removal is None else "would be"
+        reason = "" if offset is None else f", and offset {offset} is not after that"
+        lines = [f"nothing {would} deleted: {place} starts at offset {start.before}{reason}"]
+    elif start.removal is None:
+        lines = [f"{place} now starts at offset {start.after}; it started at {start.before}"]
     else:
-        lines = removal_lines(f"{place} would start at offset {start.after}", start.removal)
+        lines = removal_lines(
+            f"{place} would start at offset {start.after}; it starts at {start.before}",
+            start.removal,
+        )
     write_summary(
         {
             "topic": topic,

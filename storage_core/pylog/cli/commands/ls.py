@@ -16,6 +16,13 @@ from pylog.cli.rendering.summary import write_json
 
 @command("ls")
 @options.paths
+@options.topics("Only these topics; may be given several times. Default: all.")
+@click.option(
+    "--pattern",
+    metavar="REGEX",
+    help="Only topics in whose name this regular expression is found; ^ and $ stand for the "
+    "name's start and end. Internal topics are matched, too.",
+)
 @click.option(
     "--json",
     "as_json",
@@ -23,7 +30,9 @@ from pylog.cli.rendering.summary import write_json
     help='Print one JSON document, {"partitions": [...], "notLive": [...], "summary": {...}}, '
     "with sizes in bytes.",
 )
-def ls(paths: tuple[str, ...], *, as_json: bool) -> int:
+def ls(
+    paths: tuple[str, ...], *, topics: tuple[str, ...], pattern: str | None, as_json: bool
+) -> int:
     """List topics and partitions: offsets, size, leader epoch.
 
     There is one row for each partition directory, internal topics included. It comes from file
@@ -42,7 +51,8 @@ def ls(paths: tuple[str, ...], *, as_json: bool) -> int:
     Exit status: 0 nothing wrong was seen (records are not read), 1 a partition is damaged or cannot
     be read (see NOTE), 2 nothing under a PATH can be read.
     """
-    listing = pylog.list_partitions(*paths)
+    names = options.names_in(topics, pattern)
+    listing = pylog.list_partitions(*paths, topics=names or None, pattern=pattern)
     if as_json:
         write_json(listing_document(listing))
     else:

@@ -9,7 +9,7 @@ from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
 from pylog.cli.rendering.removal_text import removal_json, removal_lines
 from pylog.cli.rendering.summary import write_summary
-from pylog.errors import OffsetInsideBatchError
+from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 
 
 @command("truncate")
@@ -59,12 +59,27 @@ def truncate(
     except OffsetInsideBatchError as error:
         error.add_note("--whole-batch removes that batch as a whole")
         raise
-    if end.removal is None:
-        lines = [f"{place} ends at offset {end.after} (exclusive), before at {end.before}"]
+    except OffsetOutOfRangeError as error:
+        error.add_note(
+            f"--offset {error.log_start_offset} removes all of them; nothing has been removed"
+        )
+        raise
+    if end.after == end.before:
+        would = "was" if end.removal is None else "would be"
+        ends = f"{place} ends at offset {end.before} (exclusive)"
+        lines = [f"nothing {would} removed: {ends}, and offset {offset} is not below that"]
+    elif end.removal is None:
+        lines = [f"{place} now ends at offset {end.after} (exclusive); it ended at {end.before}"]
     else:
-        lines = removal_lines(f"{place} would end at offset {end.after}", end.removal)
+        lines = removal_lines(
+            f"{place} would end at offset {end.after} (exclusive); it ends at {end.before}",
+            end.removal,
+        )
     if end.after < min(offset, end.before):
-        lines.append(f"offset {offset} is inside a batch: all from {end.after} on goes with it")
+        lines.append(
+            f"offset {offset} lies inside a batch, so everything from offset {end.after} on "
+            f"{'was' if end.removal is None else 'would be'} removed"
+        )
     write_summary(
         {
             "topic": topic,

@@ -8,12 +8,16 @@ from pylog.cli.rendering.byte_size import format_bytes
 from pylog.cli.rendering.counted import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pylog import PartitionSummary
 
 
-def append_document(line_count: int, partitions: Sequence[PartitionSummary]) -> dict[str, Any]:
+def append_document(
+    line_count: int,
+    partitions: Sequence[PartitionSummary],
+    created_topics: Mapping[str, Sequence[int]],
+) -> dict[str, Any]:
     """Return the summary as a JSON document."""
     return {
         "lines": line_count,
@@ -29,11 +33,36 @@ def append_document(line_count: int, partitions: Sequence[PartitionSummary]) -> 
             }
             for each in partitions
         ],
+        "createdTopics": [
+            {"topic": topic, "partitions": list(numbers)}
+            for topic, numbers in created_topics.items()
+        ],
     }
 
 
-def append_line(partitions: Sequence[PartitionSummary]) -> str:
-    """Return the summary in one line, however many partitions there are."""
+def append_line(
+    partitions: Sequence[PartitionSummary],
+    created_topics: Mapping[str, Sequence[int]],
+    *,
+    is_interrupted: bool = False,
+) -> str:
+    """Return the summary in one line, however many topics and partitions there are."""
+    line = _created(created_topics) + _appended(partitions)
+    if not is_interrupted:
+        return line
+    kept = "; they are kept" if partitions else ""
+    return f"interrupted: {line}{kept}"
+
+
+def _created(topics: Mapping[str, Sequence[int]]) -> str:
+    if not topics:
+        return ""
+    names = f"topic {next(iter(topics))}" if len(topics) == 1 else counted(len(topics), "topic")
+    partitions = counted(sum(map(len, topics.values())), "partition")
+    return f"created {names} with {partitions}, "
+
+
+def _appended(partitions: Sequence[PartitionSummary]) -> str:
     records = counted(sum(each.records for each in partitions), "record")
     if not partitions:
         return f"appended {records}"

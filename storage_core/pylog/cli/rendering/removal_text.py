@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pylog.cli.rendering.counted import counted
+
 if TYPE_CHECKING:
     from pylog import Removal
 
 
 def removal_lines(what: str, removal: Removal) -> list[str]:
-    """Return what would be done, and what would go with it."""
+    """Return what would be done, and what would be removed with it."""
     first, end = removal.start_offset, removal.end_offset
-    if first == end:
-        return [f"{what}, as it does now: nothing would go"]
     gone = (
-        f"offsets {first} to {end - 1} would go: {removal.records} records; "
-        f"{removal.size_bytes} bytes, {removal.segments} segments as a whole"
+        f"offsets {first} to {end - 1} would be removed: {counted(removal.records, 'record')}, "
+        f"{counted(removal.size_bytes, 'byte')}, {counted(removal.segments, 'whole segment')}"
     )
     return [what, gone]
 
