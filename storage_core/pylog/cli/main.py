@@ -46,7 +46,7 @@ _EPILOG = """Exit status: 0 nothing wrong was seen, 1 damage was found, 2 wrong 
 cannot be read.
 
 \b
-To complete commands and options with the tab key, run in the shell:
+To complete commands, options and topics with the tab key, run in the shell:
   bash  eval "$(_PYLOG_COMPLETE=bash_source pylog)"
   zsh   eval "$(_PYLOG_COMPLETE=zsh_source pylog)"
   fish  _PYLOG_COMPLETE=fish_source pylog | source

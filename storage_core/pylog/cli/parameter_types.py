@@ -73,6 +73,9 @@ class TopicType(click.types.StringParamType):
 def _paths_given(ctx: click.Context) -> list[str]:
     """Return the local paths among a command's arguments, as far as they have been typed."""
     given = [ctx.params.get("directory"), *(ctx.params.get("paths") or ())]
+    # An option without its value, which is what is being completed, keeps click from giving the
+    # arguments their names.
+    given += ctx.args
     return [path for path in given if path and "://" not in path]
 
 

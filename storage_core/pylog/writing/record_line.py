@@ -139,7 +139,7 @@ def _base64(name: str, value: object, hint: str = _HINT_AT_TEXT) -> bytes | None
         msg = f"{name} is {_kind(value)}, expected base64 or null"
         raise ValueError(msg)  # noqa: TRY004 - as above
     try:
-        return binascii.a2b_base64(value.encode("ascii"), strict_mode=True)
+        return binascii.a2b_base64(value, strict_mode=True)
     except ValueError as error:
         msg = f"{name} is not base64: {error}{hint}"
         raise ValueError(msg) from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.cli.main import COMMANDS, COMPLETION_VARIABLE
+from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +93,38 @@ def test_paths_are_left_to_the_shell(
     line: str, expected: str, complete: Callable[[str], list[str]]
 ) -> None:
     assert complete(line) == [expected]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Make a log directory with three topics."""
+    for name in ("orders-0", "orders-1", "old-0", "web-0"):
+        write_partition(tmp_path / "logs", {0: []}, name=name)
+    return tmp_path / "logs"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("pylog cat LOGS --topic ", ["old", "orders", "web"]),
+        ("pylog cat --topic o", []),
+        ("pylog cat LOGS --topic web,o", ["web,old", "web,orders"]),
+        ("pylog cat LOGS/orders-0 --topic o", ["orders"]),
+        ("pylog ls LOGS LOGS/web-0 --topic ol", ["old"]),
+        ("pylog append LOGS --topic w", ["web"]),
+        ("pylog append LOGS --topic web,o", []),
+        ("pylog truncate LOGS --partition 0 --topic or", ["orders"]),
+        ("pylog delete-records LOGS --topic x", []),
+        ("pylog create-topic LOGS --topic o", []),
+        ("pylog cat LOGS/nowhere LOGS --topic w", ["web"]),
+        ("pylog cat s3://nowhere/logs --topic w", []),
+    ],
+)
+def test_topics_of_the_directory_are_completed(
+    line: str, expected: list[str], logs: Path, complete: Callable[[str], list[str]]
+) -> None:
+    found = complete(line.replace("LOGS", str(logs)))
+    assert found == [f"plain,{topic}" for topic in expected]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -49,7 +49,7 @@ def test_a_manager_stays_open_and_has_the_topics_logs(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_is_there_is_not_made_again(logs: Path) -> None:
-    with pytest.raises(ValueError, match="'orders' is there already, with partitions 0, 1"):
+    with pytest.raises(ValueError, match="'orders' already exists, with partitions 0, 1"):
         pylog.create_topic(logs, "orders", 4)
     assert directories(logs) == ["orders-0", "orders-1", "payments-0"]
 

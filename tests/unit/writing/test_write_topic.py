@@ -257,7 +257,7 @@ def test_the_topics_own_codec_wins(tmp_path: Path) -> None:
     pylog.write_topic(tmp_path, "t", table())
     batches = pylog.read_table(tmp_path, "batches").to_pylist()
     assert {batch["codec"] for batch in batches} == {"gzip"}
-    with pytest.raises(ValueError, match="'t' is there already and configured otherwise"):
+    with pytest.raises(ValueError, match="'t' already exists with another configuration"):
         pylog.write_topic(tmp_path, "t", table(), config=LogConfig())
 
 

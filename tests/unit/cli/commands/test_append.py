@@ -122,6 +122,7 @@ def test_the_summary_counts_records_and_names_end_offsets(
             {"topic": "t", "partition": 0, "records": 2, "sizeInBytes": 76, "logEndOffset": 4},
             {"topic": "t", "partition": 1, "records": 1, "sizeInBytes": 69, "logEndOffset": 2},
         ],
+        "createdTopics": [],
         "isInterrupted": False,
     }
 
@@ -131,12 +132,74 @@ def test_the_summary_is_one_line(
 ) -> None:
     assert pylog_run("append", tmp_path / "logs", lines("")).lines == ["appended 0 records"]
     one = {"value": None, "topic": "a"}  # a batch of 61 bytes and a record of 7
+    first = "appended 1 record (68B in batches) to a-0, which ends at offset 1 (exclusive)"
     assert pylog_run("append", tmp_path / "logs", lines(one)).lines == [
-        "appended 1 record (68B in batches) to a-0, which ends at offset 1 (exclusive)"
+        f"created topic a with 1 partition, {first}"
     ]
+    two = "appended 2 records (136B in batches) to 2 partitions of 2 topics"
     assert pylog_run("append", tmp_path / "logs", lines(one, one | {"topic": "b"})).lines == [
-        "appended 2 records (136B in batches) to 2 partitions of 2 topics"
+        f"created topic b with 1 partition, {two}"
     ]
+    new = [one | {"topic": "c"}, one | {"topic": "d", "partition": 3}]
+    assert pylog_run("append", tmp_path / "logs", lines(*new)).lines == [
+        f"created 2 topics with 2 partitions, {two}"
+    ]
+
+
+def test_created_topics_are_in_the_document(
+    tmp_path: Path, lines: Callable[..., Path], pylog_run: Callable[..., Outcome]
+) -> None:
+    path = lines({"value": None, "partition": 3}, {"value": None, "partition": 1})
+    done = pylog_run("append", tmp_path / "logs", path, "--topic", "t", "--json")
+    assert json.loads(done.output)["createdTopics"] == [{"topic": "t", "partitions": [1, 3]}]
+
+
+def test_a_topic_that_looks_like_a_typing_error_is_not_created_unless_asked_for(
+    tmp_path: Path, lines: Callable[..., Path], pylog_run: Callable[..., Outcome]
+) -> None:
+    logs = tmp_path / "logs"
+    pylog_run("create-topic", logs, "--topic", "orders")
+    arguments = ("append", logs, lines({"value": None}), "--topic", "ordes")
+    done = pylog_run(*arguments)
+    assert (done.status, done.output) == (2, b"")
+    assert done.error == (
+        "pylog: error: no topic 'ordes' in this log directory; did you mean 'orders'? --create "
+        "makes a new topic\n"
+    )
+    assert not (logs / "ordes-0").exists()
+    done = pylog_run(*arguments, "--create")
+    assert done.status == 0
+    assert done.lines[0].startswith("created topic ordes with 1 partition, appended 1 record (")
+    assert pylog_run(*arguments).status == 0  # it exists now
+    assert pylog_run("append", logs, lines({"value": None}), "--topic", "clicks").status == 0
+
+
+def test_similar_topics_that_lines_name_are_copied(
+    tmp_path: Path, lines: Callable[..., Path], pylog_run: Callable[..., Outcome]
+) -> None:
+    path = lines(*({"value": None, "topic": f"orders-{name}"} for name in ("eu", "us", "uk")))
+    assert pylog_run("append", tmp_path / "logs", path).status == 0
+    assert {topic for topic, *_ in records_of(tmp_path / "logs")} == {
+        "orders-eu",
+        "orders-uk",
+        "orders-us",
+    }
+
+
+def test_values_that_are_text_are_read_where_that_is_said(
+    tmp_path: Path, lines: Callable[..., Path], pylog_run: Callable[..., Outcome]
+) -> None:
+    path = lines({"key": "k1", "value": "test"}, {"values": "base64", "value": "YQ=="})
+    arguments = ("append", tmp_path / "logs", path, "--topic", "t")
+    assert pylog_run(*arguments, "--values", "text").status == 0
+    assert [row[3:] for row in records_of(tmp_path / "logs")] == [(b"k1", b"test"), (None, b"a")]
+    done = pylog_run(*arguments)
+    assert done.status == 1
+    assert "line 1: key is not base64: " in done.error
+    assert "; if it is text, give --values text, or write " in done.error
+    done = pylog_run(*arguments, "--values", "text", "--format", "text")
+    assert (done.status, done.output) == (2, b"")
+    assert "--values is for --format jsonl" in done.error
 
 
 def test_text_values_that_cat_prints_are_read_back(
@@ -226,10 +289,10 @@ def test_a_malformed_line_is_named_and_the_lines_before_it_are_appended(
     }
     assert done.status == 1
     assert done.error == (
-        f"pylog: error: {path}, line {before + 1}: no JSON: Expecting ':' delimiter at column 9; "
+        f"pylog: error: {path}, line {before + 1}: not JSON: Expecting ':' delimiter at column 9; "
         f"{fates[before]}\n"
     )
-    assert done.lines[0].startswith(f"appended {before} record")
+    assert f"appended {before} record" in done.lines[0]
     if before:
         assert [value for *_, value in records_of(tmp_path / "logs")] == [b"a"] * before
         assert (tmp_path / "logs" / ".kafka_cleanshutdown").exists()
@@ -264,7 +327,7 @@ def test_a_refused_record_is_reported_with_its_lines(
         (["--compression", "brotli"], "compression 'brotli' is not one of none, gzip, snappy, lz4"),
         (["--compression", "zstd", "--level", "99"], "zstd level is 99, expected -131072 to 22"),
         (["--level", "1"], "compression none has no levels, 1 was given"),
-        (["--topic", "a b"], "'a b' is no topic name"),
+        (["--topic", "a b"], "'a b' is not a topic name"),
         (["--batch-size", "0"], "--batch-size"),
     ],
 )
@@ -358,7 +421,7 @@ def test_a_full_disk_is_one_clear_line(
     assert "No space left on device" in done.error
     assert str(log) in done.error
     assert "2 records had been appended before" in done.error
-    assert done.lines[-1].startswith("appended 2 records (")
+    assert done.lines[-1].startswith("created topic t with 1 partition, appended 2 records (")
     assert done.lines[-1].endswith(" to t-0, which ends at offset 2 (exclusive)")
     assert not (tmp_path / "logs" / ".kafka_cleanshutdown").exists()
     # Its next owner finds what had been appended.
@@ -431,10 +494,13 @@ def test_a_locked_directory_is_refused_with_the_process_that_holds_it(
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, ".lock"])
 
 
-def test_ctrl_c_keeps_what_was_appended_and_closes_in_order(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [("--json",), ()])
+def test_ctrl_c_keeps_what_was_appended_and_closes_in_order(
+    tmp_path: Path, more: tuple[str, ...]
+) -> None:
     logs = tmp_path / "logs"
     with subprocess.Popen(
-        [*PROGRAM, "append", str(logs), "--topic", "t", "--format", "text", "--json"],
+        [*PROGRAM, "append", str(logs), "--topic", "t", "--format", "text", *more],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -450,8 +516,14 @@ def test_ctrl_c_keeps_what_was_appended_and_closes_in_order(tmp_path: Path) -> N
         running.send_signal(signal.SIGINT)
         output, error = running.communicate(timeout=SECONDS)
     assert (running.returncode, error) == (130, b"")
-    summary = json.loads(output)
-    assert (summary["records"], summary["isInterrupted"]) == (2, True)
+    if more:
+        summary = json.loads(output)
+        assert (summary["records"], summary["isInterrupted"]) == (2, True)
+    else:
+        assert output == (
+            b"interrupted: created topic t with 1 partition, appended 2 records (79B in batches) "
+            b"to t-0, which ends at offset 2 (exclusive); they are kept\n"
+        )
     assert (logs / ".kafka_cleanshutdown").exists()
     assert not (logs / ".lock").exists()
     assert records_of(logs) == [("t", 0, 0, b"a", b"1"), ("t", 0, 1, b"b", b"2")]

@@ -252,7 +252,12 @@ def test_damage_ends_with_status_1_after_the_records_before_it(
     assert [json.loads(line)["offset"] for line in done.lines] == [0, 1, 2, 3, 4]
     assert "batch CRC stored" in done.error
     assert "00000000000000000005.log at byte 0" in done.error
+    assert done.error.endswith(
+        "; --mode DROPMALFORMED leaves out exactly what is damaged, names it on stderr, and prints "
+        "everything sound\n"
+    )
     assert done.error.count("\n") == 1
+    assert "--mode DROPMALFORMED" in pylog_run("cat", directory, "--last", 7).error
 
 
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
@@ -266,6 +271,7 @@ def test_damage_is_left_out_and_named_where_that_is_asked_for(
     assert done.status == 1
     assert [json.loads(line)["offset"] for line in done.lines] == [*range(5), *range(10, 15)]
     assert done.error.startswith(f"pylog: warning: {directory}/00000000000000000005.log: bytes 0 ")
+    assert "--mode" not in done.error
     assert "records of offsets 5 to 10 (exclusive) may be missing: batch CRC" in done.error
     assert done.error.count("\n") == 1
 
@@ -289,6 +295,37 @@ def test_failfast_is_the_mode_unless_another_is_named(
 ) -> None:
     assert pylog_run("cat", log_directory, "--mode", "FAILFAST").status == 0
     assert pylog_run("cat", log_directory, "--mode", "DROPMALFORMED").status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "note"),
+    [
+        (("--key", "none"), "40 offsets of 2 partitions were looked at"),
+        (("--key", "none", "--partition", 1), "20 offsets of 1 partition were looked at"),
+        (("--key", "none", "--last", 3), "40 offsets of 2 partitions were looked at"),
+        (("--start-timestamp", "-2h"), "the range that was asked for is empty (2 partitions)"),
+        (
+            ("--start-offset", 5, "--end-offset", 5, "--format", "text"),
+            "the range that was asked for is empty (2 partitions)",
+        ),
+    ],
+)
+def test_where_nothing_matches_a_note_says_what_was_looked_at(
+    arguments: tuple[object, ...],
+    note: str,
+    log_directory: Path,
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    done = pylog_run("cat", log_directory, *arguments)
+    assert (done.status, done.output) == (0, b"")
+    assert done.error == f"pylog: note: no record matches: {note}\n"
+
+
+def test_where_something_matches_there_is_no_note(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    for arguments in (("--key", "k1"), ("--limit", 1), ("--start-offset", 19)):
+        assert pylog_run("cat", log_directory, *arguments).error == ""
 
 
 def test_an_empty_log_prints_nothing(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:

@@ -100,8 +100,8 @@ def test_a_new_topic_does_not_get_what_is_stored_of_one_that_is_gone(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--topic", "there"], "topic 'there' is there already, with partitions 0\n"),
-        (["--topic", "a/b"], "'a/b' is no topic name: it may consist of ASCII letters"),
+        (["--topic", "there"], "topic 'there' already exists, with partitions 0\n"),
+        (["--topic", "a/b"], "'a/b' is not a topic name: it may consist of ASCII letters"),
         (["--topic", "t", "--partitions", "0"], "--partitions"),
         (["--topic", "t", "--topic-id", "x"], "'x' is not a UUID of 22 base64url characters"),
         (["--topic", "t", "--config", "segment.bytes"], "is not of the form key=value"),

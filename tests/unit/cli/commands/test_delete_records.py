@@ -38,7 +38,11 @@ def test_records_below_the_offset_are_served_no_more(
 ) -> None:
     done = pylog_run("delete-records", logs, *WHERE, *arguments)
     assert (done.status, done.error) == (0, "")
-    assert done.lines == [f"t-0 starts at offset {start}, before at 0"]
+    assert done.lines == [
+        f"t-0 now starts at offset {start}; it started at 0"
+        if start
+        else "nothing was deleted: t-0 starts at offset 0, and offset 0 is not after that"
+    ]
     assert offsets(logs) == list(range(start, 9))
     # The start goes up only, and is still there when the directory is opened again.
     done = pylog_run("delete-records", logs, *WHERE, "--offset", 2, "--json")
@@ -89,12 +93,17 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
         },
     }
     done = pylog_run("delete-records", tmp_path, *WHERE, *arguments, "--dry-run")
-    assert done.lines[0].startswith(f"t-0 would start at offset {start}")
     if start > 3:
-        assert done.lines[1] == (
-            f"offsets 3 to {start - 1} would go: {start - 3} records; {size} bytes, "
-            f"{segments} segments as a whole"
-        )
+        records = "1 record" if start == 4 else f"{start - 3} records"
+        whole = "1 whole segment" if segments == 1 else f"{segments} whole segments"
+        assert done.lines == [
+            f"t-0 would start at offset {start}; it starts at 3",
+            f"offsets 3 to {start - 1} would be removed: {records}, {size} bytes, {whole}",
+        ]
+    else:
+        assert done.lines == [
+            "nothing would be deleted: t-0 starts at offset 3, and offset 2 is not after that"
+        ]
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert after == before
 
@@ -105,7 +114,11 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
     [
         ([], "give either --offset or --all"),
         (["--offset", "1", "--all"], "give either --offset or --all"),
-        (["--offset", "10"], "offset 10 of t-0 is out of range: the log holds offsets 0 to 9"),
+        (
+            ["--offset", "10"],
+            "offset 10 of t-0 is out of range: the log holds offsets 0 to 9 (exclusive); "
+            + "--offset 9, or --all, keeps no record; nothing has been changed\n",
+        ),
     ],
 )
 def test_what_cannot_be_deleted_is_one_line(

@@ -312,3 +312,48 @@ def test_what_is_too_long_for_the_terminal_is_left_to_wrap(
     write_partition(tmp_path, {offset: [batch]}, name=f"{topic}-3")
     rows = [line.split() for line in listed_at(40, tmp_path, kind=kind)]
     assert [topic, "3", str(offset), str(offset + 1), "1", f"{len(batch.data)}B", "0"] in rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "topics"),
+    [
+        (("--topic", "old"), ["old"]),
+        (("--topic", "orders,old"), ["old", "orders"]),
+        (("--topic", "orders", "--topic", "__state"), ["__state", "orders"]),
+        (("--pattern", "^o.*s$"), ["orders"]),
+        (("--pattern", "^__"), ["__state"]),
+    ],
+)
+def test_topics_may_be_chosen(
+    arguments: tuple[str, ...],
+    topics: list[str],
+    log_directory: Path,
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    write_partition(log_directory, {0: BATCHES}, name="__state-0")
+    (log_directory / "gone-0.0123456789abcdef0123456789abcdef-delete").mkdir()
+    done = pylog_run("ls", log_directory, "--json", *arguments)
+    assert (done.status, done.error) == (0, "")
+    document = json.loads(done.output)
+    assert sorted(each["topic"] for each in document["partitions"]) == topics
+    assert (document["summary"]["topics"], document["notLive"]) == (len(topics), [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--topic", "order"), "no topic 'order' here; did you mean 'orders'? Topics found: old,"),
+        (("--pattern", "^x"), "no topic here matches the pattern '^x'; topics found: old, orders"),
+        (("--pattern", "("), "topic pattern '(' is not a regular expression"),
+        (("--topic", "old", "--pattern", "o"), "give either --topic or --pattern, not both"),
+    ],
+)
+def test_topics_that_are_not_there_are_an_error(
+    arguments: tuple[str, ...],
+    message: str,
+    log_directory: Path,
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    done = pylog_run("ls", log_directory, *arguments)
+    assert (done.status, done.output) == (2, b"")
+    assert message in done.error

@@ -47,7 +47,12 @@ def test_a_log_is_cut_between_batches(
 ) -> None:
     done = pylog_run("truncate", logs, *WHERE, offset)
     assert (done.status, done.error) == (0, "")
-    assert done.lines == [f"t-0 ends at offset {end} (exclusive), before at 9"]
+    assert done.lines == [
+        f"t-0 now ends at offset {end} (exclusive); it ended at 9"
+        if end < 9
+        else f"nothing was removed: t-0 ends at offset 9 (exclusive), and offset {offset} is not "
+        "below that"
+    ]
     assert offsets(logs) == list(range(end))
     assert json.loads(pylog_run("truncate", logs, *WHERE, offset, "--json").output) == {
         "topic": "t",
@@ -81,8 +86,8 @@ def test_a_whole_batch_goes_where_that_is_asked_for(
 ) -> None:
     done = pylog_run("truncate", logs, *WHERE, offset, "--whole-batch")
     assert (done.status, done.error) == (0, "")
-    assert done.lines[0] == f"t-0 ends at offset {end} (exclusive), before at 9"
-    inside = f"offset {offset} is inside a batch: all from {end} on goes with it"
+    assert done.lines[0] == f"t-0 now ends at offset {end} (exclusive); it ended at 9"
+    inside = f"offset {offset} lies inside a batch, so everything from offset {end} on was removed"
     assert done.lines[1:] == ([inside] if offset != end else [])
     assert offsets(logs) == list(range(end))
 
@@ -126,8 +131,8 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
     done = pylog_run("truncate", tmp_path, *WHERE, 5, "--dry-run")
     assert (done.status, done.error) == (0, "")
     assert done.lines == [
-        "t-0 would end at offset 5",
-        f"offsets 5 to 29 would go: 25 records; {size} bytes, 2 segments as a whole",
+        "t-0 would end at offset 5 (exclusive); it ends at 30",
+        f"offsets 5 to 29 would be removed: 25 records, {size} bytes, 2 whole segments",
     ]
     done = pylog_run("truncate", tmp_path, *WHERE, 7, "--dry-run", "--whole-batch", "--json")
     assert json.loads(done.output) == {
@@ -145,7 +150,11 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
         },
     }
     done = pylog_run("truncate", tmp_path, *WHERE, 30, "--dry-run")
-    assert done.lines == ["t-0 would end at offset 30, as it does now: nothing would go"]
+    (line,) = done.lines
+    assert line == (
+        "nothing would be removed: t-0 ends at offset 30 (exclusive), and offset 30 is not below "
+        "that"
+    )
     assert content_of(tmp_path) == before
 
 
@@ -182,6 +191,32 @@ def test_what_cannot_be_cut_is_one_line(
     assert message in done.error
     assert done.error.count("\n") == 1
     assert offsets(logs) == list(range(9))
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_an_offset_below_the_start_is_refused_with_the_lowest_that_is_possible(
+    logs: Path, more: tuple[str, ...], pylog_run: Callable[..., Outcome]
+) -> None:
+    pylog.delete_records(logs, ("t", 0), 3)
+    done = pylog_run("truncate", logs, *WHERE, 2, *more)
+    assert (done.status, done.output) == (2, b"")
+    assert done.error == (
+        "pylog: error: offset 2 of t-0 is out of range: the log holds offsets 3 to 9 (exclusive); "
+        "--offset 3 removes all of them; nothing has been removed\n"
+    )
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_dry_run_is_refused_where_the_command_would_be(
+    logs: Path, more: tuple[str, ...], pylog_run: Callable[..., Outcome]
+) -> None:
+    (logs / "notes").mkdir()
+    done = pylog_run("truncate", logs, *WHERE, 3, *more)
+    assert (done.status, done.output) == (1, b"")
+    assert done.error == (
+        f"pylog: error: {logs / 'notes'}: directory is not named <topic>-<partition>, and a broker "
+        "refuses a log directory that holds any other: move it away\n"
+    )
 
 
 def test_a_directory_that_is_not_there_is_not_made(
