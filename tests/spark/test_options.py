@@ -165,7 +165,10 @@ def test_timestamps_are_looked_up(
         ({"subscribe": "orders", "subscribePattern": "x"}, "give only one of the options subscr"),
         ({"subscribe": "order"}, "no topic 'order' here; did you mean 'orders'?"),
         ({"assign": '{"orders":[0,5]}'}, "no partition 5 of topic 'orders' here; found 0, 1"),
-        ({"subscribePattern": "("}, "option subscribePattern is '(', no regular expression"),
+        (
+            {"subscribePattern": "("},
+            "option subscribePattern is '(', which is not a regular expression",
+        ),
         ({"startingTimestamp": "yesterday"}, "expected milliseconds since 1970"),
         ({"failOnDataLoss": "no"}, "option failOnDataLoss is 'no', expected true or false"),
         ({"isolationLevel": "serializable"}, "expected read_uncommitted or read_committed"),

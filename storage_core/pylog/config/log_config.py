@@ -126,7 +126,9 @@ class LogConfig(PropertyConfig):
             The topic is compacted and nothing else.
         """
         if self.cleanup_policy and not self.is_delete:
-            reason = "records can be deleted only of topics whose cleanup.policy contains delete"
+            reason = (
+                "the topic's cleanup.policy does not contain delete, so no record can be deleted"
+            )
             raise PolicyViolationError(reason, topic_partition)
 
     @property

@@ -43,7 +43,7 @@ class ReadMode(StrEnum):
         try:
             return cls(text.strip().upper())
         except ValueError:
-            msg = f"mode {text!r} is none of {', '.join(cls)}"
+            msg = f"mode {text!r} is not one of {', '.join(cls)}"
             raise ValueError(msg) from None
 
     @property

@@ -118,7 +118,7 @@ def plan_partition(view: LogView, wanted: ScanRange) -> list[ScanTask]:
     end = resolve_end(end_spec, view, latest)
     if start > end and end != latest:
         reason = (
-            f"the range of {view.topic_partition} starts at offset {start}, behind its end {end} "
+            f"the range of {view.topic_partition} starts at offset {start}, after its end {end} "
             f"(exclusive); the log holds offsets {view.log_start_offset} to "
             f"{view.log_end_offset} (exclusive)"
         )

@@ -182,7 +182,7 @@ def _open_topic(
         raise ValueError(msg)
     if partitions is not None:
         if partitions <= max(logs):
-            msg = f"topic {topic!r} has a partition {max(logs)}, so not {partitions} in all"
+            msg = f"topic {topic!r} has partitions up to {max(logs)}, more than {partitions} in all"
             raise ValueError(msg)
         for number in range(partitions):
             add_partition(manager, topic, number)

@@ -210,7 +210,7 @@ def test_a_topic_may_grow_and_not_shrink(tmp_path: Path) -> None:
     assert first.topic_id == second.topic_id
     assert sum(second.end_offsets.values()) == 6
     assert set(pylog.write_topic(tmp_path, "t", table(3)).end_offsets) == {0, 1}
-    with pytest.raises(ValueError, match="'t' has a partition 1, so not 1 in all"):
+    with pytest.raises(ValueError, match="'t' has partitions up to 1, more than 1 in all"):
         pylog.write_topic(tmp_path, "t", table(3), partitions=1)
 
 
@@ -291,7 +291,7 @@ def test_records_follow_the_newest_leader_epoch(tmp_path: Path) -> None:
         ([{"key": b"k"}], "record 0: it has no 'value'; it has 'key'"),
         ([(1, b"v")], "record 0: its key is of type int"),
         ([(b"k", b"v", "now")], "record 0: its timestamp is 'now'"),
-        ([(b"k", b"v", 1, [1])], "record 0: its headers are no pairs"),
+        ([(b"k", b"v", 1, [1])], "record 0: its headers are not pairs"),
         ([(b"k", b"v", 1, [(b"h", b"1")])], "record 0: a header's name is b'h'"),
         ([(b"k", b"v", 1, [("h", 1)])], "record 0: its header 'h' is of type int"),
         ([(b"k", b"v", -5)], "row 0: timestamp -5 ms is below 0"),

@@ -99,7 +99,7 @@ def test_a_start_after_the_end_is_an_error(
 ) -> None:
     done = pylog_run("cat", log_directory, "--start-offset", 9, "--end-offset", 5)
     assert done.status == 2
-    assert "range of orders-0 starts at offset 9, behind its end 5" in done.error
+    assert "range of orders-0 starts at offset 9, after its end 5" in done.error
 
 
 def test_timestamps_are_looked_up_and_late_partitions_are_empty(

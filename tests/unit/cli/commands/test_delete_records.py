@@ -116,8 +116,7 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
         (["--offset", "1", "--all"], "give either --offset or --all"),
         (
             ["--offset", "10"],
-            "offset 10 of t-0 is out of range: the log holds offsets 0 to 9 (exclusive); "
-            + "--offset 9, or --all, keeps no record; nothing has been changed\n",
+            "the log holds offsets 0 to 9 (exclusive); --offset 9, or --all, keeps no record; ",
         ),
     ],
 )
@@ -143,4 +142,7 @@ def test_records_of_a_compacted_topic_stay(
     for more in ([], ["--dry-run"]):
         done = pylog_run("delete-records", tmp_path / "logs", *WHERE, "--all", *more)
         assert done.status == 2
-        assert "topics whose cleanup.policy contains delete in partition t-0" in done.error
+        assert (
+            "cleanup.policy does not contain delete, so no record can be deleted in partition t-0"
+            in done.error
+        )
