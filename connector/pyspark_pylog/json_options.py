@@ -12,13 +12,13 @@ def parse_json(text: str, option: str, example: str) -> Any:  # noqa: ANN401 - J
     Raises
     ------
     ValueError
-        It is no JSON, or an object names a key twice: Python would silently keep the last one.
+        It is not JSON, or an object names a key twice: Python would silently keep the last one.
     """
     try:
         return json.loads(text, object_pairs_hook=_object_without_repetition)
     except (ValueError, RecursionError) as error:
         # A URI among paths may hold a password.
-        given = "no JSON" if option == "paths" else repr(text)
+        given = "not JSON" if option == "paths" else repr(text)
         msg = f"option {option} is {given}, expected JSON like {example}: {error}"
         raise ValueError(msg) from error
 

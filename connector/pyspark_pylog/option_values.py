@@ -119,6 +119,9 @@ def pattern(text: str | None) -> str | None:
     try:
         re.compile(text)
     except re.error as error:
-        msg = f"option subscribePattern is {text!r}, no regular expression in Python: {error}"
+        msg = (
+            f"option subscribePattern is {text!r}, which is not a regular expression of Python: "
+            f"{error}"
+        )
         raise ValueError(msg) from error
     return text

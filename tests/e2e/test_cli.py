@@ -187,7 +187,7 @@ def test_a_wrong_path_is_one_clear_line(command: str, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stdout == b""
     assert done.stderr.decode() == (
-        f"pylog: error: no such directory (is it mounted on this host?) in {tmp_path / 'nowhere'}\n"
+        f"pylog: error: {tmp_path / 'nowhere'}: no such directory (is it mounted on this host?)\n"
     )
 
 

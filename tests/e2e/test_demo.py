@@ -139,5 +139,5 @@ def test_a_wrong_path_is_reported_in_one_line(tmp_path: Path) -> None:
     done = run_demo(tmp_path / "nope")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"demo: error: no such directory (is it mounted on this host?) in {tmp_path}/nope\n"
+        f"demo: error: {tmp_path}/nope: no such directory (is it mounted on this host?)\n"
     )

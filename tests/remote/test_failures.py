@@ -52,8 +52,8 @@ def test_a_missing_bucket_is_reported(bucket: Bucket) -> None:
     with pytest.raises(LogDirectoryError) as caught:
         pylog.open_directory(uri)
     assert str(caught.value) == (
-        "cannot list directory: AWS Error NO_SUCH_BUCKET during ListObjectsV2 operation "
-        "in s3://no-such-bucket/logs"
+        "s3://no-such-bucket/logs: cannot list directory: AWS Error NO_SUCH_BUCKET during "
+        "ListObjectsV2 operation"
     )
 
 
@@ -61,13 +61,13 @@ def test_a_missing_directory_is_reported(bucket: Bucket) -> None:
     with pytest.raises(LogDirectoryError) as caught:
         pylog.open_directory(bucket.uri("no/such/logs"))
     assert str(caught.value) == (
-        "no such directory (object stores have none without files) in s3://kafka/no/such/logs"
+        "s3://kafka/no/such/logs: no such directory (object stores have none without files)"
     )
 
 
 def test_a_bucket_without_a_log_is_reported(bucket: Bucket) -> None:
     bucket.write("other/orders-0/readme.txt", b"nothing of Kafka's")
-    with pytest.raises(LogDirectoryError, match=r"no Kafka log here: .* in s3://kafka/other$"):
+    with pytest.raises(LogDirectoryError, match=r"^s3://kafka/other: no Kafka log here: "):
         pylog.open_directory(bucket.uri("other"))
 
 
@@ -82,7 +82,7 @@ def test_a_file_as_a_path_is_reported(bucket: Bucket, prefix: str) -> None:
         ("s3://kafka/logs?region=x&colour=red", "unknown parameter 'colour'; there are "),
         (
             "s3://kafka/logs?connect_timeout=soon",
-            "parameter 'connect_timeout' has a value that it cannot have in ",
+            "parameter 'connect_timeout' has a value that it cannot have",
         ),
         ("gs://anonymous@kafka/logs?colour=red", "Unexpected query parameter in GCS URI: 'colour'"),
         ("s3://kafka:9000/logs", "not s3://<bucket>/… or s3://<access key>:<secret>@<bucket>/… "),
@@ -93,7 +93,7 @@ def test_a_file_as_a_path_is_reported(bucket: Bucket, prefix: str) -> None:
 def test_a_uri_that_arrow_does_not_understand_is_reported(uri: str, reason: str) -> None:
     with pytest.raises(LogDirectoryError) as caught:
         pylog.open_directory(uri)
-    assert str(caught.value).startswith(f"cannot list directory: {reason}")
+    assert f": cannot list directory: {reason}" in str(caught.value)
     assert str(caught.value).endswith("/logs")
 
 
@@ -139,8 +139,8 @@ def test_credentials_that_the_server_refuses_are_reported() -> None:
         with pytest.raises(LogDirectoryError) as caught:
             pylog.open_directory(uri)
     assert str(caught.value) == (
-        "cannot list directory: AWS Error INVALID_ACCESS_KEY_ID during ListObjectsV2 operation "
-        "in s3://kafka/logs"
+        "s3://kafka/logs: cannot list directory: AWS Error INVALID_ACCESS_KEY_ID during "
+        "ListObjectsV2 operation"
     )
 
 
@@ -150,8 +150,8 @@ def test_a_file_that_may_not_be_read_is_reported(bucket: Bucket, prefix: str, pr
     with pytest.raises(LogDirectoryError) as caught:
         pylog.scan(bucket.uri(prefix, endpoint=proxy.endpoint)).to_table()
     assert str(caught.value) == (
-        "cannot open file: AWS Error ACCESS_DENIED during HeadObject operation "
-        f"in s3://kafka/{prefix}/{SECOND}"
+        f"s3://kafka/{prefix}/{SECOND}: cannot open file: AWS Error ACCESS_DENIED during "
+        "HeadObject operation"
     )
 
 
@@ -171,13 +171,15 @@ def test_a_server_that_is_not_there_is_reported(
         with pytest.raises(LogDirectoryError) as caught:
             scan.to_table()
         assert str(caught.value) == (
-            "cannot open file: AWS Error NETWORK_CONNECTION during HeadObject operation: "
-            "curlCode: 7, Could not connect to server in s3://gone/logs/"
-            "orders-0/00000000000000000000.log"
+            "s3://gone/logs/orders-0/00000000000000000000.log: cannot open file: AWS Error "
+            "NETWORK_CONNECTION during HeadObject operation: curlCode: 7, Could not connect to "
+            "server"
         )
         assert run(["ls", uri]) == 2
     said = capsys.readouterr()
-    assert said.err.startswith("pylog: error: cannot list directory: AWS Error NETWORK_CONNECTION")
+    assert said.err.startswith(
+        "pylog: error: s3://gone/logs: cannot list directory: AWS Error NETWORK_CONNECTION"
+    )
     assert said.err.count("\n") == 1
 
 
@@ -200,9 +202,9 @@ def test_a_server_that_fails_in_the_middle_of_a_read_is_given_up(
     proxy.refuse = only_reads(what)
     with pytest.raises(LogDirectoryError) as caught:
         list(batches)
-    assert str(caught.value).startswith("cannot read ")
+    assert str(caught.value).startswith(f"s3://kafka/{prefix}/{NAME} at byte ")
+    assert ": cannot read " in str(caught.value)
     assert "AWS Error" in str(caught.value)
-    assert f" in s3://kafka/{prefix}/{NAME} at byte " in str(caught.value)
     refused = [each for each in proxy.traffic().requests if each.was_refused]
     assert 1 <= len(refused) <= 10
 

@@ -165,13 +165,16 @@ def test_timestamps_are_looked_up(
         ({"subscribe": "orders", "subscribePattern": "x"}, "give only one of the options subscr"),
         ({"subscribe": "order"}, "no topic 'order' here; did you mean 'orders'?"),
         ({"assign": '{"orders":[0,5]}'}, "no partition 5 of topic 'orders' here; found 0, 1"),
-        ({"subscribePattern": "("}, "option subscribePattern is '(', no regular expression"),
+        (
+            {"subscribePattern": "("},
+            "option subscribePattern is '(', which is not a regular expression",
+        ),
         ({"startingTimestamp": "yesterday"}, "expected milliseconds since 1970"),
         ({"failOnDataLoss": "no"}, "option failOnDataLoss is 'no', expected true or false"),
         ({"isolationLevel": "serializable"}, "expected read_uncommitted or read_committed"),
         (
             {"columns": "key,vlaue"},
-            "option columns names 'vlaue', no such column; did you mean 'va",
+            "option columns names 'vlaue', which is not a column; did you mean 'va",
         ),
         ({"mode": "SKIP"}, "option mode is 'SKIP', expected FAILFAST, DROPMALFORMED or PERMISSIV"),
         ({"minPartitions": "0"}, "option minPartitions is '0', expected a number of 1 or more"),
@@ -315,7 +318,7 @@ def test_a_schema_may_say_not_null_of_what_never_is(
 @pytest.mark.parametrize(
     ("schema", "told"),
     [
-        ("ofset BIGINT", "the schema names 'ofset', no such column; did you mean 'offset'?"),
+        ("ofset BIGINT", "the schema names 'ofset', which is not a column; did you mean 'offset'?"),
         ("OFFSET BIGINT", "did you mean 'offset'?"),
         ("offset INT", "the schema gives column 'offset' the type int, it is bigint"),
         ("value STRING", "the schema gives column 'value' the type string, it is binary"),

@@ -140,7 +140,7 @@ def list_directory(location: str) -> Sequence[DirectoryEntry]:
         reason = "no such directory (is it mounted on this host?)"
         raise LogDirectoryError(reason, location) from error
     except NotADirectoryError as error:
-        reason = "not a directory; give a log directory or a <topic>-<partition> directory, found"
+        reason = "not a directory; give a log directory or a <topic>-<partition> directory"
         raise LogDirectoryError(reason, location) from error
     except OSError as error:
         reason = f"cannot list directory: {error.strerror}"

@@ -55,7 +55,7 @@ def read_topic_configs(path: str | os.PathLike[str]) -> dict[str, dict[str, str]
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        reason = f"topic configurations are no JSON: {error}"
+        reason = f"topic configurations are not JSON: {error}"
         raise CorruptCheckpointError(reason, path) from error
     if not isinstance(content, dict) or set(content) != {"version", "topics"}:
         reason = f"topic configurations are not of the form {_EXPECTED}"

@@ -36,7 +36,7 @@ def ensure_valid_topic(topic: str) -> None:
     elif _LEGAL.fullmatch(topic) is None:
         reason = "it may consist of ASCII letters, digits, '.', '_' and '-' only"
     if reason is not None:
-        msg = f"{topic!r} is no topic name: {reason}"
+        msg = f"{topic!r} is not a topic name: {reason}"
         raise ValueError(msg)
 
 

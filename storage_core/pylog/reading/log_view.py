@@ -60,15 +60,15 @@ class LogView:
     directory
         What `discover_partitions` found.
     log_start_offsets
-        The log directory's ``log-start-offset-checkpoint``, so that a directory of a thousand
-        partitions reads it once; a reader of its own if None.
+        The log directory's ``log-start-offset-checkpoint``, so that it is read once for a thousand
+        partitions. If None, the view reads it by itself.
     damage
-        Where damaged ranges that planning meets are noted; None for an error at the first.
+        Where planning notes damaged ranges. If None, the first one is an error.
 
     Notes
     -----
-    A directory that cannot be listed is a `LogDirectoryError` for those who ask what it holds, and
-    no error for those who read the other partitions of its log directory.
+    If the directory cannot be listed, whatever asks for its content raises `LogDirectoryError`. The
+    other partitions of the log directory can still be read.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ def choose_partitions(
     UnknownTopicOrPartitionError
         A topic or partition that was named is not there, or no topic matches the pattern.
     ValueError
-        Both names and a pattern were given, or the pattern is no regular expression.
+        Both names and a pattern were given, or the pattern is not a regular expression.
     """
     names = list(topics)
     views = directory.select(topics=names or None, pattern=pattern)

@@ -152,7 +152,7 @@ def _list_once(directory: str) -> SegmentListing:
     if is_kafka_0_7 and not listing.segments:
         reason = (
             "cannot read segments of Kafka 0.7 (.kafka files), only those of Kafka 0.8 and later "
-            "(.log files); the KafkaMigrationTool of Kafka 0.8 copies topics of 0.7; found"
+            "(.log files); the KafkaMigrationTool of Kafka 0.8 copies topics of 0.7"
         )
         raise LogDirectoryError(reason, directory)
     without_log = live.base_offsets_without_log()

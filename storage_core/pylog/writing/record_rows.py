@@ -167,7 +167,7 @@ def _headers_of(value: Any) -> tuple[tuple[str, bytes | None], ...]:  # noqa: AN
     try:
         headers = tuple((name, content) for name, content in pairs)
     except (TypeError, ValueError) as error:
-        msg = "its headers are no pairs of name and value"
+        msg = "its headers are not pairs of name and value"
         raise ValueError(msg) from error
     for name, _ in headers:
         if not isinstance(name, str):

@@ -34,6 +34,6 @@ def writable_log_directory(path: str | os.PathLike[str], *, must_exist: bool = F
     if not must_exist and not os.path.lexists(location):
         return location
     if any(find_segment_file_name(entry.name) for entry in list_directory(location)):
-        reason = "segment files lie here: give the directory above, which holds <topic>-<partition>"
+        reason = "this is a partition, and not a log directory; give the directory above it"
         raise LogDirectoryError(reason, location)
     return location

@@ -183,8 +183,7 @@ def test_positions_that_the_log_does_not_have_are_refused_in_planning(
 def test_a_path_that_does_not_exist_is_reported_with_the_host(tmp_path: Path) -> None:
     with pytest.raises(LogDirectoryError) as caught:
         source(tmp_path / "nope").schema()
-    assert str(caught.value).startswith(f"{HOST}no such directory")
-    assert str(caught.value).endswith(str(tmp_path / "nope"))
+    assert str(caught.value).startswith(f"{HOST}{tmp_path / 'nope'}: no such directory")
 
 
 def test_wildcards_are_said_not_to_be_expanded(tmp_path: Path) -> None:
@@ -197,7 +196,9 @@ def test_a_directory_without_permission_says_for_whom(tmp_path: Path) -> None:
     write_orders(tmp_path, "orders-0")
     tmp_path.chmod(0)
     try:
-        with pytest.raises(LogDirectoryError, match=r"Permission denied .*; let user .* read it"):
+        with pytest.raises(
+            LogDirectoryError, match=r": .*: Permission denied; let user .* read it: "
+        ):
             source(tmp_path).schema()
     finally:
         tmp_path.chmod(0o700)
@@ -215,9 +216,7 @@ def test_a_file_without_permission_says_for_whom(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(
-        LogDirectoryError, match=r"cannot open file: Permission denied .*; let user"
-    ):
+    with pytest.raises(LogDirectoryError, match=r": cannot open file: Permission denied; let user"):
         list(reader.read(partition))
 
 

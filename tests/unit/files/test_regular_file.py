@@ -56,7 +56,7 @@ def test_what_is_not_a_readable_file_is_refused_at_once(
     put(path, kind)
     with deadline(tmp_path), pytest.raises(UnreadableFileError, match=REASONS[kind]) as caught:
         read(path)
-    assert str(caught.value).endswith(f" in {path}")
+    assert str(caught.value).startswith(f"{path}: ")
 
 
 @pytest.mark.parametrize("kind", NOT_READABLE)

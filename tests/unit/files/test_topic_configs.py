@@ -53,8 +53,8 @@ def test_without_a_file_no_topic_has_a_configuration(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "topic configurations are no JSON"),
-        ("[" * 100_000, "topic configurations are no JSON"),
+        ("", "topic configurations are not JSON"),
+        ("[" * 100_000, "topic configurations are not JSON"),
         ("[]", "not of the form"),
         ('{"version": 1}', "not of the form"),
         ('{"version": 1, "topics": {}, "more": 1}', "not of the form"),

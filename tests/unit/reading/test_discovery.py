@@ -128,7 +128,7 @@ def test_an_internal_topic_is_read_where_a_link_names_it(tmp_path: Path) -> None
 
 def test_a_path_that_is_not_there_is_reported(tmp_path: Path) -> None:
     assert refusal(tmp_path / "nowhere") == (
-        f"no such directory (is it mounted on this host?) in {tmp_path}/nowhere"
+        f"{tmp_path}/nowhere: no such directory (is it mounted on this host?)"
     )
 
 
@@ -136,15 +136,16 @@ def test_a_path_that_is_a_file_is_reported(tmp_path: Path) -> None:
     make(tmp_path, "orders-0")
     path = tmp_path / "orders-0" / "00000000000000000000.log"
     assert refusal(path) == (
-        f"not a directory; give a log directory or a <topic>-<partition> directory, found in {path}"
+        f"{path}: not a directory; give a log directory or a <topic>-<partition> directory"
     )
 
 
 def test_a_directory_without_logs_is_reported(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     text = refusal(tmp_path)
-    assert text.startswith("no Kafka log here: neither segment files (<20 digits>.log) nor")
-    assert text.endswith(f" in {tmp_path}")
+    assert text.startswith(
+        f"{tmp_path}: no Kafka log here: neither segment files (<20 digits>.log) nor"
+    )
 
 
 def test_a_path_one_level_too_high_is_answered_with_where_the_logs_are(tmp_path: Path) -> None:
@@ -153,20 +154,19 @@ def test_a_path_one_level_too_high_is_answered_with_where_the_logs_are(tmp_path:
     (tmp_path / "kafka" / "notes.txt").write_text("x")
     here = tmp_path / "kafka"
     assert refusal(here) == (
-        f"no Kafka log here, but one level below: {here}/disk2. Give that path; there is no log "
-        f"directly in {here}"
+        f"{here}: no Kafka log here, but one level below, in {here}/disk2; give that path"
     )
     make(here / "disk1", "web-0")
     assert refusal(here) == (
-        f"no Kafka log here, but one level below: {here}/disk1, {here}/disk2. Give one or more of "
-        f"these paths; there is no log directly in {here}"
+        f"{here}: no Kafka log here, but one level below, in {here}/disk1, {here}/disk2; give one "
+        "or more of these paths"
     )
 
 
 def test_many_log_directories_below_are_counted(tmp_path: Path) -> None:
     for number in range(7):
         make(tmp_path / f"disk{number}", "orders-0")
-    assert "/disk4 and 2 more. Give one or more of these paths" in refusal(tmp_path)
+    assert "/disk4 and 2 more; give one or more of these paths" in refusal(tmp_path)
 
 
 def kafka_0_7(log_directory: Path, name: str) -> Path:
@@ -179,9 +179,8 @@ def kafka_0_7(log_directory: Path, name: str) -> Path:
 def test_segments_of_kafka_0_7_are_recognised(tmp_path: Path) -> None:
     directory = kafka_0_7(tmp_path, "orders-0")
     expected = (
-        "cannot read segments of Kafka 0.7 (.kafka files), only those of Kafka 0.8 and later "
-        "(.log files); the KafkaMigrationTool of Kafka 0.8 copies topics of 0.7; found in "
-        f"{directory}"
+        f"{directory}: cannot read segments of Kafka 0.7 (.kafka files), only those of Kafka 0.8 "
+        "and later (.log files); the KafkaMigrationTool of Kafka 0.8 copies topics of 0.7"
     )
     for path in (tmp_path, directory):
         assert discovered(path) == [("orders", 0, "")]
@@ -217,7 +216,7 @@ def test_segments_in_a_directory_that_names_no_topic_are_reported(tmp_path: Path
     make(tmp_path, "orders-0")
     (tmp_path / "orders-0").rename(tmp_path / "copied")
     text = refusal(tmp_path / "copied")
-    assert "segment files in a directory whose topic cannot be told" in text
+    assert "segment files in a directory whose name does not say which partition it is" in text
     assert "'copied' is not <topic>-<partition>" in text
 
 

@@ -64,7 +64,7 @@ def test_no_line_at_all_makes_no_topic(manager: LogManager) -> None:
     [
         ({"line_format": "csv"}, "line format 'csv' is not one of jsonl, text"),
         ({"compression": "brotli"}, "compression 'brotli' is not one of none, gzip"),
-        ({"topic": "a b", "partition": 0}, "'a b' is no topic name"),
+        ({"topic": "a b", "partition": 0}, "'a b' is not a topic name"),
     ],
 )
 def test_wrong_options_are_refused_before_a_line_is_read(

@@ -264,7 +264,7 @@ def test_a_refused_record_is_reported_with_its_lines(
         (["--compression", "brotli"], "compression 'brotli' is not one of none, gzip, snappy, lz4"),
         (["--compression", "zstd", "--level", "99"], "zstd level is 99, expected -131072 to 22"),
         (["--level", "1"], "compression none has no levels, 1 was given"),
-        (["--topic", "a b"], "'a b' is no topic name"),
+        (["--topic", "a b"], "'a b' is not a topic name"),
         (["--batch-size", "0"], "--batch-size"),
     ],
 )

@@ -101,7 +101,7 @@ def test_a_new_topic_does_not_get_what_is_stored_of_one_that_is_gone(
     ("arguments", "message"),
     [
         (["--topic", "there"], "topic 'there' is there already, with partitions 0\n"),
-        (["--topic", "a/b"], "'a/b' is no topic name: it may consist of ASCII letters"),
+        (["--topic", "a/b"], "'a/b' is not a topic name: it may consist of ASCII letters"),
         (["--topic", "t", "--partitions", "0"], "--partitions"),
         (["--topic", "t", "--topic-id", "x"], "'x' is not a UUID of 22 base64url characters"),
         (["--topic", "t", "--config", "segment.bytes"], "is not of the form key=value"),
@@ -132,7 +132,7 @@ def test_a_partition_directory_is_not_taken_for_a_log_directory(
     pylog_run("create-topic", tmp_path, "--topic", "t")
     done = pylog_run("create-topic", tmp_path / "t-0", "--topic", "t")
     assert done.status == 2
-    assert "give the directory above, which holds <topic>-<partition>" in done.error
+    assert "not a log directory; give the directory above it" in done.error
     assert not (tmp_path / "t-0" / ".lock").exists()
 
 
@@ -140,5 +140,5 @@ def test_an_object_store_cannot_be_written_to(pylog_run: Callable[..., Outcome])
     done = pylog_run("create-topic", "s3://bucket/logs", "--topic", "t")
     assert done.status == 2
     assert done.error == (
-        "pylog: error: only local directories can be written to in s3://bucket/logs\n"
+        "pylog: error: s3://bucket/logs: only local directories can be written to\n"
     )
