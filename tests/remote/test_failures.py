@@ -82,7 +82,7 @@ def test_a_file_as_a_path_is_reported(bucket: Bucket, prefix: str) -> None:
         ("s3://kafka/logs?region=x&colour=red", "unknown parameter 'colour'; there are "),
         (
             "s3://kafka/logs?connect_timeout=soon",
-            "parameter 'connect_timeout' has a value that it cannot have",
+            "parameter 'connect_timeout' has an invalid value",
         ),
         ("gs://anonymous@kafka/logs?colour=red", "Unexpected query parameter in GCS URI: 'colour'"),
         ("s3://kafka:9000/logs", "not s3://<bucket>/… or s3://<access key>:<secret>@<bucket>/… "),
@@ -94,7 +94,7 @@ def test_a_uri_that_arrow_does_not_understand_is_reported(uri: str, reason: str)
     with pytest.raises(LogDirectoryError) as caught:
         pylog.open_directory(uri)
     assert f": cannot list directory: {reason}" in str(caught.value)
-    assert str(caught.value).endswith("/logs")
+    assert "/logs: " in str(caught.value)
 
 
 def test_a_file_that_vanished_after_planning_is_reported(bucket: Bucket, prefix: str) -> None:

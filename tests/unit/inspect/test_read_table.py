@@ -134,7 +134,7 @@ def test_damage_is_left_out_and_logged_where_that_is_asked_for(
             [("orders", 2)] if name == "findings" else [],
             [("invoices", 0), ("orders", 0), ("orders", 2), ("orders", 10)],
         )
-    with pytest.raises(ValueError, match="mode 'DROP' is none of FAILFAST"):
+    with pytest.raises(ValueError, match="mode 'DROP' is not one of FAILFAST"):
         pylog.read_table(logs, "batches", mode="DROP")
 
 

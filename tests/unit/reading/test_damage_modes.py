@@ -256,7 +256,7 @@ def test_offset_look_ups_lead_past_damage(tmp_path: Path, which: int, size_bytes
 
 def test_names_of_modes() -> None:
     assert ReadMode.parse(" permissive ") is ReadMode.PERMISSIVE
-    with pytest.raises(ValueError, match="mode 'SKIP' is none of FAILFAST, DROPMALFORMED, PERM"):
+    with pytest.raises(ValueError, match="mode 'SKIP' is not one of FAILFAST, DROPMALFORMED, PERM"):
         ReadMode.parse("SKIP")
 
 
