@@ -46,7 +46,7 @@ def test_anything_else_is_refused_with_what_there_is(value: object) -> None:
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
-        ("earlist", "; did you mean 'earliest'? Give "),
+        ("eerliest", "; did you mean 'earliest'? Give "),
         ("newest", ". Give "),
         ("2026-11-01", "; did you mean datetime.fromisoformat('2026-11-01T00:00:00+00:00')? Give "),
         (dt.date(2026, 11, 1), "did you mean datetime.fromisoformat('2026-11-01T00:00:00+00:00')?"),

@@ -343,7 +343,7 @@ def test_a_link_to_nothing_is_not_a_missing_checkpoint(logs: Path, name: str) ->
     (logs / name).symlink_to(logs / "nothing")
     with pytest.raises(UnreadableFileError, match="a file that does not exist") as caught:
         Opened(logs).manager.startup()
-    assert str(caught.value).endswith(name)
+    assert f"/{name}: " in str(caught.value)
     assert (logs / name).is_symlink()
 
 

@@ -79,13 +79,13 @@ def test_a_window_may_be_of_any_size(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("side", ["start", "end"])
-@pytest.mark.parametrize("spec", ["earlist", {"t": "earlist"}, {("t", 0): "earlist"}])
+@pytest.mark.parametrize("spec", ["eerliest", {"t": "eerliest"}, {("t", 0): "eerliest"}])
 def test_a_position_that_is_none_is_reported_before_anything_is_read(
     tmp_path: Path, side: str, spec: object
 ) -> None:
     write_partition(tmp_path, {0: [batch_v2(plain_records(0, 1))]}, name="t-0")
     options: dict[str, Any] = {side: spec}
-    with pytest.raises(ValueError, match="'earlist' is not a position; did you mean 'earliest'"):
+    with pytest.raises(ValueError, match="'eerliest' is not a position; did you mean 'earliest'"):
         pylog.scan(tmp_path, **options)
 
 
