@@ -207,7 +207,7 @@ class TopicWriter:
         if set(range(count)) != set(self._logs):
             msg = (
                 f"partitions {', '.join(map(str, self._logs))} of topic {self._topic!r} are "
-                "here, which are not all from 0 on: a key then does not decide the partition; name "
+                "here, not all from 0 on: a key then does not decide the partition; name "
                 "the partition of each record"
             )
             raise ValueError(msg)
