@@ -1,10 +1,10 @@
 """The entry points that Spark calls: name, schema, reader.
 
 Spark makes an instance at ``load()``, in a process of its own on the driver's machine, pickles it
-and unpickles it wherever it plans. Only what is light and needs no other package is imported at the
-head of this module and of those that it imports: Spark imports it whenever it looks for any Python
-data source. What looks into directories and what reads (Arrow, Numba) is reached through the names
-of `pylog`, which are loaded when they are first used.
+and unpickles it wherever it plans. Spark imports this module whenever it looks for any Python data
+source, so this module and those that it imports at their top need no other package. Whatever reads
+directories and records (Arrow, Numba) is reached through the names of `pylog`, which are loaded at
+their first use.
 """
 
 from __future__ import annotations

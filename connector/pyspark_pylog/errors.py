@@ -1,7 +1,7 @@
-"""Errors of the core, said for a Spark user: on which machine, and what to do about it there.
+"""Errors of pylog in words for a Spark user: on which machine, and what to do there.
 
 Planning runs on the driver's machine, reading on the executors': the same path may exist on one and
-not on the other. Spark ships the text of an error and not its type, so the text must name the host.
+not on the other. Spark passes on the text of an error and not its type, so the text names the host.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class WorkerPythonError(RuntimeError):
 
 @contextmanager
 def advice_added(of_damage: str = _OF_DAMAGE) -> Iterator[None]:
-    """Let errors about a file or directory say on which host it is, and what to do.
+    """Have errors about files say on which host they are, and what to do.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def advice_added(of_damage: str = _OF_DAMAGE) -> Iterator[None]:
     Raises
     ------
     CorruptRecordError, InvalidRecordError, LogDirectoryError, SegmentVanishedError
-        As raised in the block, with a longer text.
+        As raised in the context, with a longer text.
     """
     try:
         yield
@@ -77,7 +77,7 @@ def _advice(
             "the directory visible on this host"
         )
     if isinstance(error.__cause__, PermissionError):
-        return f"; let user {_user()} read it, as whom Spark's Python workers run"
+        return f"; let user {_user()} read it: Spark's Python workers run as that user"
     if isinstance(error.__cause__, FileNotFoundError) and _WILDCARDS.search(str(error.path)):
         return "; wildcards are not expanded, load() takes a list of directories"
     return ""

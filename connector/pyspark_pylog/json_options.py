@@ -12,7 +12,7 @@ def parse_json(text: str, option: str, example: str) -> Any:  # noqa: ANN401 - J
     Raises
     ------
     ValueError
-        It is no JSON, or an object names a key twice: Python would silently keep the last one.
+        It is not JSON, or an object names a key twice: Python would silently keep the last one.
     """
     try:
         return json.loads(text, object_pairs_hook=_object_without_repetition)

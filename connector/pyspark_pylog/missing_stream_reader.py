@@ -1,4 +1,4 @@
-"""What ``spark.readStream.format("pylog")`` gets, since streams cannot be read yet: a clear error.
+"""A clear error for ``spark.readStream.format("pylog")``, since streams cannot be read yet.
 
 Spark asks for a stream reader when a query starts, and stops it in a ``finally``. A source that
 raises there, or has no such method, ends in an ``UnboundLocalError`` of Spark's own that hides the
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
 
 _NO_STREAMS = (
-    'format("pylog") does not read streams yet; use spark.read in place of spark.readStream, with '
-    "startingOffsets set to where the last read ended (its endingOffsets) for what is new since"
+    'format("pylog") does not read streams yet; use spark.read in place of spark.readStream. To '
+    "read only what is new since the last read, set option startingOffsets to the highest offset "
+    'of each partition that it gave, plus 1, as in {"orders":{"0":43}}'
 )
 
 

@@ -1,8 +1,8 @@
 """The options of ``spark.read.format("pylog")``: names and meanings of Spark's ``kafka`` source.
 
 Keys are case-insensitive, values are strings. An unknown option is an error, since a typo must not
-change a result; what the ``kafka`` source knows and has no meaning here is accepted with one
-warning, so that a job changes one word.
+change a result. Options of the ``kafka`` source that have no meaning here are accepted with one
+warning, so that a job needs to change only one word.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pylog import OffsetSpecs, RecordFilter
 
 RECORDS = "records"
-"""What option ``table`` names where no metadata table is asked for."""
+"""The value of option ``table`` that stands for the records, and not for a metadata table."""
 
 READ_OPTIONS = (
     "path",
@@ -229,7 +229,7 @@ def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _table(lower: Mapping[str, str]) -> str:
-    """Return the table's name; `ValueError` if it is none, or an option is for records alone."""
+    """Return the table's name; `ValueError` if it is unknown, or an option is for records alone."""
     table = lower.get("table", RECORDS).strip().lower()
     known = (RECORDS, *TABLE_NAMES)
     if table not in known:

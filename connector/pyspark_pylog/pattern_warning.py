@@ -1,6 +1,6 @@
 """The warning that option ``subscribePattern`` matches no topic.
 
-As in Spark's ``kafka`` source that is no error, since a topic may yet come: there are no rows.
+As in Spark's ``kafka`` source that is not an error, since a topic may yet come: there are no rows.
 """
 
 from __future__ import annotations

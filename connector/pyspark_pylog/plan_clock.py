@@ -1,7 +1,7 @@
 """Whether predicates ask the clock: ``timestamp >= now() - INTERVAL 1 HOUR``.
 
-Spark asks the clock again whenever it plans a query, so a bound that was found once may not be that
-of a later action. A bound from below is still right where it can only grow; others are not.
+Spark asks the clock again whenever it plans a query, so a bound that was computed once may differ
+from that of a later action. A lower bound that can only grow remains right; others do not.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ whole topic may be given one value, ``{"t":"earliest"}``.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from pylog import EARLIEST, LATEST, Timestamp, TopicPartition
 from pyspark_pylog.json_options import parse_json
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Callable, Mapping
 
     from pylog import OffsetSpec, OffsetSpecs
@@ -94,9 +94,24 @@ def _milliseconds(value: object, name: str) -> int:
     text = value.strip() if isinstance(value, str) else str(value) if type(value) is int else ""
     milliseconds = int(text) if _DIGITS.fullmatch(text) else 1 << 63
     if milliseconds >= 1 << 63:
-        msg = f"option {name} holds {value!r}, expected milliseconds since 1970 (0 or more)"
+        msg = (
+            f"option {name} holds {value!r}, expected milliseconds since 1970 (0 or more)"
+            f"{_date_in_milliseconds(text)}"
+        )
         raise ValueError(msg)
     return milliseconds
+
+
+def _date_in_milliseconds(text: str) -> str:
+    """Return what to write for an ISO date, as the end of the sentence about it; "" for others."""
+    try:
+        instant = dt.datetime.fromisoformat(text)
+        is_utc = instant.tzinfo is None
+        milliseconds = Timestamp.of(instant.replace(tzinfo=dt.UTC) if is_utc else instant)
+    except (ValueError, OverflowError):
+        return ""
+    zone = " in UTC" if is_utc else ""
+    return f"; {text}{zone} is {milliseconds.milliseconds}"
 
 
 def _per_partition(

@@ -1,13 +1,13 @@
 """``pushFilters``: predicates that Spark hands to the reader.
 
 Spark 4.1 to 4.3 keep the reader that filters were pushed into for every later scan of the same
-relation: a second, differently filtered use of one ``load()`` would get the rows of the first. So
-with ``pushdown=auto`` nothing is left out there; ``on`` is the user's word that each ``load()`` is
-filtered once. Every filter goes back to Spark, which evaluates it again.
+relation: a second use of one ``load()``, with another filter, would get the rows of the first. So
+with ``pushdown=auto`` filters leave nothing out on these versions; with ``on`` the user vouches
+that each ``load()`` is filtered once. Every filter goes back to Spark, which evaluates it again.
 
-A reader that has the method fails while ``spark.sql.python.filterPushdown.enabled`` is off, which
-it is by default: Spark asks whether the method is the base class's. `PushFilters` is taken for that
-one, and works if it is called all the same.
+A reader that overrides the method fails while ``spark.sql.python.filterPushdown.enabled`` is off,
+as it is by default: Spark compares the method with that of the base class. `PushFilters` passes for
+the base class's method, and works if it is called all the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 FIRST_WITHOUT_LEAK = 5
-"""The major version of Spark from which on each scan has pushed filters of its own."""
+"""The first major version of Spark in which each scan has pushed filters of its own."""
 
 _OPERATORS = {
     "EqualTo": "=",
@@ -53,7 +53,7 @@ class PushFilters:
         self.__func__ = getattr(DataSourceReader, "pushFilters", None)
 
     def __call__(self, filters: Iterable[object]) -> Iterator[object]:
-        """Note the filters; all are for Spark to evaluate, too."""
+        """Keep what the filters say, and return all of them for Spark to evaluate."""
         given = list(filters)
         self.where = to_record_filter(
             comparison for comparison in map(_to_comparison, given) if comparison is not None

@@ -31,10 +31,10 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class PylogTable:
-    """A read that is still being described. Immutable; every method gives a new one.
+    """The description of a read. It is immutable: every method returns a new one.
 
-    Whatever a DataFrame has, this has too: ``count()``, ``show()``, ``groupBy()`` … act on the
-    DataFrame that the description makes.
+    It has every method of a DataFrame: ``count()``, ``show()``, ``groupBy()`` … act on the
+    DataFrame that it describes.
     """
 
     def __init__(
@@ -123,22 +123,22 @@ def _shown_path(path: str) -> str:
 
 
 def table(spark: SparkSession, path: str | Sequence[str], **options: Any) -> PylogTable:  # noqa: ANN401 - as of DataFrameReader.options
-    """Return a description of a read of log directories, to be narrowed by ``where``.
+    """Return the description of a read of log directories, which ``where`` narrows.
 
     Parameters
     ----------
     spark
         The session.
     path
-        As of ``load()``.
+        A directory, or a list of directories, as for ``load()``.
     **options
-        As of ``spark.read.format("pylog")``.
+        The options of ``spark.read.format("pylog")``.
 
     Raises
     ------
     WorkerPythonError
-        When the read is used: the Python of Spark's workers lacks pylog, or is of another version;
-        the text says what to set. See `pyspark_pylog.session`.
+        The Python of Spark's workers lacks pylog, or is of another version. The error is raised
+        when the read is used, and says what to set. See `pyspark_pylog.session`.
 
     Notes
     -----

@@ -160,5 +160,6 @@ def _holds_not_null(data_type: DataType) -> bool:
 def _check_exists(name: str, where: str, columns: Mapping[str, DataType]) -> None:
     if name not in columns:
         hint = nearest_name_hint(name, columns)
-        msg = f"{where} names {name!r}, no such column{hint} The columns are: {', '.join(columns)}"
+        listed = ", ".join(columns)
+        msg = f"{where} names {name!r}, which is not a column{hint} The columns are: {listed}"
         raise ValueError(msg)

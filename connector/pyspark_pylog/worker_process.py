@@ -17,8 +17,8 @@ _DAEMON = "pyspark.daemon"
 def let_warnings_through() -> None:
     """Have pylog's warnings written to the worker's stderr, which Spark keeps in its logs.
 
-    As any library, pylog leaves it to its user to set logging up. In a worker nobody does, and
-    what `DROPMALFORMED` leaves out has to be seen. Nothing is done where logging is set up.
+    As any library, pylog leaves it to its user to configure logging. In a worker nobody does, and
+    what `DROPMALFORMED` leaves out has to be seen. Nothing is done if logging is configured.
     """
     if not logging.getLogger().handlers and logging.lastResort is not None:
         logging.getLogger("pylog").addHandler(logging.lastResort)
@@ -27,8 +27,8 @@ def let_warnings_through() -> None:
 def exempt_modules_from_collection() -> None:
     """Let the collector pass over what is alive now; once a process, and only in Spark's workers.
 
-    To be called when a first task is done, and so all modules and kernels are loaded. The
-    garbage that it left is collected first, so that it is not kept.
+    Call it after the first task, when all modules and kernels are loaded. The garbage of that task
+    is collected first, so that it is not kept.
     """
     if gc.get_freeze_count() or not is_reused_worker():
         return

@@ -35,15 +35,16 @@ _LOGGER = logging.getLogger(__name__)
 def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     """Return a Spark session that knows ``format("pylog")``, whose Python workers are this Python.
 
-    Environment variable ``PYSPARK_PYTHON`` is set to the running interpreter, for this process and
-    those that it starts, unless it is set already. On a cluster the executors run a Python of that
-    path, too: set the variable where theirs lies elsewhere.
+    The environment variable ``PYSPARK_PYTHON`` is set to the running interpreter, for this process
+    and those that it starts, unless it is set already. On a cluster the executors run the Python of
+    that path, too: set the variable yourself if theirs is at another path.
 
     Parameters
     ----------
     builder
         ``SparkSession.builder`` with the master and the configuration wanted; as it is by default.
-        A session that runs already is returned as it is, as by ``getOrCreate()``.
+        A session that is already running is returned as it is, as by ``getOrCreate()``. If its
+        workers run another Python, a warning says what to do.
 
     Examples
     --------
@@ -54,17 +55,22 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
         os.environ[_VARIABLE] = sys.executable
     spark = (builder or SparkSession.builder).getOrCreate()
     if is_classic(spark):
-        workers = spark.sparkContext.pythonExec
-        if workers != os.environ[_VARIABLE]:
-            _LOGGER.warning(
-                "pylog: this Spark session was running before, and its Python workers run %r "
-                "instead of %r; if reads fail for it, stop() the session and call "
-                "pyspark_pylog.session() again",
-                workers,
-                os.environ[_VARIABLE],
-            )
+        _warn_of_other_workers(spark.sparkContext.pythonExec, os.environ[_VARIABLE])
         register_if_unknown(spark)
     return spark
+
+
+def _warn_of_other_workers(running: str, wanted: str) -> None:
+    """Log what to do about a session that was started earlier and runs another Python."""
+    if running == wanted or shutil.which(running) == (shutil.which(wanted) or wanted):
+        return
+    _LOGGER.warning(
+        "pylog: a Spark session was already running, and this is it; its Python workers run %s, "
+        "not %r. If reads fail because of that, call stop() on the session, and then "
+        "pyspark_pylog.session() again",
+        _program(running),
+        wanted,
+    )
 
 
 def is_classic(spark: SparkSession) -> bool:
@@ -75,9 +81,9 @@ def is_classic(spark: SparkSession) -> bool:
 def register_if_unknown(spark: SparkSession) -> None:
     """Register the data source with a classic session if Spark has not found it by itself.
 
-    As after a broken module of another package, which turns the search off; where
-    PYSPARK_DRIVER_PYTHON is no plain Python (``jupyter``), since Spark searches with that one; and
-    in a session after one whose JVM was started with another Python.
+    Spark does not find it after a broken module of another package, which turns the search off;
+    where ``PYSPARK_DRIVER_PYTHON`` is not a plain Python (``jupyter``), since Spark searches with
+    that one; and in a session after one whose JVM was started with another Python.
     """
     manager = spark._jsparkSession.sessionState().dataSourceManager()
     if not manager.dataSourceExists(PylogDataSource.name()):
@@ -85,17 +91,17 @@ def register_if_unknown(spark: SparkSession) -> None:
 
 
 class WorkerPythonCheck:
-    """A block that loads: an error that comes from a wrong worker Python says what to set.
+    """A context in which to load: an error of a wrong worker Python says what to set.
 
     Parameters
     ----------
     spark
-        The session that loads.
+        The session that is used to load.
 
     Raises
     ------
     WorkerPythonError
-        In place of Spark's error, which is its cause.
+        Raised in place of Spark's error, which is its cause.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -140,10 +146,14 @@ def _defect_of(text: str) -> str | None:
 
 
 def _what_to_set(workers: str, defect: str) -> str:
-    place = shutil.which(workers)
-    where = "" if place in (None, workers) else f" ({place})"
     return (
-        f"Spark's Python workers run {workers!r}{where}, which {defect}; stop() this session and "
+        f"Spark's Python workers run {_program(workers)}, which {defect}; stop() this session and "
         f"set environment variable {_VARIABLE} to {sys.executable!r} before Spark starts again, or "
         "start it by pyspark_pylog.session(), which does so where the variable is not set"
     )
+
+
+def _program(name: str) -> str:
+    """Return the name of a program, and where it lies if the name does not say so."""
+    place = shutil.which(name)
+    return repr(name) if place in (None, name) else f"{name!r} ({place})"

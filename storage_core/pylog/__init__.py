@@ -1,8 +1,8 @@
 """Apache Kafka's on-disk log without a broker.
 
-Public are the names in ``pylog.__all__``, and `pylog.errors`. They are loaded at first use, so that
-``import pylog`` and the command line start without NumPy, Numba and Arrow; values that a caller
-passes in or gets back never need those.
+The public names are those in ``pylog.__all__`` and in `pylog.errors`. Each is loaded at its first
+use, so that ``import pylog`` and the command line start without NumPy, Numba and Arrow. Values that
+a caller passes in or gets back never need those.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pylog.lazy_modules import LazyNames
 
 __version__ = "0.1.0"
 
-# Whoever uses the library decides what becomes of its warnings, by setting logging up or not.
+# The user of the library decides where its warnings go, by configuring logging or not.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # The one list of public names, by the module that each is defined in.

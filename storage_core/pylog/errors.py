@@ -1,9 +1,9 @@
 """Every error that pylog raises on purpose, under one root.
 
-Bad arguments stay ``ValueError``. Everything that a file, a directory or a requested offset can
-do wrong is a `LogStorageError` whose text is one line: what is wrong, in which file, at which
-byte, stored against expected, and what to do where something can be done. Spark ships text and
-not objects, so that line must suffice by itself.
+Arguments that make no sense are a ``ValueError``. Everything that can be wrong with a file, a
+directory or a requested offset is a `LogStorageError`. Its text is one line: what is wrong, in
+which file, at which byte, the stored and the expected value, and what to do if something can be
+done. Spark passes on the text of an error and not the object, so that line must suffice by itself.
 
 Every argument is handed to ``Exception.__init__`` positionally, so that errors survive pickling
 between processes.
@@ -29,11 +29,11 @@ class _LocatedError(LogStorageError):
     Parameters
     ----------
     reason
-        What is wrong, stored against expected.
+        What is wrong, with the stored and the expected value.
     path
-        The file, if known; kept as it may be printed, without what a URI has of credentials.
+        The file, if known; kept as it may be printed, without the credentials of a URI.
     position
-        Byte position in that file, if known.
+        The byte position in that file, if known.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class CorruptRecordError(_LocatedError):
 
 
 class MisplacedBatchError(CorruptRecordError):
-    """A batch whose records begin before those of the one in front of it end: one is wrong."""
+    """A batch whose records begin before those of the previous batch end: one of them is wrong."""
 
 
 class InvalidRecordError(_LocatedError):
-    """A batch whose checksum is right and whose records are not (Kafka: InvalidRecordException)."""
+    """A batch of right checksum whose records are wrong (Kafka: InvalidRecordException)."""
 
 
 class UnsupportedCodecError(InvalidRecordError):
@@ -104,25 +104,25 @@ class LogDirectoryError(_PathFirstError):
 
 
 class UnreadableFileError(LogDirectoryError):
-    """A file that is there and cannot be read.
+    """A file that exists but cannot be read.
 
-    No permission, an I/O error, not a regular file (a FIFO, a device, a directory …), or a link
-    that leads nowhere or in a circle.
+    The cause is a missing permission, an I/O error, something that is not a regular file (a FIFO, a
+    device, a directory …), or a link that leads nowhere or in a circle.
     """
 
 
 class UnknownTopicOrPartitionError(LogStorageError):
-    """A topic or partition that was asked for and is not there."""
+    """A topic or partition that was asked for and does not exist."""
 
 
 class SegmentVanishedError(_LocatedError):
-    """A segment file that was planned for reading and is gone or shorter now."""
+    """A segment file that was to be read and has since been deleted, renamed or cut."""
 
 
 class SegmentReplacedError(SegmentVanishedError):
-    """A file in an object store that became another one between two reads of it.
+    """An object in a store that was replaced between two reads of it.
 
-    What was read of it before may be of either; reading again reads the new one.
+    What was read before may come from the old object or the new one; another read gets the new one.
     """
 
 
@@ -140,7 +140,7 @@ class OffsetOutOfRangeError(LogStorageError):
     requested
         The offset asked for.
     log_start_offset, log_end_offset
-        What the log holds; the end is exclusive.
+        The offsets that the log holds; the end is exclusive.
     """
 
     def __init__(
@@ -166,8 +166,8 @@ class OffsetOutOfRangeError(LogStorageError):
 class KafkaStorageError(_LocatedError):
     """An operation on a disk that failed (Kafka: KafkaStorageException).
 
-    What was being written is in an unknown state: a log on that disk must be recovered before it
-    is appended to again.
+    What was being written is in an unknown state: a log on that disk must be recovered before
+    anything is appended to it.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class KafkaStorageError(_LocatedError):
 
 
 class LogLockedError(_LocatedError):
-    """A log directory that another process, or another manager of this one, holds.
+    """A log directory that another process, or another manager in this process, has open.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class LogLockedError(_LocatedError):
     path
         The lock file.
     process_id
-        The process that holds the lock; None if the system does not tell.
+        The process that holds the lock; None if the system does not say.
     """
 
     def __init__(
@@ -224,7 +224,7 @@ class LogSegmentOffsetOverflowError(_LocatedError):
 
 
 class _PartitionError(LogStorageError):
-    """What was asked of one partition and is refused; the partition is as it was.
+    """A request to one partition that was refused; the partition is unchanged.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class RecordTooLargeError(_PartitionError):
 
 
 class RecordBatchTooLargeError(_PartitionError):
-    """Records that fit no segment of ``segment.bytes`` (Kafka: RecordBatchTooLargeException)."""
+    """Records larger than ``segment.bytes`` (Kafka: RecordBatchTooLargeException)."""
 
 
 class RecordValidationError(_PartitionError):
@@ -303,7 +303,7 @@ class UnexpectedAppendOffsetError(_PartitionError):
     reason, topic_partition
         What is wrong, and where.
     first_offset, last_offset
-        Of the records that were to be appended, both inclusive.
+        The first and last offset of the records that were to be appended, both inclusive.
     """
 
     def __init__(
@@ -335,7 +335,7 @@ class TransactionCoordinatorFencedError(_PartitionError):
 
 
 class OffsetInsideBatchError(LogStorageError):
-    """A log was to be cut at an offset where no batch begins.
+    """A cut of a log at an offset that lies inside a batch.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ class OffsetInsideBatchError(LogStorageError):
     requested
         Where it was to be cut.
     first, following
-        The nearest boundaries: where the batch around begins, and the offset after it.
+        The nearest offsets at which it can be cut: the first of that batch, and the one after it.
     """
 
     def __init__(self, topic_partition: str, requested: int, first: int, following: int) -> None:
@@ -363,4 +363,4 @@ class OffsetInsideBatchError(LogStorageError):
 
 
 class PolicyViolationError(_PartitionError):
-    """What the topic's configuration forbids (Kafka: PolicyViolationException)."""
+    """A request that the topic's configuration forbids (Kafka: PolicyViolationException)."""

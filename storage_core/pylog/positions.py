@@ -1,15 +1,17 @@
-"""What a caller says about where in a log to begin and to end: a word, an offset, or a time.
+"""Where in a log to begin and to end, as a caller says it: a word, an offset, or a time.
 
 ``earliest`` is the log start offset, ``latest`` the end that a consumer would read up to, and
 ``max_timestamp`` the offset of the record with the highest timestamp. A time is an offset
 *look-up*, as in Kafka and in Spark's ``kafka`` source, and not a filter: with timestamps out of
-order the range may hold earlier records, and leave out later ones. Values only; what they mean for
-one log is found out in `pylog.reading.offset_resolution`.
+order, the range may hold earlier records and leave out later ones. This module has the values;
+`pylog.reading.offset_resolution` finds the offset that each stands for in a log.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import difflib
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -36,14 +38,23 @@ class Timestamp:
     milliseconds
         Since 1970-01-01 UTC; 0 or more.
     if_missing
-        What a *start* does where no record is that late: "error", or "latest" for an empty range.
-        An end is the end of the log then.
+        What happens if no record is that late, and this is a *start*: "error", or "latest" for an
+        empty range. If this is an end, it is then the end of the log.
     """
 
     milliseconds: int
     if_missing: str = "error"
 
     def __post_init__(self) -> None:
+        given = self.milliseconds
+        try:
+            object.__setattr__(self, "milliseconds", operator.index(given))
+        except TypeError:
+            msg = (
+                f"timestamp {given!r} is not a whole number of milliseconds since 1970; pass a "
+                "datetime with a time zone as it is, or to pylog.Timestamp.of()"
+            )
+            raise ValueError(msg) from None
         if not 0 <= self.milliseconds < 1 << 63:
             msg = f"timestamp {self.milliseconds} ms is not in 0 .. 2^63-1"
             raise ValueError(msg)
@@ -53,13 +64,16 @@ class Timestamp:
 
     @classmethod
     def of(cls, instant: dt.datetime, if_missing: str = "error") -> Timestamp:
-        """Return the timestamp of an instant: its millisecond, or the next one if it is within one.
+        """Return the first whole millisecond that is not before an instant.
 
         Raises
         ------
         ValueError
             ``instant`` has no time zone, or lies before 1970.
         """
+        if instant != instant:  # noqa: PLR0124 - NaT, the missing time of pandas, is a datetime
+            msg = "NaT is not a time"
+            raise ValueError(msg)
         if instant.tzinfo is None:
             msg = f"datetime {instant} has no time zone: say which, as in .replace(tzinfo=UTC)"
             raise ValueError(msg)
@@ -74,8 +88,8 @@ OffsetSpecs = (
     | dt.datetime
     | Mapping[TopicPartition | tuple[str, int] | str, "OffsetSpec | dt.datetime"]
 )
-"""One for all partitions, or one a partition or topic; those not named take the default. A datetime
-with a time zone stands for the `Timestamp` of that instant."""
+"""One position for all partitions, or a mapping from partition or topic to one; partitions that are
+not named take the default. A datetime with a time zone stands for its `Timestamp`."""
 
 
 def parse_offset_spec(value: object) -> OffsetSpec:
@@ -94,7 +108,8 @@ def parse_offset_spec(value: object) -> OffsetSpec:
             return word
     elif isinstance(value, dt.datetime):
         return Timestamp.of(value)
-    elif isinstance(value, int) and not isinstance(value, bool):
+    elif hasattr(value, "__index__") and not isinstance(value, bool):  # also NumPy's integers
+        value = operator.index(value)
         if value == EARLIEST_OFFSET:
             return EARLIEST
         if value == LATEST_OFFSET:
@@ -102,10 +117,28 @@ def parse_offset_spec(value: object) -> OffsetSpec:
         if 0 <= value < 1 << 63:
             return value
     msg = (
-        f"{value!r} is not a position: give 'earliest', 'latest', 'max_timestamp', an offset of 0 "
-        "or more, a pylog.Timestamp or a datetime with a time zone"
+        f"{value!r} is not a position{_hint(value)} Give 'earliest', 'latest', 'max_timestamp', an "
+        "offset of 0 or more, a pylog.Timestamp or a datetime with a time zone"
     )
     raise ValueError(msg)
+
+
+def _hint(value: object) -> str:
+    """Return the end of the sentence about what is not a position: what was probably meant."""
+    if isinstance(value, dt.date):
+        value = value.isoformat()
+    if not isinstance(value, str):
+        return "."
+    near = difflib.get_close_matches(value.strip().lower(), _WORDS, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    try:
+        instant = dt.datetime.fromisoformat(value.strip())
+    except ValueError:
+        return "."
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=dt.UTC)
+    return f"; did you mean datetime.fromisoformat({instant.isoformat()!r})?"
 
 
 def spec_for(
@@ -120,12 +153,22 @@ def spec_for(
     return default
 
 
-def check_specs_are_known(specs: OffsetSpecs, known: list[TopicPartition]) -> None:
-    """Raise `ValueError` if ``specs`` names a topic or partition that is not among ``known``."""
+def check_specs(specs: OffsetSpecs, known: list[TopicPartition]) -> None:
+    """Raise `ValueError` for what is not a position, or is one of a partition that is not read.
+
+    Parameters
+    ----------
+    specs
+        What a caller gave.
+    known
+        The partitions that are read.
+    """
     if not isinstance(specs, Mapping):
+        parse_offset_spec(specs)
         return
     names = {*known, *(each.topic for each in known)}
-    for key in specs:
+    for key, spec in specs.items():
+        parse_offset_spec(spec)
         if (TopicPartition(*key) if isinstance(key, tuple) else key) not in names:
             text = f"{key[0]}-{key[1]}" if isinstance(key, tuple) else key
             listed = ", ".join(map(str, known[:20])) or "none"

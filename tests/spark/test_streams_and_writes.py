@@ -20,8 +20,8 @@ pytestmark = NEEDS_SPARK
 
 NO_STREAMS = (
     'NotImplementedError: format("pylog") does not read streams yet; use spark.read in place of '
-    "spark.readStream, with startingOffsets set to where the last read ended (its endingOffsets) "
-    "for what is new since"
+    "spark.readStream. To read only what is new since the last read, set option startingOffsets to "
+    'the highest offset of each partition that it gave, plus 1, as in {"orders":{"0":43}}'
 )
 NO_WRITES = (
     'NotImplementedError: format("pylog") does not write yet; from Python, pylog.write_topic('

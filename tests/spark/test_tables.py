@@ -34,7 +34,7 @@ NOT_OF_RECORDS = (
     "logs by subscribe, assign or subscribePattern, and rows by WHERE"
 )
 UNKNOWN_COLUMN = (
-    "ValueError: option columns names 'sise_in_bytes', no such column; did you mean "
+    "ValueError: option columns names 'sise_in_bytes', which is not a column; did you mean "
     "'size_in_bytes'? The columns are: topic, partition, segment, "
 )
 

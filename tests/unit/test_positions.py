@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import pylog
@@ -37,8 +39,48 @@ def test_words_offsets_and_times_are_positions(value: object, spec: object) -> N
 
 @pytest.mark.parametrize("value", ["soonest", "", -3, 2**63, 1.5, None, True, b"latest", [1]])
 def test_anything_else_is_refused_with_what_there_is(value: object) -> None:
-    with pytest.raises(ValueError, match="is not a position: give 'earliest', 'latest'"):
+    with pytest.raises(ValueError, match=r"is not a position[.] Give 'earliest', 'latest'"):
         parse_offset_spec(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("eerliest", "; did you mean 'earliest'? Give "),
+        ("newest", ". Give "),
+        ("2026-11-01", "; did you mean datetime.fromisoformat('2026-11-01T00:00:00+00:00')? Give "),
+        (dt.date(2026, 11, 1), "did you mean datetime.fromisoformat('2026-11-01T00:00:00+00:00')?"),
+        ("2026-11-01T12:00+01:00", "datetime.fromisoformat('2026-11-01T12:00:00+01:00')? Give "),
+        ("2026-13-01", ". Give "),
+    ],
+)
+def test_what_is_nearly_a_position_is_refused_with_what_was_probably_meant(
+    value: object, hint: str
+) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
+        parse_offset_spec(value)
+    assert hint in str(caught.value)
+
+
+def test_integers_of_numpy_are_offsets_and_timestamps() -> None:
+    assert parse_offset_spec(np.int64(7)) == 7
+    assert type(parse_offset_spec(np.int64(7))) is int
+    assert type(pylog.Timestamp(np.int64(7)).milliseconds) is int  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="is not a position"):
+        parse_offset_spec(np.bool_(True))  # noqa: FBT003 - the point
+
+
+@pytest.mark.parametrize(
+    "value", ["2026-11-01", 1.5, None, dt.datetime(2026, 11, 1, tzinfo=dt.UTC)]
+)
+def test_a_timestamp_that_is_not_a_number_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match=r"is not a whole number of milliseconds since 1970; pass"):
+        pylog.Timestamp(value)  # type: ignore[arg-type]
+
+
+def test_the_missing_time_of_pandas_is_refused() -> None:
+    with pytest.raises(ValueError, match="NaT is not a time"):
+        parse_offset_spec(pd.NaT)
 
 
 def test_a_time_without_a_zone_is_refused() -> None:

@@ -87,7 +87,7 @@ def column_names(
 
 
 def record_schema(
-    columns: Iterable[str] | None = None,
+    columns: str | Iterable[str] | None = None,
     *,
     include_headers: bool = False,
     include_batch_metadata: bool = False,
@@ -98,8 +98,8 @@ def record_schema(
     Parameters
     ----------
     columns
-        The columns wanted, in the order wanted; None for all. Naming ``headers`` or ``batch``
-        asks for them.
+        The column wanted, or several in the order wanted; None for all. Naming ``headers`` or
+        ``batch`` asks for them.
     include_headers, include_batch_metadata
         Whether "all" has these columns.
     timestamp_unit
@@ -119,7 +119,7 @@ def record_schema(
             include_headers=include_headers, include_batch_metadata=include_batch_metadata
         )
     else:
-        names = list(columns)
+        names = [columns] if isinstance(columns, str) else list(columns)
     for place, name in enumerate(names):
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)

@@ -113,6 +113,6 @@ def _parse(query: str) -> dict[str, Any]:
         try:
             options[name] = _PARAMETERS[name](text)
         except ValueError:
-            msg = f"parameter {name!r} has a value that it cannot have"
+            msg = f"parameter {name!r} has an invalid value"
             raise S3UriError(msg) from None
     return options

@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListedPartition:
-    """One live partition; None where a value is not there, or damage hides it.
+    """One live partition. A value is None if it does not exist, or if damage hides it.
 
     Attributes
     ----------
     log_end_offset
-        Exclusive.
+        The end of the log, exclusive.
     size_bytes
-        Bytes of all ``.log`` files.
+        The size of all ``.log`` files.
     leader_epoch
-        The latest.
+        The latest leader epoch.
     topic_id
-        As Kafka prints it: 22 characters.
+        The topic id as Kafka prints it: 22 characters.
     leftover_files
-        Files ending in ``.deleted``, ``.cleaned`` or ``.swap``; not part of the log.
+        How many files end in ``.deleted``, ``.cleaned`` or ``.swap``; they are not part of the log.
     path, log_directory
-        Of the partition, and of what holds it; as they may be printed, without secrets.
+        The directory of the partition, and the one above it, without the secrets of a URI.
     errors
-        What could not be read, each once.
+        The errors of what could not be read, each once.
     warnings
-        What is wrong besides, a line each.
+        What else is wrong, a line for each.
     notes
-        What is worth knowing and not wrong: that the log begins in remote storage.
+        What is worth knowing and not wrong, such as that the log begins in remote storage.
     is_readable
         Whether anything of the log can be read: the directory can be listed and, if it holds
         segments, one of their ``.log`` files can be opened.
@@ -75,7 +75,7 @@ class ListedPartition:
 
     @property
     def findings(self) -> list[str]:
-        """All that is wrong, a line each."""
+        """All that is wrong, a line for each."""
         return [*map(str, self.errors), *self.warnings]
 
 
@@ -109,7 +109,7 @@ class PartitionListing:
 
     @property
     def totals(self) -> ListingTotals:
-        """The sums."""
+        """The sums over the partitions."""
         return ListingTotals(
             topics=len({each.topic for each in self.partitions}),
             partitions=len(self.partitions),

@@ -50,7 +50,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         which documents its columns.
     topics, assign, pattern
         Which partitions: topic names, partitions by topic, or a regular expression found in topic
-        names. All but internal topics by default.
+        names. By default all topics but internal ones, which must be named: ``topics`` may be the
+        ``topics`` of a `LogDirectory`.
     check_crc
         Whether table "batches" computes checksums, for its column ``is_valid_crc``.
     mode

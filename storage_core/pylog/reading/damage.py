@@ -1,7 +1,7 @@
-"""What a reader does at damage, and which bytes it left out.
+"""What a reader does at damage, and which bytes it has left out.
 
-FAILFAST raises an error with file, position and cause. The other two modes skip exactly the bytes
-at fault: from the batch that is wrong to the next sound one (`pylog.reading.resynchronisation`).
+FAILFAST raises an error with file, position and cause. The other two modes skip exactly the damaged
+bytes: from the first wrong batch to the next sound one (`pylog.reading.resynchronisation`).
 The names are those of Spark's file sources.
 """
 
@@ -26,11 +26,11 @@ class ReadMode(StrEnum):
     Attributes
     ----------
     FAILFAST
-        An error.
+        It is an error.
     DROPMALFORMED
         The damaged range is skipped, logged and reported.
     PERMISSIVE
-        As DROPMALFORMED, plus one row of nulls for each damaged range.
+        As DROPMALFORMED, and each damaged range is also a row of nulls.
     """
 
     FAILFAST = "FAILFAST"
@@ -63,14 +63,14 @@ class DamagedRange:
     position, end_position
         Bytes ``[position, end_position)``.
     next_offset
-        Records of this range have offsets from here on: the offset after the last sound batch.
+        The lowest offset that records of this range may have: the one after the last sound batch.
     end_offset
-        … and below this one: the first offset of the next sound batch, or the last one of a
-        compressed v0/v1 wrapper. None where nothing sound follows in the file and no next file's
-        name gives it. Not above ``next_offset`` where sound offsets leave no room: then nobody
-        knows which offsets the bytes held.
+        The offset that they lie below: the first of the next sound batch, or the last one of a
+        compressed v0/v1 wrapper. None if nothing sound follows in the file, and there is no next
+        file whose name says it. It is at or below ``next_offset`` if the sound offsets leave no
+        room between them: it is then unknown which offsets the bytes held.
     reason
-        What is wrong with the first of them.
+        What is wrong with the first of the bytes.
     """
 
     path: str
@@ -98,16 +98,16 @@ class DamagedRange:
 class DamageReport:
     """Collects the damaged ranges that a reader skips.
 
-    Iterates over `ranges`; true if there is one.
+    It iterates over `ranges`, and is true if there is one.
 
     Attributes
     ----------
     ranges
-        Each once, in the order in which they were skipped.
+        The damaged ranges, each once, in the order in which they were skipped.
     is_logged
-        Whether each is logged, as a warning.
+        Whether each one is logged, as a warning.
     skip_count
-        How many times a range was skipped, known ones included.
+        How many times a range was skipped, including ranges that were known already.
     """
 
     ranges: list[DamagedRange] = field(default_factory=list)
@@ -133,12 +133,13 @@ class DamageReport:
                 _LOGGER.warning("%s", damaged_range)
 
     def for_one_read(self, start_offset: int, end_offset: int) -> DamageReport:
-        """Return an empty report that passes on to this one what it comes to hold.
+        """Return an empty report that passes on to this one whatever is added to it.
 
-        A reader needs to know what it has met itself, this time: this report may know it already,
-        from an earlier read, or be another reader's, too. A range is left out if sound batches on
-        both sides bound it to offsets outside ``[start_offset, end_offset)``: on its way to its
-        first record a reader may meet damage that does not concern it.
+        A reader needs to know which damage it has come across itself, this time: this report may
+        have it already, from an earlier read, or be shared with another reader. A range is left out
+        if the sound batches on both sides of it show that its offsets lie outside ``[start_offset,
+        end_offset)``: on the way to its first record, a reader may come across damage that does not
+        concern it.
         """
         return DamageReport(_offsets=(start_offset, end_offset), _above=self)
 

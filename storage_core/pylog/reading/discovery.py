@@ -122,7 +122,7 @@ def _why_no_log(entries: Sequence[DirectoryEntry]) -> str:
     more = len(below) - _MOST_NAMED
     listed = ", ".join(below[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
     what = "that path" if len(below) == 1 else "one or more of these paths"
-    return f"no Kafka log here, but one level below: {listed}. Give {what} instead"
+    return f"no Kafka log here, but one level below, in {listed}; give {what}"
 
 
 def _is_log_directory(entry: DirectoryEntry) -> bool:
@@ -148,7 +148,7 @@ def _find_partition_of_segment_file(location: str) -> PartitionDirectory | None:
     directory = parent_of(location) or os.curdir
     entry = next((each for each in list_directory(directory) if each.name == file_name), None)
     if entry is None:
-        reason = "no such file"
+        reason = "there is no such file"
         raise LogDirectoryError(reason, location)
     if entry.is_dir():
         return None
@@ -206,8 +206,8 @@ def _named_directory(location: str, given: str) -> PartitionDirectory:
         name = parse_partition_directory_name(name_of(location))
     except UnexpectedFileError as error:
         reason = (
-            f"segment files lie here, but of which topic is not known: {error.reason}; give the "
-            "directory such a name, or make a link to it that has one"
+            "segment files in a directory whose name does not say which partition it is: "
+            f"{error.reason}; give it such a name, or make a link to it that has one"
         )
         raise LogDirectoryError(reason, given) from error
     return PartitionDirectory(name.topic_partition, location, name.state, is_named=True)

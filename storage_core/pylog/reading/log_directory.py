@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 
 
 class LogDirectory:
-    """The partitions under one or several paths. Read-only; a snapshot.
+    """A snapshot of the partitions under one or several paths. Read-only.
 
     Iterates over the `LogView` of every live partition, in topic and partition order;
-    ``directory["orders", 0]`` is one of them if ``("orders", 0) in directory``.
+    ``directory["orders", 0]`` is one of them if ``("orders", 0) in directory``. A topic is in it
+    (``"orders" in directory``) if one of its partitions is; ``directory.topics["orders"]`` has
+    them.
 
     Attributes
     ----------
@@ -52,16 +55,30 @@ class LogDirectory:
         return len(self._views)
 
     def __getitem__(self, topic_partition: tuple[str, int]) -> LogView:
+        """Return the view of a partition.
+
+        Raises
+        ------
+        UnknownTopicOrPartitionError
+            It is not there.
+        TypeError
+            What was given is not a topic and the number of a partition.
+        """
+        topic, partition = _topic_and_partition(topic_partition)
         try:
-            return self._views[TopicPartition(*topic_partition)]
+            return self._views[TopicPartition(topic, partition)]
         except KeyError:
-            topic, partition = topic_partition
             raise self._unknown_partition(topic, partition) from None
 
     def __contains__(self, item: object) -> bool:
-        """Whether ``item`` is the topic and number of a live partition, or one of the views."""
+        """Whether ``item`` is a topic, or a topic and the number of a partition, or a view of it.
+
+        Only what is live counts.
+        """
         if isinstance(item, LogView):
             return self._views.get(item.topic_partition) is item
+        if isinstance(item, str):
+            return any(each.topic == item for each in self._views)
         return isinstance(item, tuple) and item in self._views
 
     def __repr__(self) -> str:
@@ -92,10 +109,10 @@ class LogDirectory:
         assign: Mapping[str, Iterable[int]] | None = None,
         pattern: str | None = None,
     ) -> list[LogView]:
-        """Return the partitions that one of three ways names.
+        """Return the partitions that one of the three arguments chooses.
 
-        By default those of all topics but internal ones, and a partition of an internal topic whose
-        directory was given as the path.
+        By default these are the partitions of all topics but internal ones, and a partition of an
+        internal topic if its directory was given as the path.
 
         Parameters
         ----------
@@ -109,11 +126,11 @@ class LogDirectory:
         Raises
         ------
         UnknownTopicOrPartitionError
-            A name is not there; the error names the nearest.
+            A topic or partition does not exist; the error names the nearest.
         LogDirectoryError
-            Nothing is left to be read without a name for it.
+            By default nothing would be read.
         ValueError
-            More than one way was used, or a pattern is not a regular expression.
+            More than one of the arguments was given, or a pattern is not a regular expression.
         """
         if sum(way is not None for way in (topics, assign, pattern)) > 1:
             msg = "give only one of topics (subscribe), assign and pattern (subscribePattern)"
@@ -165,6 +182,26 @@ class LogDirectory:
         )
 
 
+def _topic_and_partition(given: object) -> tuple[str, int]:
+    """Return what was given in brackets; `TypeError` if it does not name a partition."""
+    match given:
+        case (str(topic), partition) if hasattr(partition, "__index__"):
+            return topic, operator.index(partition)
+        case (str(topic), partition):
+            msg = (
+                f"partition {partition!r} is of type {type(partition).__name__}, expected an "
+                f"integer, as in directory[{topic!r}, 0]"
+            )
+        case str(topic):
+            msg = (
+                f"directory[{topic!r}] names no partition; use directory[{topic!r}, 0] for one, "
+                f"and directory.topics[{topic!r}] for the list of all"
+            )
+        case _:
+            msg = f"{given!r} is not a topic and a partition, as in directory['orders', 0]"
+    raise TypeError(msg)
+
+
 def open_directory(
     *paths: str | os.PathLike[str],
     include_stray: bool = False,
@@ -172,17 +209,17 @@ def open_directory(
 ) -> LogDirectory:
     """Return what lies under the given log directories or topic-partition directories.
 
-    Reads names, side files and, when asked for ends of logs, a few batch headers.
+    It reads names, side files and, when the end of a log is asked for, a few batch headers.
 
     Parameters
     ----------
     *paths
         Log directories, topic-partition directories, or several of them.
     include_stray
-        Whether directories count as live that are being deleted, stray, or future replicas.
+        Whether directories that are being deleted, stray, or future replicas count as live.
     takes_segment_files
-        Whether a path may be a ``.log`` file in a topic-partition directory. A `scan` reads the
-        offsets of that segment then; the views are those of the whole partition.
+        Whether a path may be a ``.log`` file in a topic-partition directory. A `scan` then reads
+        the offsets of that segment; the views are those of the whole partition.
 
     Raises
     ------

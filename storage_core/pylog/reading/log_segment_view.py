@@ -180,7 +180,7 @@ class LogSegmentView:
     def _batches_around(
         self, source: ByteSource, offset: int, end: int
     ) -> tuple[PositionedHeader | None, PositionedHeader | None]:
-        """Return the last batch below ``offset`` that a walk passes, and the first one not below."""
+        """Return the last batch below ``offset`` that a walk passes, and the first not below."""
         start = self._position_at_or_before(source, offset, end)
         before = None
         for batch in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):

@@ -60,15 +60,15 @@ class LogView:
     directory
         What `discover_partitions` found.
     log_start_offsets
-        The log directory's ``log-start-offset-checkpoint``, so that a directory of a thousand
-        partitions reads it once; a reader of its own if None.
+        The log directory's ``log-start-offset-checkpoint``, so that it is read once for a thousand
+        partitions. If None, the view reads it by itself.
     damage
-        Where damaged ranges that planning meets are noted; None for an error at the first.
+        Where planning notes damaged ranges. If None, the first one is an error.
 
     Notes
     -----
-    A directory that cannot be listed is a `LogDirectoryError` for those who ask what it holds, and
-    no error for those who read the other partitions of its log directory.
+    If the directory cannot be listed, whatever asks for its content raises `LogDirectoryError`. The
+    other partitions of the log directory can still be read.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class LogView:
         Raises
         ------
         LogDirectoryError
-            It could not be listed.
+            The directory could not be listed.
         """
         if isinstance(self._listed, LogDirectoryError):
             raise self._listed
@@ -134,47 +134,47 @@ class LogView:
 
     @property
     def producer_snapshot_offsets(self) -> list[int]:
-        """From the names of ``.snapshot`` files, in no order."""
+        """The offsets in the names of ``.snapshot`` files, in no particular order."""
         return self.listing.producer_snapshot_offsets
 
     @property
     def file_count(self) -> int:
-        """Files and directories of any kind."""
+        """How many files and directories of any kind there are."""
         return self.listing.file_count
 
     @property
     def leftover_file_count(self) -> int:
-        """Files ending in ``.deleted``, ``.cleaned`` or ``.swap``."""
+        """How many files end in ``.deleted``, ``.cleaned`` or ``.swap``."""
         return self.listing.leftover_file_count
 
     @property
     def topic(self) -> str:
-        """Name of the topic."""
+        """The name of the topic."""
         return self.topic_partition.topic
 
     @property
     def partition(self) -> int:
-        """Number of the partition."""
+        """The number of the partition."""
         return self.topic_partition.partition
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all ``.log`` files."""
+        """The size of all ``.log`` files."""
         return sum(segment.size_bytes for segment in self.segments)
 
     @cached_property
     def log_start_offset(self) -> int:
         """The first offset that a broker serves from this disk.
 
-        The larger of the first segment's base offset and what the log directory's
-        ``log-start-offset-checkpoint`` says of this partition; 0 where there is no segment. For
-        what a tiered topic has before that see `pylog.reading.remote_offsets`.
+        This is the larger of the first segment's base offset and the partition's offset in the log
+        directory's ``log-start-offset-checkpoint``; 0 if there is neither. For the earlier records
+        of a tiered topic see `pylog.reading.remote_offsets`.
         """
         return max(self.local_log_start_offset, self.checkpointed_log_start_offset or 0)
 
     @property
     def local_log_start_offset(self) -> int:
-        """The first segment's base offset, as its name tells it; 0 without a segment."""
+        """The first segment's base offset, from the name of its file; 0 without a segment."""
         return self.segments[0].base_offset if self.segments else 0
 
     @cached_property
@@ -197,7 +197,7 @@ class LogView:
 
     @cached_property
     def end(self) -> WholeBatches:
-        """How far whole batches reach in the last segment, see `pylog.reading.log_end`."""
+        """How far whole batches reach in the last segment; see `pylog.reading.log_end`."""
         if not self.segments:
             return WholeBatches(0, None, self._missing_logs())
         return find_log_end(self.segments[-1], skips_damage=self.damage is not None)
@@ -212,10 +212,10 @@ class LogView:
         Raises
         ------
         CorruptRecordError
-            The last segment holds an impossible header, or no ``.log`` file is left: where the log
-            ends is unknown.
+            The last segment holds an impossible header, or no ``.log`` file is left, so that the
+            end of the log is unknown.
         UnreadableFileError
-            The last ``.log`` file cannot be read; likewise.
+            The last ``.log`` file cannot be read.
         """
         return max(self.log_start_offset, self.next_offset)
 
@@ -250,7 +250,7 @@ class LogView:
         return None
 
     def segment_end(self, index: int) -> int:
-        """Return how many bytes of segment ``index`` are to be read: of the last, whole batches."""
+        """Return how many bytes of segment ``index`` to read; in the last one, whole batches."""
         if index == len(self.segments) - 1:
             return self.end.end_position
         return self.segments[index].size_bytes
@@ -272,7 +272,7 @@ class LogView:
 
     @cached_property
     def leader_epochs(self) -> list[EpochEntry]:
-        """Content of ``leader-epoch-checkpoint``; empty where there is none.
+        """The content of ``leader-epoch-checkpoint``; empty if there is no such file.
 
         Raises
         ------
@@ -283,7 +283,7 @@ class LogView:
 
     @cached_property
     def metadata(self) -> PartitionMetadata | None:
-        """Content of ``partition.metadata``; None where there is none (brokers before 2.8).
+        """The content of ``partition.metadata``; None if there is no such file (before Kafka 2.8).
 
         Raises
         ------

@@ -1,9 +1,8 @@
 """Which records of a range are wanted: the predicates that a reader evaluates by itself.
 
-Exact: what passes is what the same predicate keeps of a full scan. Whole partitions and offset
-ranges are left out when the read is planned; batches and records are held against the predicates in
-`pylog.reading.filter_evaluation`. A value: it is made, combined and pickled without NumPy and
-Arrow.
+They are exact: what passes is what the same predicate keeps of a full scan. Planning leaves out
+whole partitions and ranges of offsets; `pylog.reading.filter_evaluation` applies the predicates to
+batches and records. A filter is made, combined and pickled without NumPy and Arrow.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ class RecordFilter:
     Attributes
     ----------
     topics, partitions
-        Names and numbers; one alone, or several.
+        One name or number, or several.
     min_offset, max_offset
         Both inclusive.
     min_timestamp, max_timestamp
         Milliseconds, both inclusive. A record without a timestamp has -1. A `Timestamp` or a
-        datetime with a time zone is taken, too.
+        datetime with a time zone is accepted as well.
     keys
-        The record's key is one of these bytes (one alone, or several); a record without a key never
-        is.
+        One key as bytes, or several; records with one of them pass, and records without a key
+        never do.
     timestamp_disorder
-        Milliseconds by which a record may be earlier than one before it, as the user vouches: then
-        reading ends once no record can be early enough any more. None for no such bound.
+        The most milliseconds by which a record is earlier than one before it, which the user
+        vouches for: reading then ends as soon as no later record can pass. None if unknown.
     """
 
     topics: frozenset[str] | None = None
@@ -60,7 +59,7 @@ class RecordFilter:
             object.__setattr__(self, name, _number(name, value))
 
     def __and__(self, other: RecordFilter) -> RecordFilter:
-        """Return the filter that lets pass what both let pass.
+        """Return the filter that passes what both filters pass.
 
         Of two bounds on disorder the smaller one holds: the user vouches for both.
         """
@@ -77,7 +76,7 @@ class RecordFilter:
 
     @property
     def needs_records(self) -> bool:
-        """Whether it takes records, not only places, to decide."""
+        """Whether the filter depends on records, and not only on their places."""
         return (self.min_timestamp, self.max_timestamp, self.keys) != (None, None, None)
 
     @property
@@ -87,7 +86,7 @@ class RecordFilter:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a record that decide, beside its place."""
+        """The columns of a record that the filter depends on, besides its place."""
         names = []
         if (self.min_timestamp, self.max_timestamp) != (None, None):
             names.append("timestamp")

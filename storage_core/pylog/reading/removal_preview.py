@@ -1,4 +1,4 @@
-"""What a truncation, or a later start of a log, would take away; nothing is changed for that."""
+"""What a truncation, or a later start of a log, would remove; nothing is changed to find out."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ else:
 
 
 class Removal(NamedTuple):
-    """What would go.
+    """What would be removed.
 
     Attributes
     ----------
     start_offset, end_offset
-        Offsets ``[start, end)``; empty where nothing would go.
+        The offsets ``[start, end)``; an empty range if nothing would be removed.
     records
-        How many there are, control records aside.
+        How many records these are, without control records.
     size_bytes
-        How much of ``.log`` files would be given back.
+        How many bytes of ``.log`` files would be freed.
     segments
-        How many segments would go as a whole.
+        How many whole segments would be removed.
     """
 
     start_offset: int

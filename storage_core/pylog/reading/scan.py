@@ -11,42 +11,50 @@ from pylog.columnar.arrow_schema import record_schema
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
-from pylog.positions import EARLIEST, LATEST, check_specs_are_known
+from pylog.positions import EARLIEST, LATEST, check_specs
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.last_records import plan_last_records
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.planner import ScanRange, plan_tasks
 from pylog.reading.reader import TaskReader
+from pylog.reading.record_filter import RecordFilter
 from pylog.reading.short_repr import directories_repr, short_repr
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import NoReturn
 
     import pandas as pd
 
     from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
-    from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
+
+
+_NOT_A_SEQUENCE = (
+    "a scan is not a sequence of records; use scan.to_batches() or scan.to_reader() to iterate "
+    "over them in record batches, scan.count() for how many there are, scan.last(n) for the last "
+    "of each partition, and scan.to_table() or scan.to_pandas() for all of them in memory"
+)
 
 
 class Scan:
     """A planned read. What it covers is fixed at the first use; make a new one to see more.
 
-    Made by `scan`. Any number of readers may be taken from it; each is for one thread. Whatever
-    takes an Arrow stream takes a scan: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``, and
-    ``duckdb.sql("SELECT … FROM scan")`` with a variable of that name. Each use reads anew.
+    `scan` makes it. It gives any number of readers, each for one thread. Whatever accepts an
+    Arrow stream accepts a scan: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``, and
+    ``duckdb.sql("SELECT … FROM scan")`` with a variable of that name. Every use reads again.
 
     Attributes
     ----------
     schema
-        Arrow schema of what is read.
+        The Arrow schema of the records.
     partitions
         The logs that are read.
     damage
-        Iterates over the damaged ranges that its readers have left out so far (modes DROPMALFORMED
-        and PERMISSIVE), each once.
+        Iterates over the damaged ranges that the readers have left out so far, each once (modes
+        DROPMALFORMED and PERMISSIVE).
     """
 
     def __init__(
@@ -82,11 +90,24 @@ class Scan:
             parts.append(f"where={short_repr(wanted.where)}")
         return f"Scan({', '.join(parts)})"
 
+    def __iter__(self) -> NoReturn:
+        raise TypeError(_NOT_A_SEQUENCE)
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(_NOT_A_SEQUENCE)
+
+    def __getitem__(self, item: object) -> NoReturn:
+        raise TypeError(_NOT_A_SEQUENCE)
+
+    def __bool__(self) -> bool:
+        """Return True: whether there are records is known only after a read."""
+        return True
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a PyCapsule of a new Arrow stream of the records, as of `to_reader`.
 
         See the Arrow PyCapsule interface. Damage reaches the consumer as an error of the stream,
-        with the text of ours.
+        with the text of pylog's error.
 
         Parameters
         ----------
@@ -97,7 +118,7 @@ class Scan:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def plan(self) -> list[ScanTask]:
-        """Return the tasks: one a partition that has anything to read, unless it is to be cut."""
+        """Return the tasks: one for each partition that has anything to read, more if it is cut."""
         if self._tasks is None:
             self._tasks = plan_tasks(self.partitions, self._wanted)
         return self._tasks
@@ -116,8 +137,8 @@ class Scan:
         Raises
         ------
         LogStorageError
-            A position cannot be resolved, or damage (mode FAILFAST) lies in a range that was looked
-            through.
+            A position cannot be resolved, or damage (mode FAILFAST) lies in a range that was
+            searched.
         ValueError
             ``count`` is less than 1.
         """
@@ -133,7 +154,7 @@ class Scan:
             max_decompressed_bytes=self._max_decompressed_bytes,
         )
         schema = record_schema(("offset",))
-        # What is damaged is reported where the records around it are read.
+        # Damage is reported when the records around it are read.
         looked_through = DamageReport(is_logged=False)
         last._tasks = plan_last_records(
             self.partitions,
@@ -163,8 +184,8 @@ class Scan:
         Raises
         ------
         LogStorageError
-            Something to be read is damaged (mode FAILFAST), gone, or not to be expressed in the
-            schema. The records before it have been given.
+            Something is damaged (mode FAILFAST), has been deleted, or cannot be expressed in the
+            schema. The records before it have been yielded.
         """
         for reader in self._readers(self.schema):
             yield from reader.record_batches()
@@ -185,8 +206,7 @@ class Scan:
     def count(self) -> int:
         """Return how many records there are, from batch headers alone wherever possible.
 
-        No column is decoded for it, so that one which cannot be expressed in `schema` does not
-        matter.
+        No column is decoded, so values that cannot be expressed in `schema` do not matter.
         """
         return sum(reader.count() for reader in self._readers(record_schema(("offset",))))
 
@@ -202,7 +222,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     end: OffsetSpecs = LATEST,
     isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     fail_on_data_loss: bool = True,
-    columns: Iterable[str] | None = None,
+    columns: str | Iterable[str] | None = None,
     include_headers: bool = False,
     include_batch_metadata: bool = False,
     mode: str | ReadMode = ReadMode.FAILFAST,
@@ -223,20 +243,22 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         A log directory, a topic-partition directory, a single ``.log`` file in one, several of
         these, or what `open_directory` returned. Never written to, locked or mapped.
     topics, assign, pattern
-        Which partitions: topic names, partitions by topic, or a regular expression found in topic
-        names. All but internal topics by default.
+        Which partitions to read: topic names, partitions by topic, or a regular expression found in
+        topic names. By default all topics but internal ones.
     start, end
-        First offset, and offset before which to stop: "earliest", "latest", "max_timestamp", an
-        offset, a `Timestamp` or an aware datetime (first offset at or after that time), or a
-        mapping from partition or topic to one of these.
+        The first offset, and the offset before which to stop: "earliest", "latest",
+        "max_timestamp", an offset, a `Timestamp` or a datetime with a time zone (the first offset
+        at or after that time), or a mapping from partition or topic to one of these.
     isolation
-        "read_uncommitted", or "read_committed": no aborted records, and nothing from the first open
-        transaction on.
+        "read_uncommitted", or "read_committed", which leaves out aborted records, and everything
+        from the first open transaction on.
     fail_on_data_loss
-        Whether an offset outside the log is an error, and records that are deleted before they are
-        read; otherwise the nearest offset in the log counts.
+        Whether it is an error if an offset lies outside the log, or if records are deleted before
+        they are read. If False, the nearest offset in the log is taken, and what was deleted is
+        skipped with a warning.
     columns
-        Names, in the order wanted; all by default. Fewer columns are read faster.
+        The name of a column, or several in the order wanted; all by default. Fewer columns are
+        read faster.
     include_headers, include_batch_metadata
         Whether "all" columns include ``headers`` and ``batch``.
     mode
@@ -246,21 +268,21 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     timestamp_unit
         "us", or "ms", which holds every timestamp that Kafka can store.
     window_bytes
-        How much of a file is read at once.
+        How many bytes of a file are read at once.
     max_decompressed_bytes
-        Most bytes that the records of one batch may have, decompressed; a batch that has more is
-        damage, since a few kilobytes can be made to decompress to more than there is memory.
-        Decoding a batch takes at most four times as much, Arrow's columns included.
+        The most bytes that the records of one batch may have after decompression. A batch with
+        more counts as damage, since a few kilobytes can be forged to decompress to more than fits
+        into memory. Decoding a batch takes at most four times as much, Arrow's columns included.
     max_partition_bytes, min_partitions, max_records_per_partition
-        How `Scan.plan` cuts partitions into tasks: at most so many bytes (or offsets) a task, at
-        least so many tasks. One task a partition by default.
+        How `Scan.plan` cuts partitions into tasks: the most bytes of a task, the least number of
+        tasks, and the most offsets of a task. By default each partition is one task.
     where
         Predicates on place, timestamp and key, evaluated before values are copied; the result is
         what they keep of the whole scan.
     use_indexes
         False: no offset, time or transaction index is opened. Look-ups, cuts and ends of logs walk
-        from the first byte of a segment, and aborted transactions come from the markers: slower,
-        and no lie of an index file can matter.
+        from the first byte of a segment, and aborted transactions come from the markers. That is
+        slower, and a wrong index file cannot matter.
 
     Raises
     ------
@@ -269,7 +291,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     ValueError
         An argument makes no sense.
     TypeError
-        There is no such argument; the nearest name is given.
+        There is no such argument (the error names the nearest), or ``where`` is not a
+        `RecordFilter`.
 
     Examples
     --------
@@ -277,8 +300,9 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     """
     views = _selected_views(path, topics, assign, pattern)
     known = [view.topic_partition for view in views]
-    check_specs_are_known(start, known)
-    check_specs_are_known(end, known)
+    check_specs(start, known)
+    check_specs(end, known)
+    _check_filter(where)
     schema = record_schema(
         columns,
         include_headers=include_headers,
@@ -311,6 +335,18 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         window_bytes=window_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
     )
+
+
+def _check_filter(where: object) -> None:
+    """Raise `TypeError` for what is neither None nor a filter, with what to write instead."""
+    if where is None or isinstance(where, RecordFilter):
+        return
+    msg = (
+        f"where is a {type(where).__name__}, expected a pylog.RecordFilter, such as "
+        "pylog.RecordFilter(min_offset=10, keys=b'k1'). To filter by anything else, filter what "
+        "the scan gives, as in scan.to_table().filter(...)"
+    )
+    raise TypeError(msg)
 
 
 def _selected_views(

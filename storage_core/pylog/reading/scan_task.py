@@ -1,7 +1,7 @@
-"""The public `ScanTask`: a planned range that reads itself, in whatever process it is unpickled in.
+"""The public `ScanTask`: a planned range that reads itself, in any process that unpickles it.
 
-The range is a value of its own (`pylog.reading.planned_range`), so that readers know it and not the
-task, which knows the reader. Planning and pickling need neither Arrow nor Numba.
+The range is a value of its own (`pylog.reading.planned_range`): the reader imports the range, and
+the task imports the reader. Planning and pickling need neither Arrow nor Numba.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ class ScanTask(PlannedRange):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the task's records in offset order, as record batches that own their memory.
 
-        At most one window of a file, and what it decodes to, is held meanwhile.
+        At any time at most one window of a file, and the rows that it decodes to, are in memory.
 
         Parameters
         ----------
         schema
-            `Scan.schema` or `pylog.record_schema`; None for all of Spark's columns. Whether fields
-            may be null is taken from it.
+            `Scan.schema`, or what `pylog.record_schema` returns; None for all of Spark's columns.
+            It also decides whether fields are nullable.
         mode
-            What happens at damage, as of `pylog.scan`.
+            What happens at damage, as for `pylog.scan`.
         damage
-            Where the ranges that are left out are noted, in modes that skip damage.
+            The report that gets the ranges that are left out, in modes that skip damage.
         max_decompressed_bytes
-            As of `pylog.scan`.
+            As for `pylog.scan`.
 
         Raises
         ------
         LogStorageError
-            What `Scan.to_batches` raises. The records before it have been given.
+            As for `Scan.to_batches`. The records before the error have been yielded.
         ValueError
             There is no such mode.
         """

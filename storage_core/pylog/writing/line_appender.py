@@ -26,37 +26,38 @@ _SIMILARITY_OF_TYPOS = 0.8
 
 
 class LineAppender:
-    """Appends lines, in order; what `append` has returned from is in the logs.
+    """Appends lines in order. When `append` returns, their records are in the logs.
 
     Parameters
     ----------
     manager
-        Open.
+        An open manager.
     source
-        Names the input in errors.
+        What errors call the input.
     line_format
         ``jsonl`` or ``text``: see `pylog.writing.record_line`.
     values
         ``base64`` or ``text``: how JSON lines that do not say so have keys and values.
     topic, partition
-        For lines; None: each line's own topic, the partition of its key.
+        Where lines go that do not say it themselves. If None, every line names its topic, and its
+        key decides the partition.
     creates_similar_topic
         Whether ``topic`` may be created where one of a similar name exists. A name in a line is
-        taken as it is: it was hardly typed.
+        taken as it is: nobody typed it.
     compression, level, batch_size_bytes
-        Of the batches; see `write_topic`.
+        As for `write_topic`.
 
     Attributes
     ----------
     line_count
-        Lines whose records were appended, empty ones included.
+        How many lines have been appended, empty ones included.
 
     Raises
     ------
     UnknownTopicOrPartitionError
         The topic does not exist, and one of a similar name does.
     ValueError
-        The options are wrong, or the partition named is not there.
+        An option is wrong, or the partition does not exist.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only options

@@ -1,4 +1,4 @@
-"""Where a log's start or end is after records were taken away, or would be."""
+"""Where a log starts or ends before and after a removal of records."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class MovedOffset(NamedTuple):
     Attributes
     ----------
     before, after
-        The removal.
+        The offset before and after the removal.
     removal
-        What would go, if nothing has been removed yet; None once it is done.
+        What would be removed, if this is a plan; None if the removal has been done.
     """
 
     before: int

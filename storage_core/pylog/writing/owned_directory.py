@@ -1,4 +1,4 @@
-"""The manager of a log directory that is opened to be changed, and closed again."""
+"""The manager of a log directory that is opened for changes, and closed again."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def own_log_directory(
     path
         As for `writable_log_directory`.
     must_exist
-        Otherwise the directory is made.
+        Whether it is an error if the directory does not exist; otherwise it is created.
     context
-        If None, the real time, disk and background work; then a disk that fails is not logged as
-        well, for whatever is done in the block raises it.
+        The clock, the disk and the background work; the real ones if None. A failure of the disk is
+        then not logged as well, since whatever is done in the block raises it.
 
     Raises
     ------

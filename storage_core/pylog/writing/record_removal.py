@@ -1,7 +1,7 @@
-"""Records taken away from a partition of a log directory: off its end, or from its start.
+"""Removal of records from the end of a partition, or from its start.
 
-The directory is owned for that. `pylog.writing.removal_plan` says beforehand what would go, and
-owns nothing.
+The log directory is owned during it. `pylog.writing.removal_plan` says beforehand what would be
+removed, and does not own the directory.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ def truncate_log(
     *,
     takes_whole_batch: bool = False,
 ) -> MovedOffset:
-    """Remove a partition's records from ``offset`` on; return where its log ends now.
+    """Remove a partition's records from ``offset`` on; return where its log ended and ends now.
 
     Parameters
     ----------
     directory
         A log directory that no broker has open.
     topic_partition
-        One that is there.
+        The partition, as a pair of topic and number.
     offset
-        First offset to remove; at or after the end of the log, nothing is removed.
+        The first offset to remove. If it is at or after the end of the log, nothing is removed.
     takes_whole_batch
-        Whether a batch that holds records on both sides of ``offset`` goes as a whole; the log
-        then ends where it began.
+        Whether a batch with records on both sides of ``offset`` is removed as a whole; the log then
+        ends where that batch began.
 
     Raises
     ------
     OffsetInsideBatchError
-        There is such a batch, and it is not to go. Nothing has been removed.
+        There is such a batch, and ``takes_whole_batch`` is False. Nothing has been removed.
     OffsetOutOfRangeError
         ``offset`` is below the log's start. Nothing has been removed.
     LogLockedError
-        Somebody else owns the directory.
+        A broker, or another program, has the directory open.
     UnknownTopicOrPartitionError
-        It has no such partition.
+        The directory does not have that partition.
     LogStorageError
-        The directory is refused or damaged, or the disk failed.
+        The directory cannot be opened or is damaged, or the disk failed.
     """
     with own_log_directory(directory, must_exist=True) as manager:
         log = manager.get_log(TopicPartition(*topic_partition))
@@ -62,31 +62,32 @@ def delete_records(
     topic_partition: tuple[str, int],
     offset: int | None,
 ) -> MovedOffset:
-    """Serve no record of a partition below ``offset`` any more; return where its log starts now.
+    """Raise the start of a log to ``offset``; return where the log started and starts now.
 
-    The files stay: retention removes whole segments below the start.
+    Records below the start are no longer served. Their files remain until retention removes whole
+    segments below the start.
 
     Parameters
     ----------
     directory
         A log directory that no broker has open.
     topic_partition
-        One that is there.
+        The partition, as a pair of topic and number.
     offset
-        First offset that is kept; None keeps no record. Below the log's start it changes nothing.
+        The first offset to keep; None to keep no record. Below the log's start it changes nothing.
 
     Raises
     ------
     OffsetOutOfRangeError
         The offset is after the end of the log.
     PolicyViolationError
-        The topic is compacted and nothing else.
+        The topic's ``cleanup.policy`` is ``compact`` alone.
     LogLockedError
-        Somebody else owns the directory.
+        A broker, or another program, has the directory open.
     UnknownTopicOrPartitionError
-        It has no such partition.
+        The directory does not have that partition.
     LogStorageError
-        The directory is refused or damaged, or the disk failed.
+        The directory cannot be opened or is damaged, or the disk failed.
     """
     with own_log_directory(directory, must_exist=True) as manager:
         log = manager.get_log(TopicPartition(*topic_partition))

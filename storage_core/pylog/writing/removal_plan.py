@@ -1,4 +1,4 @@
-"""What `pylog.writing.record_removal` would take away; nothing is changed, locked or recovered."""
+"""What `pylog.writing.record_removal` would remove; nothing is changed, locked or recovered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plan_truncation(
     *,
     takes_whole_batch: bool = False,
 ) -> MovedOffset:
-    """Return where the log would end after `truncate_log`, and what would go.
+    """Return where the log would end after `truncate_log`, and what it would remove.
 
     Parameters and errors are those of `truncate_log`; a directory that is locked is not an error.
     """
@@ -35,7 +35,7 @@ def plan_truncation(
 def plan_record_deletion(
     directory: str | os.PathLike[str], topic_partition: tuple[str, int], offset: int | None
 ) -> MovedOffset:
-    """Return where the log would start after `delete_records`, and what would go.
+    """Return where the log would start after `delete_records`, and what it would remove.
 
     Bytes and segments are those that retention may remove afterwards. Parameters and errors are
     those of `delete_records`; a directory that is locked is not an error.

@@ -68,6 +68,8 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> dict[str, str]:
                 f"column, for example table.set_column(table.schema.get_field_index({name!r}), "
                 f"{name!r}, table[{name!r}].{cast})"
             )
+            if part in ("key", "value"):
+                msg += f"; in pandas, frame[{name!r}] = frame[{name!r}].astype('string')"
             raise ValueError(msg)
         columns[part] = name
     return columns

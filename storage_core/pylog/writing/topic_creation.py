@@ -1,4 +1,4 @@
-"""Topics of a log directory: their partitions, made together under one topic id, and deleted."""
+"""Topics of a log directory: their partitions are created together, under one id, and deleted."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ else:
 
 MAX_PARTITIONS = 100_000
 """Far above what a log directory can hold: a slip of the finger shall not fill the disk."""
+
+
+def ensure_possible_count(partitions: int) -> None:
+    """Raise `ValueError` unless a topic may have that many partitions."""
+    if not 1 <= partitions <= MAX_PARTITIONS:
+        msg = f"a topic has 1 to {MAX_PARTITIONS} partitions, not {partitions}"
+        raise ValueError(msg)
 
 
 def logs_of_topic(manager: LogManager, topic: str) -> dict[int, UnifiedLog]:
@@ -73,25 +80,26 @@ def create_topic(
     topic_id: uuid.UUID | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> uuid.UUID:
-    """Make partitions 0 to ``partitions`` - 1 of a new topic; return its id.
+    """Create partitions 0 to ``partitions`` - 1 of a new topic; return its id.
 
     Parameters
     ----------
     directory
-        A log directory that no broker has open, made if it is not there; or an open `LogManager`.
+        A log directory that no broker has open, created if it does not exist; or an open
+        `LogManager`.
     topic
-        No partition of it is there.
+        The name of the topic, of which no partition may exist.
     partitions
-        How many, at least 1.
+        How many partitions, 1 or more.
     topic_id
-        A random one if None.
+        The id of the topic; a random one if None.
     properties
-        The topic's own, stored beside the logs before any is made.
+        The topic's own configuration, which is stored beside the logs before any is created.
 
     Raises
     ------
     ValueError
-        The topic is there already, Kafka allows none of that name, or a property is wrong.
+        The topic exists already, Kafka does not allow its name, or a property is wrong.
     LogLockedError
         A broker, or somebody else, has the directory open.
     KafkaStorageError
@@ -104,9 +112,7 @@ def create_topic(
     >>> pylog.create_topic("/tmp/logs", "orders", 3, properties={"cleanup.policy": "compact"})
     """
     ensure_valid_topic(topic)
-    if not 1 <= partitions <= MAX_PARTITIONS:
-        msg = f"a topic has 1 to {MAX_PARTITIONS} partitions, not {partitions}"
-        raise ValueError(msg)
+    ensure_possible_count(partitions)
     with _opened(directory, must_exist=False) as manager:
         existing = logs_of_topic(manager, topic)
         if existing:
@@ -121,25 +127,25 @@ def create_topic(
 
 
 def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> None:
-    """Take all partitions of a topic away, and the configuration that is stored for it.
+    """Delete all partitions of a topic, and the configuration that is stored for it.
 
     Each partition's directory is renamed to ``<topic>-<partition>.<id>-delete`` and then removed:
-    at once where a path is given; after the topic's ``file.delete.delay.ms``, as a broker does it,
-    where a manager is. What a crash or a failure leaves: partitions that are not renamed yet, with
-    their configuration, for which the same call can be made again; and renamed ones, which the next
-    owner of the directory removes.
+    at once if a path is given; after the topic's ``file.delete.delay.ms``, as a broker does it, if
+    a manager is given. A crash or a failure leaves partitions that are not renamed yet, with their
+    configuration, for which the same call can be made again; and renamed ones, which the next owner
+    of the directory removes.
 
     Parameters
     ----------
     directory
         A log directory that no broker has open, or an open `LogManager`.
     topic
-        Its name.
+        The name of the topic.
 
     Raises
     ------
     UnknownTopicOrPartitionError
-        No partition of the topic is there.
+        No partition of the topic exists.
     LogLockedError
         A broker, or somebody else, has the directory open.
     KafkaStorageError

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Partitioner = Callable[[pa.RecordBatch], npt.ArrayLike]
 
 UNASSIGNED = -1
-"""Where a partitioner shall say which partition a row goes to."""
+"""Stands for a row whose partition the partitioner chooses."""
 
 _RECORD_OVERHEAD = 8  # bytes of an encoded record beside key and value, about
 
@@ -41,7 +41,7 @@ def parse_compression(name: str | CompressionType) -> CompressionType:
     Raises
     ------
     ValueError
-        There is none of that name.
+        There is no codec of that name.
     """
     if isinstance(name, CompressionType):
         return name
@@ -81,17 +81,17 @@ class TopicWriter:
     Parameters
     ----------
     topic
-        For errors.
+        The name of the topic, for errors.
     logs
-        By partition; may grow while the writer is used.
+        The logs by partition; more may be added while the writer is used.
     config
-        Of the topic. Where it demands a codec of its own, records are compressed with that.
+        The configuration of the topic. If it demands a codec, records are compressed with that one.
     compression, level
-        Codec of the batches, and its level; None is Kafka's default.
+        The codec of the batches, and its level; None for Kafka's default.
     batch_size_bytes
         See `RecordEncoder`; never more than the topic allows.
     partitioner
-        Gives the partition of each row of a record batch; `ByKey` if None.
+        A function that returns the partition of each row of a record batch; `ByKey` if None.
 
     Attributes
     ----------
@@ -207,7 +207,8 @@ class TopicWriter:
         if set(range(count)) != set(self._logs):
             msg = (
                 f"partitions {', '.join(map(str, self._logs))} of topic {self._topic!r} are "
-                "here, not all from 0 on: keys tell no partition then, name it"
+                "here, not all from 0 on: a key then does not decide the partition; name "
+                "the partition of each record"
             )
             raise ValueError(msg)
         if self._by_key is None or self._by_key.partition_count != count:

@@ -1,4 +1,4 @@
-"""What a write did."""
+"""What a write has appended."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class PartitionSummary:
     Attributes
     ----------
     topic_partition
-        Which one.
+        The partition.
     end_offset
-        Of its log now (exclusive).
+        The end offset of its log after the write (exclusive).
     records
-        How many were appended.
+        How many records were appended.
     size_bytes
-        Of the batches that were appended.
+        The size of the batches that were appended.
     """
 
     topic_partition: TopicPartition
@@ -41,18 +41,18 @@ class PartitionSummary:
 
 @dataclass(frozen=True, slots=True)
 class WriteSummary:
-    """What `pylog.write_topic` did.
+    """What `pylog.write_topic` has appended.
 
     Attributes
     ----------
     topic
-        Its name.
+        The name of the topic.
     topic_id
-        Its id; None for a topic from before there were any.
+        The id of the topic; None if it is older than topic ids (Kafka 2.8).
     records, size_bytes
         Records and bytes of batches that were appended, over all partitions.
     end_offsets
-        End offset (exclusive) of the log of every partition of the topic.
+        The end offset (exclusive) of every partition of the topic.
     """
 
     topic: str

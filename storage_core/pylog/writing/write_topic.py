@@ -17,7 +17,13 @@ from pylog.writing.named_partitioners import ensure_known_partitioner, partition
 from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.record_rows import ColumnNames, batches_of_objects
 from pylog.writing.table_columns import find_columns
-from pylog.writing.topic_creation import add_partition, create_topic, logs_of_topic, topic_id_of
+from pylog.writing.topic_creation import (
+    add_partition,
+    create_topic,
+    ensure_possible_count,
+    logs_of_topic,
+    topic_id_of,
+)
 from pylog.writing.topic_writer import TopicWriter, parse_compression
 from pylog.writing.write_summary import WriteSummary
 
@@ -47,6 +53,7 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     records: object,
     *,
     partitions: int | None = None,
+    add_partitions: bool = False,
     key: str | None = None,
     value: str = "value",
     timestamp: str | None = None,
@@ -60,43 +67,47 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     topic_id: uuid.UUID | None = None,
     context: LogContext | None = None,
 ) -> WriteSummary:
-    """Append records to a topic, which is made if it is not there; all is on disk on return.
+    """Append records to a topic, which is created if it does not exist; all is on disk on return.
 
     Parameters
     ----------
     directory
-        A log directory that no broker has open; made if it is not there.
+        A log directory that no broker has open; created if it does not exist.
     topic
-        Its name.
+        The name of the topic.
     records
         A ``pyarrow`` Table, RecordBatch or RecordBatchReader, whatever else exports an Arrow stream
         (pandas and Polars data frames), or an iterable of records, see `pylog.writing.record_rows`.
         Columns that are not named here are left out. Types: see `pylog.columnar.encode`.
     partitions
-        How many the topic shall have; None for those that it has, 1 if it is new. A topic may
-        grow, and keys go elsewhere then, but not shrink.
+        How many partitions the topic has after the call. By default an existing topic keeps those
+        that it has, and a new one gets 1. A topic never loses partitions.
+    add_partitions
+        Whether an existing topic may get more partitions, as by ``kafka-topics --alter``. Kafka's
+        partitioner then sends keys to other partitions than before, so that the records of one
+        key, old and new, may lie in two.
     key, value, timestamp, headers
-        The columns these are in. Those but ``value`` default to the column of that name, if there
-        is one. A record without timestamp is of the time of writing.
+        The columns that hold them. ``key``, ``timestamp`` and ``headers`` default to the column of
+        that name, if there is one. A record without a timestamp gets the time of writing.
     partition
-        The column of integers that says which partition a record goes to, instead of
-        ``partitioner``.
+        The column of integers that says which partition a record goes to, in place of
+        ``partitioner``. ``partition="partition"`` keeps the partitions of a scan.
     partitioner
         ``default`` (Kafka's: by hash of the key, records without key spread), ``round_robin``,
         ``integer_key`` (decimal keys modulo partitions), or a function that gives the partition of
         each row of a record batch with columns ``key`` and ``value``.
     compression, level
-        ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``, and the codec's level, Kafka's default
-        if None. A topic with a ``compression.type`` of its own has that.
+        ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``, and the codec's level (None for Kafka's
+        default). If the topic has a ``compression.type`` of its own, that one is used.
     batch_size
-        Most bytes of a batch before compression; a larger record makes a batch of its own.
+        The most bytes of a batch before compression; a larger record gets a batch of its own.
     config
-        The topic's own configuration, stored in the directory (`LogManager.store_topic_config`)
-        when the topic is made.
+        The topic's own configuration, which is stored in the directory
+        (`LogManager.store_topic_config`) when the topic is created.
     topic_id
-        Of a new topic; a random one if None.
+        The id of a new topic; a random one if None.
     context
-        Time, disk, background work; the real ones if None.
+        The clock, the disk and the background work; the real ones if None.
 
     Returns
     -------
@@ -106,7 +117,8 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     Raises
     ------
     ValueError
-        An argument, a column or a record is not what it must be.
+        An argument, a column or a record is wrong, or the topic would get more partitions without
+        ``add_partitions``.
     LogLockedError
         A broker, or somebody else, has the directory open.
     LogStorageError
@@ -114,8 +126,8 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
 
     Notes
     -----
-    After an error what had been appended before it is kept. The options, the columns' types and
-    the first rows are looked at before a new topic is made.
+    What has been appended before an error is kept. The options, the types of the columns and the
+    first rows are checked before a new topic is created.
     """
     context = context or LogContext()
     owner = own_log_directory(directory, context=context)
@@ -129,7 +141,7 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
             TopicWriter, topic, compression=codec, level=level, batch_size_bytes=batch_size
         )
         make_writer({}, _config_to_be(manager, topic, config))
-        logs = _open_topic(manager, topic, partitions, config, topic_id)
+        logs = _open_topic(manager, topic, partitions, config, topic_id, may_grow=add_partitions)
         writer = make_writer(
             logs,
             manager.config_of(topic),
@@ -162,6 +174,8 @@ def _open_topic(
     partitions: int | None,
     config: LogConfig | Mapping[str, str] | None,
     topic_id: uuid.UUID | None,
+    *,
+    may_grow: bool,
 ) -> dict[int, UnifiedLog]:
     """Return the topic's logs, made as far as they are not there."""
     logs = logs_of_topic(manager, topic)
@@ -184,7 +198,16 @@ def _open_topic(
         if partitions <= max(logs):
             msg = f"topic {topic!r} has partitions up to {max(logs)}, more than {partitions} in all"
             raise ValueError(msg)
-        for number in range(partitions):
+        missing = [number for number in range(partitions) if number not in logs]
+        if missing and not may_grow:
+            msg = (
+                f"partitions={partitions} would add {len(missing)} to topic {topic!r}, which has "
+                f"{len(logs)}; leave partitions out to write to those that it has, or pass "
+                "add_partitions=True, after which keys go to other partitions than before"
+            )
+            raise ValueError(msg)
+        ensure_possible_count(partitions)
+        for number in missing:
             add_partition(manager, topic, number)
     return logs_of_topic(manager, topic)
 

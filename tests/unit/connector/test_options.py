@@ -147,11 +147,7 @@ def test_a_path_that_cannot_be_read_is_refused(given: dict[str, str], message: s
         ("assign", '{"orders":[0],"orders":[1]}', "'orders' is named twice"),
         ("assign", "[" * 100_000, "expected JSON like"),
         ("subscribePattern", " ", "option subscribePattern is empty"),
-        (
-            "subscribePattern",
-            "a(",
-            "option subscribePattern is 'a(', which is not a regular expression",
-        ),
+        ("subscribePattern", "a(", "option subscribePattern is 'a(', which is not a regular"),
         ("failOnDataLoss", "yes", "option failOnDataLoss is 'yes', expected true or false"),
         ("includeHeaders", "1", "option includeHeaders is '1', expected true or false"),
         ("isolationLevel", "committed", "expected read_uncommitted or read_committed"),

@@ -133,6 +133,30 @@ def test_the_kafka_sources_order_of_precedence_holds(names: tuple[str, ...], win
         assert parse(**given) == parse(**{side + winner: values[winner]})
 
 
+@pytest.mark.parametrize(
+    ("date", "meaning"),
+    [
+        ("2026-11-01", "2026-11-01 in UTC is 1793491200000"),
+        ("2026-11-01 12:00", "2026-11-01 12:00 in UTC is 1793534400000"),
+        ("2026-11-01T12:00:00+01:00", "2026-11-01T12:00:00+01:00 is 1793530800000"),
+    ],
+)
+def test_a_date_is_refused_with_its_milliseconds(date: str, meaning: str) -> None:
+    expected = f"holds '{date}', expected milliseconds since 1970 (0 or more); {meaning}"
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
+        starting(startingTimestamp=date)
+    assert str(caught.value) == f"option startingTimestamp {expected}"
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
+        ending(endingOffsetsByTimestamp=f'{{"t":{{"0":"{date}"}}}}')
+    assert str(caught.value) == f"option endingOffsetsByTimestamp {expected}"
+
+
+@pytest.mark.parametrize("text", ["yesterday", "1950-01-01", "2026-13-01"])
+def test_what_is_neither_milliseconds_nor_a_date_after_1970_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"expected milliseconds since 1970 \(0 or more\)$"):
+        starting(startingTimestamp=text)
+
+
 def test_a_broken_position_is_refused_also_where_another_one_has_precedence() -> None:
     with pytest.raises(ValueError, match="startingOffsets"):
         starting(startingTimestamp="1", startingOffsets="broken")

@@ -60,10 +60,16 @@ def test_columns_are_taken_in_the_order_given() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("ofset", "option columns names 'ofset', no such column; did you mean 'offset'? The col"),
+        (
+            "ofset",
+            "option columns names 'ofset', which is not a column; did you mean 'offset'? The col",
+        ),
         ("KEY", "did you mean 'key'?"),
         ("timestamptype", "did you mean 'timestampType'?"),
-        ("zzzz", "names 'zzzz', no such column. The columns are: key, value, topic, partition, of"),
+        (
+            "zzzz",
+            "names 'zzzz', which is not a column. The columns are: key, value, topic, partition",
+        ),
         ("key,offset,key", "option columns names 'key' twice"),
     ],
 )
@@ -123,7 +129,10 @@ def test_not_null_inside_a_column_is_refused_before_spark_fails_over_it() -> Non
     ("schema", "message"),
     [
         (StructType(), "the schema has no column"),
-        (StructType().add("Offset", LongType()), "the schema names 'Offset', no such column; did"),
+        (
+            StructType().add("Offset", LongType()),
+            "the schema names 'Offset', which is not a column; did",
+        ),
         (StructType().add("key", BinaryType()).add("key", BinaryType()), "names 'key' twice"),
         (
             StructType().add("value", StringType()),

@@ -95,7 +95,7 @@ def test_the_schema_may_be_a_part_of_the_tables() -> None:
 @pytest.mark.parametrize(
     ("field", "message"),
     [
-        (StructField("codek", StringType()), "no such column; did you mean 'codec'"),
+        (StructField("codek", StringType()), "which is not a column; did you mean 'codec'"),
         (StructField("codec", LongType()), "the type bigint, it is string"),
         (StructField("codec", StringType(), nullable=False), "declares 'codec' NOT NULL"),
     ],

@@ -55,6 +55,12 @@ def start(spark: Any) -> Any:  # noqa: ANN401 - a stand-in
     return pyspark_pylog.session(spark)
 
 
+def make_program(path: Path) -> str:
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return str(path)
+
+
 @pytest.fixture(autouse=True)
 def variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "")  # so that it is restored
@@ -89,14 +95,34 @@ def test_a_session_that_was_running_with_another_python_is_warned_of(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        start(Session(workers="python3"))
+        start(Session(workers="no-python3"))
     assert caplog.messages == [
         (
-            "pylog: this Spark session was running before, and its Python workers run 'python3' "
-            f"instead of {sys.executable!r}; if reads fail for it, stop() the session and call "
-            "pyspark_pylog.session() again"
+            "pylog: a Spark session was already running, and this is it; its Python workers run "
+            f"'no-python3', not {sys.executable!r}. If reads fail because of that, call stop() on "
+            "the session, and then pyspark_pylog.session() again"
         )
     ]
+
+
+def test_a_session_that_was_running_with_this_python_under_another_name_is_not_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "executable", make_program(tmp_path / "python3"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with caplog.at_level(logging.WARNING):
+        start(Session(workers="python3"))
+    assert caplog.messages == []
+
+
+def test_a_session_that_was_running_is_warned_of_with_where_its_python_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_program(tmp_path / "python3")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with caplog.at_level(logging.WARNING):
+        start(Session(workers="python3"))
+    assert f"its Python workers run 'python3' ({tmp_path}/python3), not " in caplog.text
 
 
 def test_a_session_of_connect_is_left_as_it_is() -> None:
@@ -139,9 +165,7 @@ def test_an_error_of_a_wrong_python_says_what_to_set(error: str, told: str) -> N
 def test_the_python_that_a_bare_name_stands_for_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    python = tmp_path / "python3"
-    python.write_text("#!/bin/sh\n")
-    python.chmod(0o755)
+    python = make_program(tmp_path / "python3")
     monkeypatch.setenv("PATH", str(tmp_path))
     spark: Any = Session(workers="python3")
     with (

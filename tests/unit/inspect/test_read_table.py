@@ -35,6 +35,14 @@ def partitions(table: pa.Table) -> list[tuple[str, int]]:
     return list(dict.fromkeys(names))
 
 
+def test_internal_topics_are_in_a_table_when_all_topics_are_named(logs: Path) -> None:
+    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="__consumer_offsets-3")
+    opened = pylog.open_directory(logs)
+    assert ("__consumer_offsets", 3) not in partitions(pylog.read_table(opened, "partitions"))
+    table = pylog.read_table(opened, "partitions", topics=opened.topics)
+    assert partitions(table)[0] == ("__consumer_offsets", 3)
+
+
 def test_rows_are_ordered_by_topic_partition_and_offset(logs: Path) -> None:
     table = pylog.read_table(logs, "batches")
     assert partitions(table) == [("invoices", 0), ("orders", 0), ("orders", 2), ("orders", 10)]

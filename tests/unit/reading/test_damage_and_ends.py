@@ -263,7 +263,7 @@ def test_what_is_appended_after_planning_is_not_read(directory: Path) -> None:
 def test_a_file_that_may_not_be_read_is_reported(directory: Path) -> None:
     path = segment_path(directory, 10)
     path.chmod(0)
-    with pytest.raises(LogDirectoryError, match=f"{path}: cannot open file: Permission denied"):
+    with pytest.raises(LogDirectoryError, match=f"^{path}: cannot open file: Permission denied"):
         scanned(directory)
 
 

@@ -155,19 +155,19 @@ def test_a_path_one_level_too_high_is_answered_with_where_the_logs_are(tmp_path:
     (tmp_path / "kafka" / "notes.txt").write_text("x")
     here = tmp_path / "kafka"
     assert refusal(here) == (
-        f"{here}: no Kafka log here, but one level below: {here}/disk2. Give that path instead"
+        f"{here}: no Kafka log here, but one level below, in {here}/disk2; give that path"
     )
     make(here / "disk1", "web-0")
     assert refusal(here) == (
-        f"{here}: no Kafka log here, but one level below: {here}/disk1, {here}/disk2. Give one or "
-        "more of these paths instead"
+        f"{here}: no Kafka log here, but one level below, in {here}/disk1, {here}/disk2; give one "
+        "or more of these paths"
     )
 
 
 def test_many_log_directories_below_are_counted(tmp_path: Path) -> None:
     for number in range(7):
         make(tmp_path / f"disk{number}", "orders-0")
-    assert "/disk4 and 2 more. Give one or more of these paths" in refusal(tmp_path)
+    assert "/disk4 and 2 more; give one or more of these paths" in refusal(tmp_path)
 
 
 def kafka_0_7(log_directory: Path, name: str) -> Path:
@@ -217,7 +217,7 @@ def test_segments_in_a_directory_that_names_no_topic_are_reported(tmp_path: Path
     make(tmp_path, "orders-0")
     (tmp_path / "orders-0").rename(tmp_path / "copied")
     text = refusal(tmp_path / "copied")
-    assert "segment files lie here, but of which topic is not known" in text
+    assert "segment files in a directory whose name does not say which partition it is" in text
     assert "'copied' is not <topic>-<partition>" in text
 
 

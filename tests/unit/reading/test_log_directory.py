@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 import pylog
@@ -127,6 +128,44 @@ def test_a_partition_is_in_a_directory_that_gives_its_view(directory: pylog.LogD
     others = [("orders", 3), ("order", 7), ("orders", "7"), ("orders",), "orders-7", 7, None]
     assert [each for each in others if each in directory] == []
     assert pylog.open_directory(directory["orders", 7].directory.path)["orders", 7] not in directory
+
+
+def test_a_topic_is_in_a_directory_that_has_a_partition_of_it(
+    directory: pylog.LogDirectory,
+) -> None:
+    assert "orders" in directory
+    assert "__consumer_offsets" in directory
+    assert "order" not in directory
+
+
+@pytest.mark.parametrize(
+    ("item", "instead"),
+    [
+        (
+            "orders",
+            (
+                "directory['orders'] names no partition; use directory['orders', 0] for one, and "
+                "directory.topics['orders'] for the list of all"
+            ),
+        ),
+        (
+            ("orders", "0"),
+            "partition '0' is of type str, expected an integer, as in directory['orders', 0]",
+        ),
+        (0, "0 is not a topic and a partition, as in directory['orders', 0]"),
+        (("orders",), "('orders',) is not a topic and a partition, as in directory['orders', 0]"),
+    ],
+)
+def test_what_names_no_partition_is_answered_with_what_to_write(
+    directory: pylog.LogDirectory, item: object, instead: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        directory[item]  # type: ignore[index]
+    assert str(caught.value) == instead
+
+
+def test_a_partition_may_be_a_number_of_numpy(directory: pylog.LogDirectory) -> None:
+    assert directory["orders", np.int32(7)] is directory["orders", 7]  # type: ignore[index]
 
 
 def test_a_directory_shows_its_path_and_partitions(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -20,6 +20,7 @@ from tests.support.batches import (
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -75,6 +76,42 @@ def test_a_window_may_be_of_any_size(directory: Path) -> None:
     expected = pylog.scan(directory).to_table()
     for window_bytes in (17, 64, 200, 1 << 20):
         assert pylog.scan(directory, window_bytes=window_bytes).to_table() == expected
+
+
+@pytest.mark.parametrize("side", ["start", "end"])
+@pytest.mark.parametrize("spec", ["eerliest", {"t": "eerliest"}, {("t", 0): "eerliest"}])
+def test_a_position_that_is_none_is_reported_before_anything_is_read(
+    tmp_path: Path, side: str, spec: object
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 1))]}, name="t-0")
+    options: dict[str, Any] = {side: spec}
+    with pytest.raises(ValueError, match="'eerliest' is not a position; did you mean 'earliest'"):
+        pylog.scan(tmp_path, **options)
+
+
+def test_a_single_column_may_be_given_by_its_name(directory: Path) -> None:
+    assert pylog.scan(directory, columns="key").schema.names == ["key"]
+
+
+def test_a_function_is_not_a_filter(directory: Path) -> None:
+    where: Any = lambda row: row.key  # noqa: E731
+    with pytest.raises(TypeError) as caught:
+        pylog.scan(directory, where=where)
+    assert str(caught.value) == (
+        "where is a function, expected a pylog.RecordFilter, such as "
+        "pylog.RecordFilter(min_offset=10, keys=b'k1'). To filter by anything else, filter what "
+        "the scan gives, as in scan.to_table().filter(...)"
+    )
+
+
+@pytest.mark.parametrize("use", [iter, len, list, lambda scan: scan[0]])
+def test_a_scan_that_is_used_as_a_sequence_says_what_to_use(
+    directory: Path, use: Callable[[Any], object]
+) -> None:
+    scan = pylog.scan(directory)
+    with pytest.raises(TypeError, match=r"not a sequence of records; use scan.to_batches\(\) or"):
+        use(scan)
+    assert bool(scan)
 
 
 def test_arguments_that_make_no_sense_are_reported_before_anything_is_read(directory: Path) -> None:

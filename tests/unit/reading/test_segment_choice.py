@@ -88,15 +88,15 @@ def test_a_file_in_a_directory_that_names_no_topic_is_refused(directory: Path) -
     with pytest.raises(LogDirectoryError) as caught:
         offsets(segment_path(copied, 0))
     assert str(caught.value) == (
-        f"{copied}: segment files lie here, but of which topic is not known: directory name "
-        "'copied' is not <topic>-<partition>; give the directory such a name, or make a link to it "
-        "that has one"
+        f"{copied}: segment files in a directory whose name does not say which partition it is: "
+        "directory name 'copied' is not <topic>-<partition>; give it such a name, or make a link "
+        "to it that has one"
     )
 
 
 def test_a_file_that_is_not_there_is_reported(directory: Path) -> None:
     path = segment_path(directory, 99)
-    with pytest.raises(LogDirectoryError, match=f"^{path}: no such file$"):
+    with pytest.raises(LogDirectoryError, match=f"^{path}: there is no such file$"):
         offsets(path)
 
 

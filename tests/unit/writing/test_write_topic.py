@@ -5,6 +5,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -119,6 +120,20 @@ def test_what_a_scan_gives_can_be_written(tmp_path: Path, context: LogContext) -
     assert rows(tmp_path / "b", *columns) == rows(tmp_path / "a", *columns)
 
 
+def test_the_recipe_for_a_copy_keeps_partitions_headers_and_order(
+    tmp_path: Path, context: LogContext
+) -> None:
+    headers = pa.array([[("h", b"%d" % number)] for number in range(50)], HEADERS)
+    given = table(50).append_column("headers", headers)
+    pylog.write_topic(tmp_path / "a", "t", given, partitions=3, context=context)
+    source = pylog.scan(
+        tmp_path / "a", topics="t", isolation="read_committed", include_headers=True
+    )
+    pylog.write_topic(tmp_path / "b", "t", source, partitions=3, partition="partition")
+    columns = ("key", "value", "partition", "offset", "timestamp", "headers")
+    assert rows(tmp_path / "b", *columns) == rows(tmp_path / "a", *columns)
+
+
 def test_records_may_come_one_by_one(tmp_path: Path, context: LogContext) -> None:
     header = RecordHeader("h", None)
     given: list[object] = [
@@ -206,7 +221,17 @@ def test_records_without_key_are_spread(tmp_path: Path) -> None:
 
 def test_a_topic_may_grow_and_not_shrink(tmp_path: Path) -> None:
     first = pylog.write_topic(tmp_path, "t", table(3))
-    second = pylog.write_topic(tmp_path, "t", table(3), partitions=2)
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
+        pylog.write_topic(tmp_path, "t", table(3), partitions=2)
+    assert str(caught.value) == (
+        "partitions=2 would add 1 to topic 't', which has 1; leave partitions out to write to "
+        "those that it has, or pass add_partitions=True, after which keys go to other partitions "
+        "than before"
+    )
+    assert not (tmp_path / "t-1").exists()
+    with pytest.raises(ValueError, match="a topic has 1 to 100000 partitions, not 100001"):
+        pylog.write_topic(tmp_path, "t", table(3), partitions=100_001, add_partitions=True)
+    second = pylog.write_topic(tmp_path, "t", table(3), partitions=2, add_partitions=True)
     assert first.topic_id == second.topic_id
     assert sum(second.end_offsets.values()) == 6
     assert set(pylog.write_topic(tmp_path, "t", table(3)).end_offsets) == {0, 1}
@@ -407,9 +432,22 @@ def test_the_cast_that_a_message_suggests_helps(name: str, tmp_path: Path) -> No
     }[name]
     with pytest.raises(ValueError, match="for example ") as caught:
         pylog.write_topic(tmp_path, "t", table, **options)
-    suggested = str(caught.value).partition("for example ")[2]
+    suggested = str(caught.value).partition("for example ")[2].partition("; in pandas")[0]
     table = eval(suggested, {"table": table, "pa": pa})  # noqa: S307 - our own words
     assert pylog.write_topic(tmp_path, "t", table, **options).records == 1
+
+
+def test_integer_keys_of_pandas_are_refused_with_a_line_that_helps(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"id": [7, 8], "value": ["a", "b"]})
+    with pytest.raises(
+        ValueError, match="column 'id' is of type int64; a record's key is"
+    ) as caught:
+        pylog.write_topic(tmp_path, "t", frame, key="id")
+    line = "frame['id'] = frame['id'].astype('string')"
+    assert str(caught.value).endswith(f"; in pandas, {line}")
+    exec(line, {"frame": frame})  # noqa: S102 - our own words
+    pylog.write_topic(tmp_path, "t", frame, key="id")
+    assert rows(tmp_path, "key", "value") == [(b"7", b"a"), (b"8", b"b")]
 
 
 @pytest.mark.parametrize(
