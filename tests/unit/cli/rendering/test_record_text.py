@@ -82,3 +82,9 @@ def test_any_bytes_are_shown_character_by_character(
     records: list[tuple[bytes | None, bytes | None]],
 ) -> None:
     assert list(lines(*records)) == [f"{shown(key)}\t{shown(value)}" for key, value in records]
+
+
+@pytest.mark.parametrize("code", range(0x81))
+def test_a_column_of_one_character_is_escaped_where_it_must_be(code: int) -> None:
+    value = chr(code).encode()
+    assert lines((None, value)) == [f"\\N\t{shown(value)}"]
