@@ -17,6 +17,7 @@ from tests.benchmarks.measuring import NotHereError
 from tests.benchmarks.memory import measure_memory
 from tests.benchmarks.owned_logs import measure_owned_logs
 from tests.benchmarks.planning import measure_planning
+from tests.benchmarks.printing import print_records
 from tests.benchmarks.pruning import measure_pruning
 from tests.benchmarks.reading import read_sets
 from tests.benchmarks.remote import measure_remote
@@ -40,7 +41,7 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, spark-100B, spark-1000B, "
-        "encode, own, count, memory, look-up, planning, pruning, remote, start-up",
+        "encode, own, count, cat, memory, look-up, planning, pruning, remote, start-up",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -109,6 +110,8 @@ def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results
         _spark(results, bench, spark_sizes, rounds)
     if only in "count":
         results.counts = count_sets(bench, rounds, _say)
+    if only in "cat":
+        results.printing = print_records(bench, rounds, _say)
     if only in "memory":
         results.memory = measure_memory(bench, _say)
     _measure_scale(results, bench, only, rounds)

@@ -185,6 +185,17 @@ def _others(results: Results) -> Iterator[str]:
             for f in results.counts
         )
         yield from _table(("data set", "MB of log", "MB/s of log", "M records/s"), rows)
+    if results.printing:
+        yield from _section("Printing records of 100 B")
+        printed = (
+            (
+                f.reader,
+                f"{f.records / f.median_seconds / 1e6:.2f}",
+                f"{f.best_cpu_us_per_record:.2f}",
+            )
+            for f in results.printing
+        )
+        yield from _table(("command", "M records/s, median", "processor µs a record"), printed)
     if results.memory:
         yield from _section("Memory")
         rows_of_memory = (

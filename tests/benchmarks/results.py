@@ -24,6 +24,7 @@ class Results:
     encoding: list[EncodeResult] = field(default_factory=list)
     own: OwnResults = field(default_factory=OwnResults)
     counts: list[Figure] = field(default_factory=list)
+    printing: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)
     look_ups: list[LookUpFigure] = field(default_factory=list)
     planning: list[PlanningFigure] = field(default_factory=list)

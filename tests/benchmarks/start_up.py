@@ -42,7 +42,7 @@ class StartUpFigure:
         return min(self.seconds)
 
 
-def _program() -> str:
+def program() -> str:
     """Return the ``pylog`` of the running environment."""
     beside = Path(sys.executable).parent / "pylog"
     return str(beside) if beside.exists() else shutil.which("pylog") or "pylog"
@@ -58,7 +58,7 @@ def _seconds(arguments: list[str], cache: Path) -> float:
     }
     started = time.perf_counter()
     done = subprocess.run(
-        [_program(), *arguments],
+        [program(), *arguments],
         check=False,
         env=environment,
         stdin=subprocess.DEVNULL,

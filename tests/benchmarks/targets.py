@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.benchmarks import encoding, owned_logs, spark_scan
+from tests.benchmarks import encoding, owned_logs, printing, spark_scan
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.pruning import FULL
 from tests.benchmarks.reading import AIOKAFKA, CODEC_ALONE, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
@@ -25,6 +25,7 @@ ENCODE_BYTES_PER_SECOND = 3e9  # at 1000 B
 ENCODE_JAVA_TIMES = {100: 2.0, 1000: 1.0}
 APPEND_TIMES = 0.5
 RECOVERY_GB_PER_SECOND = 2.0
+PRINT_RECORDS_PER_SECOND = 1e6
 MEMORY_MB = 32.0
 REQUESTED_AT_MOST = 1.1
 PLANNING_SECONDS = 10.0
@@ -179,6 +180,17 @@ def _count(results: Results) -> Iterator[Target]:
         yield Target(text, _NOT_MEASURED, None)
 
 
+def _printing(results: Results) -> Iterator[Target]:
+    text = f"`{printing.JSON}`, 100 B: ≥ {PRINT_RECORDS_PER_SECOND / 1e6:g} M records/s"
+    figure = next((each for each in results.printing if each.reader == printing.JSON), None)
+    if figure is None:
+        yield Target(text, _NOT_MEASURED, None)
+        return
+    rate = figure.records / figure.median_seconds
+    measured = f"{rate / 1e6:.2f} M records/s"
+    yield Target(text, measured, rate >= PRINT_RECORDS_PER_SECOND)
+
+
 def _memory(results: Results) -> Iterator[Target]:
     text = f"peak memory of a 64 MB and a 1 GB segment within {MEMORY_MB:g} MB"
     if results.memory:
@@ -252,6 +264,7 @@ def targets(results: Results) -> list[Target]:
         _own,
         _spark,
         _count,
+        _printing,
         _memory,
         _look_ups,
         _planning,

@@ -14,24 +14,25 @@ from pylog.cli.command_help import argument, command
 from pylog.cli.parameter_types import FILE, TIME
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.record_json import JSON_COLUMNS, json_lines, json_lines_of_text
-from pylog.cli.rendering.record_text import TEXT_COLUMNS, text_lines
 from pylog.cli.rendering.scan_note import nothing_matched
 from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
 
-ROWS_AT_ONCE = 8192
-"""Records that are formatted before they are written: some megabytes of text."""
+    from pylog.cli.rendering import record_json, record_text
 
-_FORMATS: dict[tuple[str, str], tuple[tuple[str, ...], Callable[[pa.RecordBatch], bytes]]] = {
-    ("jsonl", "base64"): (JSON_COLUMNS, json_lines),
-    ("jsonl", "text"): (JSON_COLUMNS, json_lines_of_text),
-    ("text", "text"): (TEXT_COLUMNS, text_lines),
-}
+    LinesOf = Callable[[pa.RecordBatch], memoryview]
+else:  # which load Arrow; help does without
+    record_json = LazyModule("pylog.cli.rendering.record_json")
+    record_text = LazyModule("pylog.cli.rendering.record_text")
+
+BYTES_AT_ONCE = 2 << 20
+"""Arrow data of the records that are formatted, then written, at once; the text has about as many
+bytes, and stays in the processor's cache meanwhile."""
 
 
 @command("cat")
@@ -197,8 +198,7 @@ def cat(
         raise click.UsageError(msg)
     start = _position("start", start_offset, start_timestamp, "earliest")
     end = _position("end", end_offset, end_timestamp, "latest")
-    default_values = "text" if output_format == "text" else "base64"
-    columns, lines_of = _FORMATS[output_format, values or default_values]
+    columns, lines_of = _format(output_format, values)
     if progress.is_wanted():
         columns = tuple(dict.fromkeys([*columns, *pylog.PlannedBytes.COLUMNS]))
     directory = pylog.open_directory(*paths, takes_segment_files=True)
@@ -239,6 +239,15 @@ def _position(
     return default if offset is None else offset
 
 
+def _format(output_format: str, values: str | None) -> tuple[tuple[str, ...], LinesOf]:
+    """Return the columns that the lines need, and what makes lines of them."""
+    if output_format == "text":
+        return record_text.TEXT_COLUMNS, record_text.text_lines
+    if values == "text":
+        return record_json.JSON_COLUMNS, record_json.json_lines_of_text
+    return record_json.JSON_COLUMNS, record_json.json_lines
+
+
 def _filter(keys: tuple[str, ...]) -> pylog.RecordFilter | None:
     if not keys:
         return None
@@ -261,7 +270,7 @@ def _advice_on_damage(mode: str) -> Iterator[None]:
         raise
 
 
-def _print(scan: pylog.Scan, lines_of: Callable[[pa.RecordBatch], bytes], limit: int | None) -> int:
+def _print(scan: pylog.Scan, lines_of: LinesOf, limit: int | None) -> int:
     """Print a scan's records, with a progress bar where one is wanted; return how many."""
     row_count = 0
     has_bar = progress.is_wanted()
@@ -291,5 +300,6 @@ def _limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[p
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    for start in range(0, batch.num_rows, ROWS_AT_ONCE):
-        yield batch.slice(start, ROWS_AT_ONCE)
+    rows = max(1, batch.num_rows * BYTES_AT_ONCE // max(1, batch.nbytes))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)

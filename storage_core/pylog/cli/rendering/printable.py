@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-# C0, DEL, C1, the line and paragraph separators, and what is left of undecodable file names; then
-# the marks, embeddings, overrides and isolates of bidirectional text, which can make a name or a
-# value look like another one.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
+# C0, DEL, C1, the line and paragraph separators; then the marks, embeddings, overrides and isolates
+# of bidirectional text, which can make a name or a value look like another one.
+UNPRINTABLE = "[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+"""A regular expression, of Python and of Arrow, that finds such characters in UTF-8."""
+
+# Surrogates are what is left of undecodable file names.
+_UNPRINTABLE = re.compile(f"{UNPRINTABLE}|[\ud800-\udfff]")
 _NAMED = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 

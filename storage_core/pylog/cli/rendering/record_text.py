@@ -11,7 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
+
+from pylog.cli.rendering.escaped_column import escaped_column
 from pylog.cli.rendering.printable import printable
+from pylog.cli.rendering.text_column import joined, whole_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,15 +26,20 @@ TEXT_COLUMNS = ("key", "value")
 _NULL = r"\N"
 
 
-def text_lines(batch: pa.RecordBatch) -> bytes:
+def text_lines(batch: pa.RecordBatch) -> memoryview:
     """Return a line for each record of ``batch``."""
-    keys = map(_text, batch.column("key").to_pylist())
-    values = map(_text, batch.column("value").to_pylist())
-    return "".join(f"{key}\t{value}\n" for key, value in zip(keys, values, strict=True)).encode()
+    keys, values = _text(batch.column("key")), _text(batch.column("value"))
+    return whole_text(joined(keys, "\t", values, "\n", null=_NULL))
 
 
-def _text(value: bytes | None) -> str:
-    if value is None:
-        return _NULL
+def _text(column: pa.Array) -> pa.Array:
+    return escaped_column(column, _text_of_printable, _text_of_value)
+
+
+def _text_of_printable(column: pa.Array) -> pa.Array:
+    return pc.replace_substring(column, "\\", r"\\")
+
+
+def _text_of_value(value: bytes) -> bytes:
     text = value.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
-    return text if text.isprintable() else printable(text)
+    return (text if text.isprintable() else printable(text)).encode()

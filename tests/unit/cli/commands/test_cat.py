@@ -71,7 +71,7 @@ def test_many_rows_are_formatted_in_pieces(
     log_directory: Path, monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
 ) -> None:
     whole = pylog_run("cat", log_directory).output
-    monkeypatch.setattr(command, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(command, "BYTES_AT_ONCE", 1)
     assert pylog_run("cat", log_directory).output == whole
 
 

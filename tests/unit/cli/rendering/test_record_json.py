@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+import unicodedata
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +17,6 @@ from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pyarrow as pa
 
     from tests.support.batches import Built
 
@@ -103,10 +103,10 @@ def test_slices_are_the_lines_they_cover(tmp_path: Path) -> None:
     ]
     directory = write_partition(tmp_path, {0: [batch_v2(stored)]})
     (batch,) = arrow_batches(directory)
-    whole = json_lines(batch).splitlines(keepends=True)
+    whole = bytes(json_lines(batch)).splitlines(keepends=True)
     for start in range(0, 40, 7):
         assert json_lines(batch.slice(start, 7)) == b"".join(whole[start : start + 7])
-    assert json_lines(batch.slice(0, 0)) == b""
+    assert bytes(json_lines(batch.slice(0, 0))) == b""
 
 
 def test_messages_of_old_formats_have_no_epoch_and_v0_no_time(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_lines_are_ascii(tmp_path: Path) -> None:
 def text_line(directory: Path, record: Stored) -> bytes:
     path = write_partition(directory, {0: [batch_v2([record], leader_epoch=3)]}, name="t-0")
     (batch,) = arrow_batches(path)
-    return json_lines_of_text(batch)
+    return bytes(json_lines_of_text(batch))
 
 
 def test_text_is_printed_as_text_and_says_so(tmp_path: Path) -> None:
@@ -182,3 +182,145 @@ def test_text_values_lose_nothing(value: bytes, tmp_path_factory: pytest.TempPat
     found = json.loads(line)["value"]
     back = base64.b64decode(found["base64"]) if isinstance(found, dict) else found.encode()
     assert back == value
+
+
+class Row(NamedTuple):
+    """What a line is made of, whether or not a broker would store it."""
+
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    leader_epoch: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]] | None
+
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+printed = st.text('aZ09 ~"\\\\/é\u2028\x7f\n\x00🎈', max_size=8).map(str.encode)
+values = st.none() | st.binary(max_size=9) | st.text(max_size=9).map(str.encode) | printed
+all_names = st.text(st.characters(exclude_categories=["Cs"]), max_size=4) | st.just("same")
+rows = st.builds(
+    Row,
+    INT64,
+    INT64,
+    st.integers(-1, 1),
+    st.none() | st.integers(0, 2**31 - 1),
+    values,
+    values,
+    st.none() | st.lists(st.tuples(all_names, values), max_size=5),
+)
+
+
+def arrow_batch(records: list[Row], topic: str) -> pa.RecordBatch:
+    pair = pa.struct([("key", pa.string()), ("value", pa.binary())])
+    columns = {
+        "topic": pa.array([topic] * len(records), pa.string()),
+        "partition": pa.array([2**31 - 1] * len(records), pa.int32()),
+        "offset": pa.array([row.offset for row in records], pa.int64()),
+        "timestamp": pa.array([row.timestamp for row in records], pa.int64()).cast(
+            pa.timestamp("ms", tz="UTC")
+        ),
+        "timestampType": pa.array([row.timestamp_type for row in records], pa.int32()),
+        "headers": pa.array([row.headers for row in records], pa.list_(pair)),
+        "key": pa.array([row.key for row in records], pa.binary()),
+        "value": pa.array([row.value for row in records], pa.binary()),
+        "batch": pa.array(
+            [{"leaderEpoch": row.leader_epoch} for row in records],
+            pa.struct([("leaderEpoch", pa.int32())]),
+        ),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def acts_upon_terminals(character: str) -> bool:
+    directions = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+    return (
+        unicodedata.category(character) in {"Cc", "Zl", "Zp"}
+        or unicodedata.bidirectional(character) in directions
+        or character in "\u061c\u200e\u200f"
+    )
+
+
+def text_json(value: bytes | None) -> str:
+    """Return a value as the text form has it, by the standard library."""
+    if value is None:
+        return "null"
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return json.dumps({"base64": base64_text(value)}, separators=(",", ":"))
+    escaped = json.dumps(text, ensure_ascii=False)
+    return "".join(f"\\u{ord(c):04x}" if acts_upon_terminals(c) else c for c in escaped)
+
+
+def base64_json(value: bytes | None) -> str:
+    return json.dumps(base64_text(value))
+
+
+def line(row: Row, topic: str, *, is_text: bool) -> bytes:
+    of_value = text_json if is_text else base64_json
+    headers = [
+        f"[{text_json(name.encode()) if is_text else json.dumps(name)},{of_value(value)}]"
+        for name, value in row.headers or []
+    ]
+    mark = '"values":"text",' if is_text else ""
+    return (
+        f'{{"topic":{json.dumps(topic)},"partition":{2**31 - 1},"offset":{row.offset},'
+        f'"timestamp":{row.timestamp},"timestampType":{row.timestamp_type},'
+        f'"leaderEpoch":{json.dumps(row.leader_epoch)},{mark}'
+        f'"key":{of_value(row.key)},"value":{of_value(row.value)},'
+        f'"headers":[{",".join(headers)}]}}\n'
+    ).encode()
+
+
+@pytest.mark.parametrize("is_text", [False, True], ids=["base64", "text"])
+@given(st.lists(rows, max_size=12), st.integers(0, 12), st.integers(0, 12))
+def test_any_rows_are_written_as_the_standard_library_writes_them(
+    is_text: bool,  # noqa: FBT001 - a parameter of pytest's
+    records: list[Row],
+    start: int,
+    length: int,
+) -> None:
+    topic = 'tö%p"ic'
+    part = arrow_batch(records, topic).slice(start, length)
+    lines = json_lines_of_text(part) if is_text else json_lines(part)
+    expected = [line(row, topic, is_text=is_text) for row in records[start:][:length]]
+    assert bytes(lines).splitlines(keepends=True) == b"".join(expected).splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("is_text", [False, True], ids=["base64", "text"])
+def test_bytes_under_a_null_are_not_seen(is_text: bool) -> None:  # noqa: FBT001
+    records = [Row(at, 0, 0, 0, b"key", b"\xff" * (3 + at % 2), None) for at in range(5)]
+    batch = arrow_batch(records, "t")
+    is_null = [False, True, True, True, False]
+    bitmap = pa.array([not each for each in is_null]).buffers()[1]
+    for name in ("key", "value"):
+        _, ends, data = batch.column(name).buffers()
+        column = pa.Array.from_buffers(pa.binary(), 5, [bitmap, ends, data])
+        batch = batch.set_column(batch.schema.get_field_index(name), name, column)
+    shown = [
+        row._replace(key=None, value=None) if null else row
+        for row, null in zip(records, is_null, strict=True)
+    ]
+    lines = json_lines_of_text(batch) if is_text else json_lines(batch)
+    assert bytes(lines) == b"".join(line(row, "t", is_text=is_text) for row in shown)
+
+
+def with_values(texts: list[str]) -> list[Row]:
+    return [Row(0, 0, 0, 0, None, text.encode(), None) for text in texts]
+
+
+def test_every_character_is_itself_or_escaped() -> None:
+    # Beyond these, up to the surrogates and after them, nothing is escaped.
+    records = with_values([chr(code) for code in range(0x2100)])
+    lines = bytes(json_lines_of_text(arrow_batch(records, "t")))
+    assert lines == b"".join(line(row, "t", is_text=True) for row in records)
+
+
+@pytest.mark.parametrize("code", range(0x81))
+def test_a_column_of_one_character_is_escaped_where_it_must_be(code: int) -> None:
+    (row,) = with_values([chr(code)])
+    lines = json_lines_of_text(arrow_batch([row], "t"))
+    assert bytes(lines) == line(row, "t", is_text=True)
+    assert lines.format == "B"
