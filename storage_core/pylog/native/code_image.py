@@ -3,13 +3,13 @@
 A file, all integers unsigned and little-endian::
 
     magic            8 bytes   b"pylogimg"
-    key             32 bytes   what the code was made from, see `pylog.native.kernel_cache`
+    key              8 bytes   what the code was made from, see `pylog.native.kernel_cache`
     code size        uint32
     entry            uint32    where in the code the kernel begins
     import count     uint32
     imports         each: where in the code its address belongs (uint32), name (12 bytes, zeros)
     code
-    checksum        32 bytes   SHA-256 of all before it
+    checksum         8 bytes   of all before it, Python's `source_hash`
 
 The checksum finds what is torn or damaged. It is no signature: whoever can write the file can run
 code in the reader's name, which is why `pylog.native.kernel_cache` looks at who that is.
@@ -18,10 +18,10 @@ code in the reader's name, which is why `pylog.native.kernel_cache` looks at who
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import mmap
 import struct
 from dataclasses import dataclass
+from importlib.util import source_hash
 
 IMPORTS = ("memcpy", "memmove", "memset", "pread")
 """All that code may call outside itself: functions of the C library."""
@@ -30,9 +30,9 @@ MOST_BYTES = 1 << 22
 """The largest file; kernels are a hundredth of it."""
 
 _MAGIC = b"pylogimg"
-_KEY_BYTES = 32
-_CHECKSUM_BYTES = 32
-_HEAD = struct.Struct(f"<8s{_KEY_BYTES}sIII")
+KEY_BYTES = 8
+_CHECKSUM_BYTES = 8
+_HEAD = struct.Struct(f"<8s{KEY_BYTES}sIII")
 _IMPORT = struct.Struct("<I12s")
 _ADDRESS = struct.Struct("<Q")
 
@@ -57,11 +57,11 @@ class CodeImage:
     imports: tuple[tuple[int, str], ...]
 
     def to_bytes(self, key: bytes) -> bytes:
-        """Return the content of a file that keeps this image under ``key`` (32 bytes)."""
+        """Return the content of a file that keeps this image under ``key`` (KEY_BYTES)."""
         head = _HEAD.pack(_MAGIC, key, len(self.code), self.entry, len(self.imports))
         imports = [_IMPORT.pack(at, name.encode()) for at, name in self.imports]
         content = b"".join([head, *imports, self.code])
-        return content + hashlib.sha256(content).digest()
+        return content + source_hash(content)
 
     @classmethod
     def from_bytes(cls, content: bytes, key: bytes) -> CodeImage | None:
@@ -71,7 +71,7 @@ class CodeImage:
         the caller to know.
         """
         end = len(content) - _CHECKSUM_BYTES
-        if end < _HEAD.size or hashlib.sha256(content[:end]).digest() != content[end:]:
+        if end < _HEAD.size or source_hash(content[:end]) != content[end:]:
             return None
         magic, stored_key, size, entry, count = _HEAD.unpack_from(content)
         start = _HEAD.size + count * _IMPORT.size

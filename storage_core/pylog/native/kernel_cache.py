@@ -15,11 +15,9 @@ what newer processors have beyond that.
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib.util
 import os
-import platform
 import sys
+from importlib.util import find_spec, source_hash
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +56,7 @@ def machine_level(flags: set[str]) -> str:
 @functools.cache
 def this_level() -> str | None:
     """Return this machine's level; None where images do not exist."""
-    if sys.platform != "linux" or platform.machine() != "x86_64" or sys.maxsize < 1 << 32:
+    if sys.platform != "linux" or os.uname().machine != "x86_64" or sys.maxsize < 1 << 32:
         return None
     try:
         with Path("/proc/cpuinfo").open("rb") as file:
@@ -85,7 +83,7 @@ class KernelCache:
         self._source = Path(function.__code__.co_filename)
         self._key = _key(function, level)
         stem = f"{self._source.stem}.{function.__name__}"
-        self._name = f"{stem}-{level}-{self._key.hex()[:16]}.kernel"
+        self._name = f"{stem}-{level}-{self._key.hex()}.kernel"
 
     def read(self) -> CodeImage | None:
         """Return the code, from the first directory that has it."""
@@ -120,20 +118,24 @@ class KernelCache:
 
 
 def _key(function: Callable[..., Any], level: str) -> bytes:
-    digest = hashlib.sha256(level.encode())
+    """Return a hash of 64 bits, which is what Python takes for its own caches of code.
+
+    `hashlib` would load OpenSSL, in more time than all else here takes.
+    """
     own = __name__.rpartition(".")[0]
-    for module in (function.__module__, *(f"{own}.{name}" for name in _COMPILER)):
-        digest.update(hashlib.sha256(_source_of(module)).digest())
-    for package in ("numba", "llvmlite"):
-        digest.update(hashlib.sha256(_source_of(package, "_version.py")).digest())
-    digest.update(f"{function.__module__}.{function.__qualname__}".encode())
-    return digest.digest()
+    parts = [
+        f"{level} {function.__module__}.{function.__qualname__}".encode(),
+        _source_of(function.__module__),
+        *(_source_of(f"{own}.{name}") for name in _COMPILER),
+        *(_source_of(package, "_version.py") for package in ("numba", "llvmlite")),
+    ]
+    return source_hash(b"".join(source_hash(part) for part in parts))
 
 
 @functools.cache
 def _source_of(module: str, beside: str = "") -> bytes:
     """Return the source of a module, which is not imported, or of the file ``beside`` it."""
-    spec = importlib.util.find_spec(module)
+    spec = find_spec(module)
     if spec is None or spec.origin is None or spec.loader is None:
         return b""
     path = str(Path(spec.origin).with_name(beside)) if beside else spec.origin
