@@ -37,6 +37,10 @@ _IMPORT = struct.Struct("<I12s")
 _ADDRESS = struct.Struct("<Q")
 
 
+class UnsupportedObjectError(Exception):
+    """An object file holds something that an image cannot."""
+
+
 @dataclass(frozen=True, slots=True)
 class CodeImage:
     """Position-independent machine code of one kernel.

@@ -20,7 +20,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.native.code_image import IMPORTS, CodeImage
+from pylog.native.code_image import IMPORTS, CodeImage, UnsupportedObjectError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,10 +48,6 @@ _UNWINDING = ".eh_frame"  # for C++ exceptions and debuggers: nothing refers to 
 _STUB = b"\xff\x25\x02\x00\x00\x00\xcc\xcc" + bytes(8)
 _STUB_ADDRESS_AT = 8
 _STUB_ALIGNMENT = 16
-
-
-class UnsupportedObjectError(Exception):
-    """The object file holds something that an image cannot."""
 
 
 @dataclass(frozen=True, slots=True)

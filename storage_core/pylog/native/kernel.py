@@ -10,8 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pylog.lazy_modules import LazyModule
-from pylog.native.code_image import LoadedImage
-from pylog.native.elf_object import UnsupportedObjectError
+from pylog.native.code_image import LoadedImage, UnsupportedObjectError
 from pylog.native.kernel_cache import KernelCache, this_level
 from pylog.native.signature import Signature
 
