@@ -112,7 +112,7 @@ class LoadedImage:
         code = bytearray(image.code)
         for at, name in image.imports:
             _ADDRESS.pack_into(code, at, _address_of(name))
-        self._memory = mmap.mmap(-1, len(code))
+        self._memory = mmap.mmap(-1, len(code), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._memory.write(code)
         address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         if _process.mprotect(address, len(code), mmap.PROT_READ | mmap.PROT_EXEC):

@@ -60,7 +60,7 @@ def read_private_file(path: Path, most_bytes: int) -> bytes | None:
             or about.st_size > most_bytes
         ):
             return None
-        return os.pread(descriptor, most_bytes, 0)
+        return os.pread(descriptor, about.st_size, 0)
     except OSError:
         return None
     finally:
