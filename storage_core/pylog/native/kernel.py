@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     numba_compiler = LazyModule("pylog.native.numba_compiler")
 
-_log = logging.getLogger("pylog.kernels")
+_log = logging.getLogger("pylog.compilation")
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 

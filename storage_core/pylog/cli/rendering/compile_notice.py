@@ -16,7 +16,7 @@ def announce_compilation() -> None:
     """Say so on stderr, if that is a terminal, when a kernel is about to be compiled; once."""
     if sys.stderr is None or not sys.stderr.isatty():
         return
-    log = logging.getLogger("pylog.kernels")
+    log = logging.getLogger("pylog.compilation")
     log.addHandler(_Notice(logging.INFO))
     log.setLevel(logging.INFO)
 
