@@ -7,7 +7,8 @@ thirty times slower. v0/v1 messages use CRC-32 (IEEE), which is `zlib.crc32`.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 
 
 def _find_crc32c() -> Callable[..., int]:
+    # The package asks for its own version in its metadata when it is imported, which takes longer
+    # than importing Arrow; the function is in an extension module of it.
+    package = importlib.util.find_spec("crc32c")
+    folders = package.submodule_search_locations if package is not None else None
+    found = PathFinder.find_spec("_crc32c", folders) if folders else None
+    if found is not None and found.loader is not None:
+        module = importlib.util.module_from_spec(found)
+        found.loader.exec_module(module)
+        return module.crc32c  # type: ignore[no-any-return]
     try:
         return importlib.import_module("crc32c").crc32c  # type: ignore[no-any-return]
     except ImportError:  # no wheel for this platform

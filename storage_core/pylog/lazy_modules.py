@@ -7,7 +7,7 @@ place where they happen:
   every process that looks for a data source. `LazyNames` loads a name with its module.
 * **commands** of the command line: ``pylog --help`` imports none of them, and ``pylog ls`` not what
   ``pylog cat`` needs. `load_name` returns a command's function.
-* **heavy parts**, where most uses of a module do without them: kernels (Numba compiles), Arrow,
+* **heavy parts**, where most uses of a module do without them: kernels, Arrow and modules of it,
   NumPy, object stores. `LazyModule` stands for such a module at the head of its user::
 
       if TYPE_CHECKING:

@@ -201,4 +201,12 @@ def main() -> None:
     # Imports and compilation make hundreds of thousands of objects and hardly any garbage: looking
     # for it at the usual pace is a tenth of the start-up.
     gc.set_threshold(100_000, 50, 50)
-    sys.exit(run(sys.argv[1:]))
+    # NumPy would start a thread for each core, to multiply matrices with: we have none.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    status = run(sys.argv[1:])
+    # The interpreter would take all modules apart before it ends, which takes as long as importing
+    # Arrow does. Everything is written and closed by now.
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    os._exit(status)

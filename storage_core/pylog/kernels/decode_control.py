@@ -27,7 +27,7 @@ def _skip_varint(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
     return np.int64(-1)
 
 
-@kernel
+@kernel(writes=("types",))
 def decode_control_types(
     buf: npt.NDArray[np.uint8],
     positions: npt.NDArray[np.int64],

@@ -70,7 +70,7 @@ _FIELDS = np.array([_V0, _V1, _V2], dtype=np.int64)
 _FIELD_ROWS = len(_V2)
 
 
-@kernel
+@kernel(writes=("headers",), tables=("headers",))
 def decode_headers(
     buf: npt.NDArray[np.uint8],
     positions: npt.NDArray[np.int64],

@@ -7,15 +7,10 @@ reference. CRC-32 (IEEE) is computed here, four bytes a step, because messages a
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from pylog.kernels import helper, kernel
+from pylog.kernels import helper, intrinsic, kernel
 
 STATUS_OK = 0
 STATUS_BAD_SIZE = 1
@@ -86,35 +81,12 @@ def _crc32_tables() -> npt.NDArray[np.uint32]:
 _TABLES = _crc32_tables()
 
 
-@intrinsic
-def _memcpy(typing_context: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, count: Any) -> Any:
-    """``dst[dst_at:dst_at + count] = src[src_at:src_at + count]``, unchecked, as one memcpy."""
-    signature = types.void(dst, types.int64, src, types.int64, types.int64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        dst_value, dst_offset, src_value, src_offset, length = arguments
-        to_array = context.make_array(signature.args[0])(context, builder, dst_value)
-        from_array = context.make_array(signature.args[2])(context, builder, src_value)
-        to = builder.gep(to_array.data, [dst_offset])
-        source = builder.gep(from_array.data, [src_offset])
-        cgutils.raw_memcpy(builder, to, source, length, 1)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-@helper
-def _copy_byte_by_byte(
+@intrinsic("copy_bytes")
+def _copy_bytes(
     dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
 ) -> None:
     for i in range(count):
         dst[dst_at + i] = src[src_at + i]
-
-
-# An intrinsic exists only in compiled code, and a memcpy knows no bounds to check.
-_copy_bytes: Any = (
-    _copy_byte_by_byte if numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK else _memcpy
-)
 
 
 @helper
@@ -154,7 +126,7 @@ def _crc32(buf: npt.NDArray[np.uint8], start: int, end: int) -> int:
     return crc ^ np.int64(0xFFFFFFFF)
 
 
-@kernel
+@kernel()
 def find_bad_crc(
     buf: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> tuple[int, int]:
@@ -226,7 +198,22 @@ def _check_inner(buf: npt.NDArray[np.uint8], at: int, size: int) -> int:
     return STATUS_OK
 
 
-@kernel
+@kernel(
+    writes=(
+        "offsets",
+        "timestamps",
+        "key_ends",
+        "key_data",
+        "key_validity",
+        "value_ends",
+        "value_data",
+        "value_validity",
+        "set_rows",
+        "set_base_offsets",
+        "totals",
+    ),
+    tables=("sets",),
+)
 def decode_legacy(
     buf: npt.NDArray[np.uint8],
     sets: npt.NDArray[np.int64],

@@ -13,17 +13,10 @@ sizes the outputs so that no input can overrun them (see `decode_records`).
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
-import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from pylog.kernels import helper, kernel
+from pylog.kernels import helper, intrinsic, kernel
 
 STATUS_OK = 0
 STATUS_BAD_VARINT = 1
@@ -74,57 +67,21 @@ COMMON_HEADER_BYTES = 16
 attributes and deltas, 1 for the key length, or one word of 8."""
 
 
-@intrinsic
-def _memcpy(typing_context: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, count: Any) -> Any:
-    """``dst[dst_at:dst_at + count] = src[src_at:src_at + count]``, unchecked, as one memcpy."""
-    signature = types.void(dst, types.int64, src, types.int64, types.int64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        dst_value, dst_offset, src_value, src_offset, length = arguments
-        to_array = context.make_array(signature.args[0])(context, builder, dst_value)
-        from_array = context.make_array(signature.args[2])(context, builder, src_value)
-        to = builder.gep(to_array.data, [dst_offset])
-        source = builder.gep(from_array.data, [src_offset])
-        cgutils.raw_memcpy(builder, to, source, length, 1)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-@intrinsic
-def _load_word(typing_context: Any, buf: Any, at: Any) -> Any:
-    """Return the 8 bytes at ``buf[at]``, unchecked, as an int64 whose lowest byte is the first."""
-    signature = types.int64(buf, types.int64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        pointer = builder.gep(array.data, [arguments[1]])
-        word = builder.bitcast(pointer, ir.IntType(64).as_pointer())
-        return builder.load(word, align=1)
-
-    return signature, generate
-
-
-@helper
-def _load_byte_by_byte(buf: npt.NDArray[np.uint8], at: int) -> int:
+@intrinsic("load_word")
+def _load(buf: npt.NDArray[np.uint8], at: int) -> int:
+    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the first."""
     word = np.int64(0)
     for i in range(8):
         word |= np.int64(buf[at + i]) << (8 * i)
     return word
 
 
-@helper
-def _copy_byte_by_byte(
+@intrinsic("copy_bytes")
+def _copy_bytes(
     dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
 ) -> None:
     for i in range(count):
         dst[dst_at + i] = src[src_at + i]
-
-
-# Intrinsics exist only in compiled code and know no bounds; the word is a little-endian machine's.
-_CHECKED = bool(numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK)
-_copy_bytes: Any = _copy_byte_by_byte if _CHECKED else _memcpy
-_load: Any = _load_byte_by_byte if _CHECKED or sys.byteorder == "big" else _load_word
 
 
 @helper
@@ -187,7 +144,23 @@ def _skip_headers(buf: npt.NDArray[np.uint8], at: int, end: int, count: int) -> 
     return at
 
 
-@kernel
+@kernel(
+    writes=(
+        "offsets",
+        "timestamps",
+        "key_ends",
+        "key_data",
+        "key_validity",
+        "value_ends",
+        "value_data",
+        "value_validity",
+        "header_positions",
+        "header_counts",
+        "batch_rows",
+        "totals",
+    ),
+    tables=("batches",),
+)
 def decode_records(
     buf: npt.NDArray[np.uint8],
     batches: npt.NDArray[np.int64],
@@ -434,7 +407,7 @@ def decode_records(
     return row, status, record_start
 
 
-@kernel
+@kernel(writes=("key_ends", "key_data", "value_ends", "value_data", "value_validity", "totals"))
 def copy_headers(
     buf: npt.NDArray[np.uint8],
     positions: npt.NDArray[np.int64],

@@ -14,17 +14,10 @@ Every read is checked against its column's bytes, every write against the output
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
-import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from pylog.kernels import helper, kernel
+from pylog.kernels import helper, intrinsic, kernel
 
 STATUS_OK = 0
 STATUS_NEEDS_ROOM = 1
@@ -61,56 +54,19 @@ RECORDS_OFFSET = 61
 MAX_BATCH_BYTES = 0x7FFFFFFF
 
 
-@intrinsic
-def _memcpy(typing_context: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, count: Any) -> Any:
-    """``dst[dst_at:dst_at + count] = src[src_at:src_at + count]``, unchecked, as one memcpy."""
-    signature = types.void(dst, types.int64, src, types.int64, types.int64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        dst_value, dst_offset, src_value, src_offset, length = arguments
-        to_array = context.make_array(signature.args[0])(context, builder, dst_value)
-        from_array = context.make_array(signature.args[2])(context, builder, src_value)
-        to = builder.gep(to_array.data, [dst_offset])
-        source = builder.gep(from_array.data, [src_offset])
-        cgutils.raw_memcpy(builder, to, source, length, 1)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-@intrinsic
-def _store_word(typing_context: Any, buf: Any, at: Any, word: Any) -> Any:
-    """Write the int64 ``word`` to ``buf[at:at + 8]``, unchecked, its lowest byte first."""
-    signature = types.void(buf, types.int64, types.int64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        pointer = builder.gep(array.data, [arguments[1]])
-        to = builder.bitcast(pointer, ir.IntType(64).as_pointer())
-        builder.store(arguments[2], to, align=1)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-@helper
-def _store_byte_by_byte(buf: npt.NDArray[np.uint8], at: int, word: int) -> None:
+@intrinsic("store_word")
+def _store(buf: npt.NDArray[np.uint8], at: int, word: int) -> None:
+    """Write ``word`` to the 8 bytes at ``buf[at]``, its lowest byte first."""
     for i in range(8):
         buf[at + i] = (word >> (8 * i)) & 0xFF
 
 
-@helper
-def _copy_byte_by_byte(
+@intrinsic("copy_bytes")
+def _copy_bytes(
     dst: npt.NDArray[np.uint8], dst_at: int, src: npt.NDArray[np.uint8], src_at: int, count: int
 ) -> None:
     for i in range(count):
         dst[dst_at + i] = src[src_at + i]
-
-
-# Intrinsics exist only in compiled code and know no bounds; the word is a little-endian machine's.
-_CHECKED = bool(numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK)
-_copy_bytes: Any = _copy_byte_by_byte if _CHECKED else _memcpy
-_store: Any = _store_byte_by_byte if _CHECKED or sys.byteorder == "big" else _store_word
 
 
 @helper
@@ -237,7 +193,7 @@ def _put_headers(
     return at
 
 
-@kernel
+@kernel(writes=("out", "batches"), tables=("batches",))
 def encode_records(
     first_row: int,
     settings: npt.NDArray[np.int64],

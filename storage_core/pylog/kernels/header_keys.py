@@ -90,7 +90,7 @@ def _varint(buf: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
     return (raw >> 1) ^ -(raw & 1), at
 
 
-@kernel
+@kernel(writes=("measures",))
 def measure_headers(
     buf: npt.NDArray[np.uint8], position: int, count: int, measures: npt.NDArray[np.int64]
 ) -> None:
@@ -120,7 +120,7 @@ def measure_headers(
     measures[VALUE_BYTES] = value_bytes
 
 
-@kernel
+@kernel()
 def measure_keys(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> int:
     """Return the bytes of all keys once malformed UTF-8 is replaced.
 
@@ -133,7 +133,7 @@ def measure_keys(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int32]) -> in
     return size
 
 
-@kernel
+@kernel(writes=("replaced_data", "replaced_ends"))
 def replace_malformed(
     data: npt.NDArray[np.uint8],
     ends: npt.NDArray[np.int32],

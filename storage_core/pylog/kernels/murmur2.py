@@ -56,7 +56,7 @@ def _murmur2(data: npt.NDArray[np.uint8], start: int, length: int) -> int:
     return digest ^ (digest >> 15)
 
 
-@kernel
+@kernel(writes=("partitions",))
 def murmur2_partitions(
     ends: npt.NDArray[np.int64],
     data: npt.NDArray[np.uint8],

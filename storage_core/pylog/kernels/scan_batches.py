@@ -29,7 +29,7 @@ STATUS_BAD_SIZE = 3
 STATUS_BAD_MAGIC = 4
 
 
-@kernel
+@kernel(writes=("positions",))
 def scan_batches(
     buf: npt.NDArray[np.uint8], start: int, end: int, positions: npt.NDArray[np.int64]
 ) -> tuple[int, int, int]:

@@ -6,12 +6,12 @@ KB costs a system call of 61 bytes instead of a copy of 16 KB.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import types
 
-from pylog.kernels import helper, kernel
+from pylog.kernels import helper, intrinsic, kernel
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,10 +24,14 @@ _ATTRIBUTES = 17
 _CODEC_MASK = 7
 _SIZE_END = 12
 
-# ssize_t pread(int, void *, size_t, off_t): found in the process, so that the kernel can be cached.
-_pread: Any = types.ExternalFunction(
-    "pread", types.int64(types.int32, types.uintp, types.uint64, types.int64)
-)
+
+@intrinsic("read_file", also_checked=True)
+def _read(descriptor: int, buf: npt.NDArray[np.uint8], at: int, count: int, position: int) -> int:
+    """Read ``count`` bytes at ``position`` into ``buf[at:]``; return how many came, -1 for none."""
+    try:
+        return os.preadv(descriptor, [buf[at : at + count].data], position)
+    except OSError:
+        return -1
 
 
 @helper
@@ -38,7 +42,7 @@ def _big_endian(buf: npt.NDArray[np.uint8], at: int, width: int) -> int:
     return value
 
 
-@kernel
+@kernel(writes=("buf",))
 def first_late_batch(
     descriptor: int,
     start: int,
@@ -76,9 +80,7 @@ def first_late_batch(
     position = np.int64(start)
     while position < until:
         wanted = min(np.int64(HEADER_BYTES), end - position)
-        count = _pread(
-            np.int32(descriptor), np.uintp(buf.ctypes.data), np.uint64(wanted), np.int64(position)
-        )
+        count = _read(descriptor, buf, np.int64(0), wanted, position)
         if count < _LEAST_HEADER_BYTES:
             return position
         size = _big_endian(buf, 8, 4)
@@ -101,7 +103,7 @@ def first_late_batch(
     return position
 
 
-@kernel
+@kernel(writes=("buf",))
 def read_headers(descriptor: int, position: int, length: int, buf: npt.NDArray[np.uint8]) -> bool:
     """Read the headers of the batches in ``[position, position + length)`` to where they belong.
 
@@ -126,12 +128,7 @@ def read_headers(descriptor: int, position: int, length: int, buf: npt.NDArray[n
     length = min(np.int64(length), np.int64(buf.size))
     while at < length:
         wanted = min(np.int64(HEADER_BYTES), length - at)
-        count = _pread(
-            np.int32(descriptor),
-            np.uintp(buf.ctypes.data + at),
-            np.uint64(wanted),
-            np.int64(position + at),
-        )
+        count = _read(descriptor, buf, at, wanted, position + at)
         if count != wanted:
             return False
         if wanted < _SIZE_END:

@@ -54,7 +54,7 @@ def _message_end(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
     return after if after <= end else at
 
 
-@kernel
+@kernel(writes=("pieces",), tables=("pieces",))
 def split_batch(
     buf: npt.NDArray[np.uint8],
     start: int,

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.keyword_arguments import names_nearest_keyword
+from pylog.lazy_modules import LazyModule
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, check_specs
 from pylog.reading.damage import DamageReport, ReadMode
-from pylog.reading.last_records import plan_last_records
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.planner import ScanRange, plan_tasks
 from pylog.reading.reader import TaskReader
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pylog.positions import OffsetSpecs
+    from pylog.reading import last_records
     from pylog.reading.log_view import LogView
     from pylog.reading.scan_task import ScanTask
+else:
+    last_records = LazyModule("pylog.reading.last_records")
 
 
 _NOT_A_SEQUENCE = (
@@ -156,7 +159,7 @@ class Scan:
         schema = record_schema(("offset",))
         # Damage is reported when the records around it are read.
         looked_through = DamageReport(is_logged=False)
-        last._tasks = plan_last_records(
+        last._tasks = last_records.plan_last_records(
             self.partitions,
             self._wanted,
             count,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.reading import reader  # imports Arrow and Numba
+    from pylog.reading import reader  # imports Arrow and NumPy
     from pylog.reading.damage import DamageReport
 else:
     reader = LazyModule("pylog.reading.reader")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -327,10 +326,3 @@ def test_the_constants_are_those_of_the_format() -> None:
     assert kernel.MAGIC_VALUE_V2 == batch_layout.MAGIC_VALUE_V2
     assert kernel.NO_TIMESTAMP == model.NO_TIMESTAMP
     assert kernel.NO_SEQUENCE == model.NO_SEQUENCE
-
-
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled")
-def test_one_signature_is_compiled() -> None:
-    run(columns_of(records_of_size(2)))
-    run(columns_of([Stored(0, 1, None, None, (("a", None),))]))
-    assert len(kernel.encode_records.signatures) == 1

@@ -1,0 +1,135 @@
+"""What ``@kernel`` makes of a function, and ``@helper`` and its like of those that it calls."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from pylog.lazy_modules import LazyModule
+from pylog.native.code_image import LoadedImage, UnsupportedObjectError
+from pylog.native.kernel_cache import KernelCache, this_level
+from pylog.native.signature import Signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from pylog.native import numba_compiler  # Numba
+else:
+    numba_compiler = LazyModule("pylog.native.numba_compiler")
+
+_log = logging.getLogger("pylog.compilation")
+
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class Kernel:
+    """A function that runs as machine code, without the interpreter's lock.
+
+    Any number of threads may call it. Arguments are positional.
+
+    Parameters
+    ----------
+    function
+        Its form in Python: flat, over arrays and integers; it returns nothing, or integers.
+    writes, tables
+        See `Signature`.
+
+    Raises
+    ------
+    TypeError
+        When called: an argument is not of the type that the kernel has been compiled for. Where
+        Numba runs the kernel, array arguments that it can convert are taken, too; where plain
+        Python does, anything is.
+    """
+
+    def __init__(
+        self, function: Callable[..., object], writes: Collection[str], tables: Collection[str]
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.signature = Signature(function, writes, tables)
+        self._call: Callable[..., object] = self._first_call
+        self._code: LoadedImage | None = None  # keeps the memory
+        self._lock = threading.Lock()
+
+    def __call__(self, *arguments: object) -> Any:  # noqa: ANN401 - as the function says
+        """Run the kernel; at the first call its code is loaded, or compiled and kept."""
+        return self._call(*arguments)
+
+    def _first_call(self, *arguments: object) -> object:
+        with self._lock:
+            if self._call == self._first_call:
+                self._call = self._find_code()
+        return self._call(*arguments)
+
+    def _find_code(self) -> Callable[..., object]:
+        if _is_set("NUMBA_DISABLE_JIT"):
+            return self.function
+        level = None if _is_set("NUMBA_BOUNDSCHECK") else this_level()
+        if level is None:
+            return numba_compiler.run_by_numba(self.function, self.signature)
+        cache = KernelCache(self.function, level)
+        image = cache.read()
+        if image is None:
+            directory = cache.writable_directory()
+            _log.info(
+                "compiling kernel %s, kept in %s",
+                *(self.signature.name, directory or "no directory"),
+                extra={"kept_in": directory},
+            )
+            try:
+                image = numba_compiler.compile_image(self.function, self.signature, level)
+            except UnsupportedObjectError:  # of a version of Numba or LLVM that we do not know
+                return numba_compiler.run_by_numba(self.function, self.signature)
+            if directory is not None:
+                cache.write(directory, image)
+        self._code = LoadedImage(image)
+        return self.signature.caller(_ENTRY(self._code.entry))
+
+
+def _is_set(variable: str) -> bool:
+    """Return whether one of Numba's switches is on; Numba itself is not asked, nor imported."""
+    return os.environ.get(variable, "0") not in {"", "0"}
+
+
+def kernel(
+    *, writes: Collection[str] = (), tables: Collection[str] = ()
+) -> Callable[[Callable[..., object]], Kernel]:
+    """Make a kernel of a function whose annotations say the types of its parameters.
+
+    Parameters
+    ----------
+    writes
+        Names of the arrays that it writes to.
+    tables
+        Names of the arrays that have two dimensions; all others have one.
+    """
+    return lambda function: Kernel(function, writes, tables)
+
+
+def helper(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - the function
+    """Mark a function that kernels of the same file call; it is compiled into them."""
+    return intrinsic("")(function)
+
+
+def intrinsic(name: str, *, also_checked: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Mark a helper in whose place compiled code has one of `pylog.native.intrinsics`.
+
+    Parameters
+    ----------
+    name
+        The intrinsic's. It knows no bounds, so where indexes are checked, it is the helper itself
+        that is compiled.
+    also_checked
+        The intrinsic is used there, too: the helper does what Numba cannot compile.
+    """
+
+    def mark(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - the function
+        function.pylog_intrinsic = (name, also_checked)  # type: ignore[attr-defined]
+        return function
+
+    return mark

@@ -1,0 +1,142 @@
+"""Where machine code is kept, and under which key.
+
+The directory is the one that ``NUMBA_CACHE_DIR`` names, and no other, if it is set. Else it is
+``__pycache__`` beside the kernel's source or, where that cannot be written or is not private (see
+`pylog.native.private_files`), ``pylog`` in the user's cache directory: ``$XDG_CACHE_HOME``, or
+``~/.cache``. Code is read from whichever has it, and kept in the first that takes it.
+
+The key is a digest of all that decides what the code is: the kernel's source, our own compiler, the
+versions of Numba and LLVM, and the machine's *level*. A level is a set of instructions that many
+processors share (x86-64-v3: since Intel's Haswell and AMD's Excavator), so that a cache in a home
+directory or a container image serves them all; kernels walk through bytes, and gain nothing from
+what newer processors have beyond that.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from importlib.util import find_spec, source_hash
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pylog.native.code_image import MOST_BYTES, CodeImage
+from pylog.native.private_files import (
+    is_private_directory,
+    make_private_directory,
+    read_private_file,
+    write_private_file,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_COMPILER = ("numba_compiler", "intrinsics", "elf_object", "signature", "code_image")
+"""Modules of this package that decide what the code is."""
+
+_LEVELS = {
+    "x86-64-v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave",
+    "x86-64-v2": "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3",
+}
+"""The flags, as Linux calls them, that each level has beside those of the ones below it."""
+_LEAST_LEVEL = "x86-64"
+
+
+def machine_level(flags: set[str]) -> str:
+    """Return the highest level of x86-64 whose instructions a processor with ``flags`` has."""
+    level = _LEAST_LEVEL
+    for name, needed in reversed(_LEVELS.items()):
+        if not flags.issuperset(needed.split()):
+            break
+        level = name
+    return level
+
+
+@functools.cache
+def this_level() -> str | None:
+    """Return this machine's level; None where images do not exist."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64" or sys.maxsize < 1 << 32:
+        return None
+    try:
+        with Path("/proc/cpuinfo").open("rb") as file:
+            about_one = file.read(8192)
+    except OSError:
+        return _LEAST_LEVEL
+    lines = (line.partition(b":") for line in about_one.splitlines()[:-1])
+    flags = next((after for name, _, after in lines if name.strip() == b"flags"), b"")
+    return machine_level(set(flags.decode("latin-1").split()))
+
+
+class KernelCache:
+    """The place of one kernel's code.
+
+    Parameters
+    ----------
+    function
+        The kernel, in Python.
+    level
+        The machine's.
+    """
+
+    def __init__(self, function: Callable[..., object], level: str) -> None:
+        self._source = Path(function.__code__.co_filename)
+        self._key = _key(function, level)
+        stem = f"{self._source.stem}.{function.__name__}"
+        self._name = f"{stem}-{level}-{self._key.hex()}.kernel"
+
+    def read(self) -> CodeImage | None:
+        """Return the code, from the first directory that has it."""
+        for directory in self._directories():
+            if is_private_directory(directory):
+                content = read_private_file(directory / self._name, MOST_BYTES)
+                image = content and CodeImage.from_bytes(content, self._key)
+                if image:
+                    return image
+        return None
+
+    def writable_directory(self) -> Path | None:
+        """Return the directory that code would be kept in; it is made if need be."""
+        for directory in self._directories():
+            if make_private_directory(directory) and os.access(directory, os.W_OK):
+                return directory
+        return None
+
+    def write(self, directory: Path, image: CodeImage) -> bool:
+        """Keep ``image`` in ``directory``, one of `writable_directory`; return whether it is."""
+        return write_private_file(directory / self._name, image.to_bytes(self._key))
+
+    def _directories(self) -> Iterator[Path]:
+        chosen = os.environ.get("NUMBA_CACHE_DIR")
+        if chosen:
+            yield Path(chosen).resolve()
+            return
+        yield (self._source.parent / "__pycache__").resolve()
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - Path.expanduser() raises
+        if Path(base).is_absolute():  # not where there is no home directory to put for the "~"
+            yield (Path(base) / "pylog").resolve()
+
+
+def _key(function: Callable[..., Any], level: str) -> bytes:
+    """Return a hash of 64 bits, which is what Python takes for its own caches of code.
+
+    `hashlib` would load OpenSSL, in more time than all else here takes.
+    """
+    own = __name__.rpartition(".")[0]
+    parts = [
+        f"{level} {function.__module__}.{function.__qualname__}".encode(),
+        _source_of(function.__module__),
+        *(_source_of(f"{own}.{name}") for name in _COMPILER),
+        *(_source_of(package, "_version.py") for package in ("numba", "llvmlite")),
+    ]
+    return source_hash(b"".join(source_hash(part) for part in parts))
+
+
+@functools.cache
+def _source_of(module: str, beside: str = "") -> bytes:
+    """Return the source of a module, which is not imported, or of the file ``beside`` it."""
+    spec = find_spec(module)
+    if spec is None or spec.origin is None or spec.loader is None:
+        return b""
+    path = str(Path(spec.origin).with_name(beside)) if beside else spec.origin
+    return spec.loader.get_data(path)  # type: ignore[attr-defined, no-any-return]  # a zip file's, too

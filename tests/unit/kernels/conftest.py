@@ -1,0 +1,58 @@
+"""Each test of the kernels runs them both as kept machine code and by Numba itself."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog.kernels import (
+    decode_control,
+    decode_headers,
+    decode_legacy,
+    decode_records,
+    encode_records,
+    header_keys,
+    murmur2,
+    scan_batches,
+    skip_headers,
+    split_batch,
+)
+from pylog.native.kernel import Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MODULES = (
+    *(decode_control, decode_headers, decode_legacy, decode_records, encode_records),
+    *(header_keys, murmur2, scan_batches, skip_headers, split_batch),
+)
+KERNELS = [value for each in MODULES for value in vars(each).values() if isinstance(value, Kernel)]
+
+_by_numba: dict[Kernel, Callable[..., object]] = {}
+
+
+@pytest.fixture(autouse=True, scope="module", params=["machine code", "Numba"])
+def way_to_run(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Have all kernels run in one way, and in their own again afterwards."""
+    if request.param == "machine code":
+        yield request.param
+        return
+    if any(mode in os.environ for mode in ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")):
+        pytest.skip("there is one way in these modes")
+    from pylog.native.numba_compiler import run_by_numba  # noqa: PLC0415 - imports Numba
+
+    with pytest.MonkeyPatch.context() as patch:
+        for kernel in KERNELS:
+
+            def first_call(*arguments: object, kernel: Kernel = kernel) -> object:
+                if kernel not in _by_numba:
+                    _by_numba[kernel] = run_by_numba(kernel.function, kernel.signature)
+                return _by_numba[kernel](*arguments)
+
+            patch.setattr(kernel, "_call", first_call)
+        yield request.param
+
+
+__all__ = ["KERNELS", "MODULES", "way_to_run"]

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog.native.code_image import UnsupportedObjectError
+from pylog.native.kernel_cache import this_level
+from tests.conftest import NUMBA_IS_OFF
+from tests.unit.kernels.conftest import KERNELS
+from tests.unit.native import sample_kernels
+
+if TYPE_CHECKING:
+    from pylog.native.kernel import Kernel
+
+pytestmark = [
+    pytest.mark.skipif(NUMBA_IS_OFF, reason="nothing is compiled"),
+    pytest.mark.skipif(this_level() is None, reason="no images on this machine"),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.signature.name)
+def test_every_kernel_of_the_product_becomes_an_image(kernel: Kernel) -> None:
+    from pylog.native.numba_compiler import compile_image  # noqa: PLC0415 - imports Numba
+
+    image = compile_image(kernel.function, kernel.signature, "x86-64")
+    assert len(image.code) > 100
+    assert {name for _, name in image.imports} <= {"memcpy", "memmove", "memset", "pread"}
+
+
+@pytest.mark.parametrize("name", ["raises", "calls_a_library"])
+def test_what_could_raise_or_call_elsewhere_is_refused(name: str) -> None:
+    from pylog.native.numba_compiler import compile_image  # noqa: PLC0415 - imports Numba
+
+    kernel: Kernel = getattr(sample_kernels, name)
+    with pytest.raises(UnsupportedObjectError):
+        compile_image(kernel.function, kernel.signature, "x86-64")
+
+
+def test_what_allocates_does_not_compile() -> None:
+    from numba.core.errors import TypingError  # noqa: PLC0415 - imports Numba
+
+    with pytest.raises(TypingError):
+        sample_kernels.allocates(5)
+
+
+def test_a_kernel_that_is_refused_runs_by_numba() -> None:
+    assert sample_kernels.raises(10) == 10
+    with pytest.raises(ValueError, match=r"^$"):
+        sample_kernels.raises(11)
+    assert sample_kernels.calls_a_library(1) == 841
