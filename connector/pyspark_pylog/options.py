@@ -54,6 +54,7 @@ READ_OPTIONS = (
     "mode",
     "table",
     "maxPartitionBytes",
+    "packPartitions",
     "maxDecompressedBytes",
     "minPartitions",
     "maxRecordsPerPartition",
@@ -64,6 +65,7 @@ READ_OPTIONS = (
 )
 
 PUSHDOWN = ("auto", "on", "off")
+PACKING = ("auto", "true", "false")
 DEFAULT_MAX_PARTITION_BYTES = 128 << 20
 """As Spark's ``spark.sql.files.maxPartitionBytes``."""
 
@@ -87,6 +89,7 @@ _OF_ANY_TABLE = frozenset(
         "columns",
         "mode",
         "table",
+        "packPartitions",
         "maxDecompressedBytes",
         "includeStray",
     )
@@ -119,6 +122,9 @@ class ReadOptions:
         What happens at damage.
     max_partition_bytes, min_partitions, max_records_per_partition
         How a topic-partition is cut into input partitions.
+    pack_partitions
+        Whether small topic-partitions share input partitions: "auto" (where there are many), "true"
+        or "false"; see `pyspark_pylog.packing`.
     max_decompressed_bytes
         Most bytes that the records of one batch may have, decompressed.
     include_stray
@@ -149,6 +155,7 @@ class ReadOptions:
     table: str = RECORDS
     mode: ReadMode = ReadMode.FAILFAST
     max_partition_bytes: int = DEFAULT_MAX_PARTITION_BYTES
+    pack_partitions: str = PACKING[0]
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -193,6 +200,7 @@ class ReadOptions:
             max_partition_bytes=values.size_bytes(
                 lower, "maxPartitionBytes", DEFAULT_MAX_PARTITION_BYTES
             ),
+            pack_partitions=values.one_of(lower, "packPartitions", PACKING),
             min_partitions=values.count(lower, "minPartitions"),
             max_records_per_partition=values.count(lower, "maxRecordsPerPartition"),
             max_decompressed_bytes=values.size_bytes(
