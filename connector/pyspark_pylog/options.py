@@ -24,6 +24,7 @@ from pyspark_pylog.filter_option import RECORD_FILTER, parse_record_filter
 from pyspark_pylog.nearest_name import nearest_name_hint
 from pyspark_pylog.path_options import TEMPORARY_VIEW, parse_paths
 from pyspark_pylog.position_options import parse_ending, parse_starting
+from pyspark_pylog.record_counts import RECORD_COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,6 +79,9 @@ _WITHOUT_EFFECT = (
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
 )
+_INTERNAL = (RECORD_FILTER, RECORD_COUNTS)
+"""What `pyspark_pylog.table` gives a ``load()`` of its own; not for users."""
+
 _OF_ANY_TABLE = frozenset(
     name.lower()
     for name in (
@@ -137,6 +141,8 @@ class ReadOptions:
         Whether look-ups may ask index files.
     where
         What `pyspark_pylog.table` has made of predicates; None where it was not used.
+    counts_records
+        Whether `PylogTable.count` asks: a row for each task, which says how many records it has.
     without_effect
         Names of options that are known and have no meaning here, sorted.
     """
@@ -164,6 +170,7 @@ class ReadOptions:
     timestamp_disorder: int | None = None
     use_indexes: bool = True
     where: RecordFilter | None = None
+    counts_records: bool = False
     without_effect: tuple[str, ...] = ()
 
     @classmethod
@@ -211,13 +218,14 @@ class ReadOptions:
             timestamp_disorder=values.milliseconds(lower, "timestampDisorder"),
             use_indexes=values.boolean(lower, "useIndexes", default=True),
             where=parse_record_filter(lower.get("recordfilter")),
+            counts_records=values.boolean(lower, RECORD_COUNTS, default=False),
             without_effect=without_effect,
         )
 
 
 def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names that have no effect; `ValueError` for one that is not known."""
-    known = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION, RECORD_FILTER)}
+    known = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION, *_INTERNAL)}
     without_effect = {name.lower(): name for name in _WITHOUT_EFFECT}
     ignored = []
     for name in lower:
