@@ -16,7 +16,7 @@ from pyspark_pylog.batch_reader import TaskPartition
 from pyspark_pylog.options import ReadOptions
 from pyspark_pylog.packing import pack
 from pyspark_pylog.table_reader import ViewPartition
-from tests.support.batches import batch_v2, plain_records
+from tests.support.batches import Built, batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def _segments() -> dict[int, list[object]]:
+def _segments() -> dict[int, list[Built]]:
     return {0: [batch_v2(plain_records(0, 2))], 2: [batch_v2(plain_records(2, 1))]}
 
 
