@@ -1,4 +1,4 @@
-"""The batch reader: one topic-partition directory is one input partition.
+"""The batch reader: a topic-partition directory is an input partition; many small ones share some.
 
 Spark pickles the reader before it calls `partitions`, so whatever a task needs travels in its
 input partition. ``partitions`` runs once a ``load()`` (Spark 4.1 and later): a DataFrame is a
@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 import pylog
 from pylog import ReadMode, RecordFilter
 from pyspark_pylog.errors import advice_added
+from pyspark_pylog.packing import pack
 from pyspark_pylog.pattern_warning import warn_if_no_topic_matches
 from pyspark_pylog.pushdown import PushFilters, is_pruning
 from pyspark_pylog.spark_schema import check_damaged_rows_fit, check_schema
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskPartition(InputPartition):
-    """The `ScanTask` of one Spark task."""
+    """The `ScanTask`s of one Spark task, read one after the other."""
 
-    task: ScanTask
+    tasks: tuple[ScanTask, ...]
 
 
 class PylogBatchReader(DataSourceReader):
@@ -69,7 +70,7 @@ class PylogBatchReader(DataSourceReader):
         self.__dict__["pushFilters"] = self._pushed  # see `pyspark_pylog.pushdown`
 
     def partitions(self) -> list[InputPartition]:
-        """Return one input partition for each topic-partition that has anything to read."""
+        """Return input partitions for the topic-partitions that have anything to read."""
         let_warnings_through()
         options = self._options
         with advice_added():
@@ -91,7 +92,14 @@ class PylogBatchReader(DataSourceReader):
                 where=self._where(),
                 use_indexes=options.use_indexes,
             )
-            return [TaskPartition(task) for task in planned.plan()]
+            tasks = planned.plan()
+        groups = pack(
+            tasks,
+            options,
+            lambda task: task.size_bytes,
+            lambda task: task.end_offset - task.start_offset,
+        )
+        return [TaskPartition(group) for group in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of one input partition."""
@@ -99,11 +107,12 @@ class PylogBatchReader(DataSourceReader):
             return
         let_warnings_through()
         with advice_added():
-            yield from partition.task.read(
-                self._schema,
-                mode=self._options.mode,
-                max_decompressed_bytes=self._options.max_decompressed_bytes,
-            )
+            for task in partition.tasks:
+                yield from task.read(
+                    self._schema,
+                    mode=self._options.mode,
+                    max_decompressed_bytes=self._options.max_decompressed_bytes,
+                )
         exempt_modules_from_collection()
 
     def _where(self) -> RecordFilter | None:

@@ -19,6 +19,8 @@ from pyspark_pylog.batch_reader import PylogBatchReader
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.missing_stream_reader import MissingStreamReader
 from pyspark_pylog.options import RECORDS, ReadOptions
+from pyspark_pylog.record_count_reader import RecordCountReader
+from pyspark_pylog.record_counts import COUNT_SCHEMA
 from pyspark_pylog.spark_schema import read_schema
 from pyspark_pylog.table_reader import PylogTableReader
 from pyspark_pylog.table_schema import table_schema
@@ -80,13 +82,16 @@ class PylogDataSource(DataSource):
             )
         if options.table != RECORDS:
             return table_schema(options.table, options.columns)
-        return read_schema(options)
+        whole = read_schema(options)
+        return COUNT_SCHEMA if options.counts_records else whole
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the batch reader for a schema: ours, or a part of it that the user gave."""
         options = self._options()
         if options.table != RECORDS:
             return PylogTableReader(options, schema)
+        if options.counts_records:
+            return RecordCountReader(options)
         return PylogBatchReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name

@@ -24,6 +24,7 @@ from pyspark_pylog.filter_option import RECORD_FILTER, parse_record_filter
 from pyspark_pylog.nearest_name import nearest_name_hint
 from pyspark_pylog.path_options import TEMPORARY_VIEW, parse_paths
 from pyspark_pylog.position_options import parse_ending, parse_starting
+from pyspark_pylog.record_counts import RECORD_COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +55,7 @@ READ_OPTIONS = (
     "mode",
     "table",
     "maxPartitionBytes",
+    "packPartitions",
     "maxDecompressedBytes",
     "minPartitions",
     "maxRecordsPerPartition",
@@ -64,6 +66,7 @@ READ_OPTIONS = (
 )
 
 PUSHDOWN = ("auto", "on", "off")
+PACKING = ("auto", "true", "false")
 DEFAULT_MAX_PARTITION_BYTES = 128 << 20
 """As Spark's ``spark.sql.files.maxPartitionBytes``."""
 
@@ -76,6 +79,9 @@ _WITHOUT_EFFECT = (
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
 )
+_INTERNAL = (RECORD_FILTER, RECORD_COUNTS)
+"""What `pyspark_pylog.table` gives a ``load()`` of its own; not for users."""
+
 _OF_ANY_TABLE = frozenset(
     name.lower()
     for name in (
@@ -87,6 +93,7 @@ _OF_ANY_TABLE = frozenset(
         "columns",
         "mode",
         "table",
+        "packPartitions",
         "maxDecompressedBytes",
         "includeStray",
     )
@@ -119,6 +126,9 @@ class ReadOptions:
         What happens at damage.
     max_partition_bytes, min_partitions, max_records_per_partition
         How a topic-partition is cut into input partitions.
+    pack_partitions
+        Whether small topic-partitions share input partitions: "auto" (where there are many), "true"
+        or "false"; see `pyspark_pylog.packing`.
     max_decompressed_bytes
         Most bytes that the records of one batch may have, decompressed.
     include_stray
@@ -131,6 +141,8 @@ class ReadOptions:
         Whether look-ups may ask index files.
     where
         What `pyspark_pylog.table` has made of predicates; None where it was not used.
+    counts_records
+        Whether `PylogTable.count` asks: a row for each task, which says how many records it has.
     without_effect
         Names of options that are known and have no meaning here, sorted.
     """
@@ -149,6 +161,7 @@ class ReadOptions:
     table: str = RECORDS
     mode: ReadMode = ReadMode.FAILFAST
     max_partition_bytes: int = DEFAULT_MAX_PARTITION_BYTES
+    pack_partitions: str = PACKING[0]
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -157,6 +170,7 @@ class ReadOptions:
     timestamp_disorder: int | None = None
     use_indexes: bool = True
     where: RecordFilter | None = None
+    counts_records: bool = False
     without_effect: tuple[str, ...] = ()
 
     @classmethod
@@ -193,6 +207,7 @@ class ReadOptions:
             max_partition_bytes=values.size_bytes(
                 lower, "maxPartitionBytes", DEFAULT_MAX_PARTITION_BYTES
             ),
+            pack_partitions=values.one_of(lower, "packPartitions", PACKING),
             min_partitions=values.count(lower, "minPartitions"),
             max_records_per_partition=values.count(lower, "maxRecordsPerPartition"),
             max_decompressed_bytes=values.size_bytes(
@@ -203,13 +218,14 @@ class ReadOptions:
             timestamp_disorder=values.milliseconds(lower, "timestampDisorder"),
             use_indexes=values.boolean(lower, "useIndexes", default=True),
             where=parse_record_filter(lower.get("recordfilter")),
+            counts_records=values.boolean(lower, RECORD_COUNTS, default=False),
             without_effect=without_effect,
         )
 
 
 def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names that have no effect; `ValueError` for one that is not known."""
-    known = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION, RECORD_FILTER)}
+    known = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION, *_INTERNAL)}
     without_effect = {name.lower(): name for name in _WITHOUT_EFFECT}
     ignored = []
     for name in lower:

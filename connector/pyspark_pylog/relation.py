@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from pylog import RecordFilter, absolute_location
 from pyspark_pylog.filter_option import RECORD_FILTER, format_record_filter
+from pyspark_pylog.options import RECORDS
 from pyspark_pylog.plan_predicates import find_columns, find_comparisons
 from pyspark_pylog.pushed_filters import to_record_filter
+from pyspark_pylog.record_counts import COUNT, RECORD_COUNTS
 from pyspark_pylog.worker_python import WorkerPythonCheck, is_classic
 
 if TYPE_CHECKING:
@@ -69,6 +72,18 @@ class PylogTable:
     def select(self, *columns: Column | str) -> DataFrame:
         """Return these columns as a DataFrame; others are not read from the log."""
         return self._dataframe(columns)
+
+    def count(self) -> int:
+        """Return how many rows there are; without predicates, from batch headers alone.
+
+        As of `pylog.Scan.count`: records are decoded, and their checksums verified, only where a
+        range cuts a batch. With predicates, no column is read but those that they name.
+        """
+        table_option = {name.lower(): value for name, value in self._options.items()}.get("table")
+        is_of_records = table_option is None or str(table_option).strip().lower() == RECORDS
+        if self._conditions or not is_of_records:
+            return self.select(sf.lit(1)).count()
+        return sum(row[COUNT] for row in self._load({RECORD_COUNTS: "true"}).collect())
 
     def to_df(self) -> DataFrame:
         """Return the DataFrame of all columns."""

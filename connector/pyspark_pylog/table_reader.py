@@ -1,4 +1,4 @@
-"""The reader of ``option("table", …)``: one topic-partition directory is one input partition."""
+"""The reader of ``option("table", …)``: each topic-partition is in one input partition."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 import pylog
 from pylog import DamageReport
-from pylog.errors import TimestampOverflowError
+from pylog.errors import LogDirectoryError, TimestampOverflowError
 from pyspark_pylog.errors import advice_added
+from pyspark_pylog.packing import pack
 from pyspark_pylog.pattern_warning import warn_if_no_topic_matches
 from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
 from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
@@ -32,9 +33,9 @@ _OF_DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class ViewPartition(InputPartition):
-    """The log of one Spark task, as the driver found it."""
+    """The logs of one Spark task, as the driver found them."""
 
-    view: LogView
+    views: tuple[LogView, ...]
 
 
 class PylogTableReader(DataSourceReader):
@@ -65,7 +66,7 @@ class PylogTableReader(DataSourceReader):
         self._schema = arrow_table_schema(options.table, schema)
 
     def partitions(self) -> list[InputPartition]:
-        """Return one input partition for each topic-partition."""
+        """Return input partitions for the topic-partitions; many small ones share some."""
         let_warnings_through()
         options = self._options
         with advice_added(_OF_DAMAGE):
@@ -77,20 +78,28 @@ class PylogTableReader(DataSourceReader):
         if options.mode.skips_damage:
             views = [view.refreshed(DamageReport()) for view in views]
         views.sort(key=lambda view: view.topic_partition)
-        return [ViewPartition(view) for view in views]
+        return [ViewPartition(group) for group in pack(views, options, _size_bytes, lambda _: 0)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one input partition."""
         if not isinstance(partition, ViewPartition):  # Spark's stand-in for "no partitions"
             return
         let_warnings_through()
-        view = partition.view
         with advice_added(_OF_DAMAGE):
             table = pylog.metadata_table(
                 self._options.table, max_decompressed_bytes=self._options.max_decompressed_bytes
             )
-            yield from _as_spark_demands(table.rows_of(view), self._schema, view)
+            for view in partition.views:
+                yield from _as_spark_demands(table.rows_of(view), self._schema, view)
         exempt_modules_from_collection()
+
+
+def _size_bytes(view: LogView) -> int:
+    """Return the bytes of a log; 0 for one that cannot be listed, which its task will say."""
+    try:
+        return view.size_bytes
+    except LogDirectoryError:
+        return 0
 
 
 def _as_spark_demands(

@@ -24,6 +24,7 @@ from tests.benchmarks.remote import measure_remote
 from tests.benchmarks.report import report
 from tests.benchmarks.results import Results
 from tests.benchmarks.spark_scan import scan_by_spark
+from tests.benchmarks.spark_small import measure_small
 from tests.benchmarks.sparse_log import look_up_in_sparse_log
 from tests.benchmarks.start_up import CommandFailedError, measure_start_up
 
@@ -41,7 +42,8 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, spark-100B, spark-1000B, "
-        "encode, own, count, cat, memory, look-up, planning, pruning, remote, start-up",
+        "encode, own, count, cat, memory, look-up, planning, pruning, spark-small, remote, "
+        "start-up",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -85,6 +87,11 @@ def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> No
             results.notes.append("the part pruning: no Java")
         else:
             results.pruning = measure_pruning(bench, rounds, _say)
+    if only in "spark-small":
+        if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+            results.notes.append("the part spark-small: no Java")
+        else:
+            results.small = measure_small(bench, rounds, _say)
     if only in "remote":
         results.remote = measure_remote(bench, _say)
 

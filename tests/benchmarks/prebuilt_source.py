@@ -1,10 +1,13 @@
 """A Python data source that does no work: the ceiling of what Spark takes from Python.
 
-It yields one Arrow batch again and again, built before the first is asked for. Spark's Python
+It yields one Arrow batch again and again, built before the first is asked for, or cycles through
+`DISTINCT_BYTES` of them, so that memory is read and not only the processor's cache. Spark's Python
 workers import this file, so it imports nothing heavy that they do not have anyway.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import cycle
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 NAME = "prebuilt"
+DISTINCT_BYTES = 256 << 20
 SCHEMA = (
     "key binary, value binary, topic string, partition int, offset bigint, "
     "timestamp timestamp, timestampType int"
@@ -43,14 +47,37 @@ def _batch(partition: int, rows: int, value_bytes: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
+@lru_cache(maxsize=1)
+def _distinct_batches(rows: int, value_bytes: int) -> list[pa.RecordBatch]:
+    """Return `DISTINCT_BYTES` of batches; kept by the worker, so that warming up builds them."""
+    one = _batch(0, rows, value_bytes)
+    return [_copied(one) for _ in range(-(-DISTINCT_BYTES // one.nbytes))]
+
+
+def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch in memory of its own."""
+    arrays = [
+        pa.Array.from_buffers(
+            column.type,
+            len(column),
+            [each and pa.py_buffer(each.to_pybytes()) for each in column.buffers()],
+        )
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
 class PrebuiltReader(DataSourceReader):
     """Yields `records` rows over `partitions` partitions, `batch_rows` at a time."""
 
-    def __init__(self, records: int, partitions: int, batch_rows: int, value_bytes: int) -> None:
+    def __init__(
+        self, records: int, partitions: int, batch_rows: int, value_bytes: int, cycles: int
+    ) -> None:
         self._records = records
         self._partitions = partitions
         self._batch_rows = batch_rows
         self._value_bytes = value_bytes
+        self._cycles = cycles
 
     def partitions(self) -> list[InputPartition]:
         """Return one input partition a topic partition."""
@@ -60,14 +87,20 @@ class PrebuiltReader(DataSourceReader):
         """Yield this partition's share of the rows."""
         number = int(partition.value)
         left = self._records // self._partitions + (number < self._records % self._partitions)
-        batch = _batch(number, self._batch_rows, self._value_bytes)
-        while left > 0:
+        batches = (
+            _distinct_batches(self._batch_rows, self._value_bytes)
+            if self._cycles
+            else [_batch(number, self._batch_rows, self._value_bytes)]
+        )
+        for batch in cycle(batches):
+            if left <= 0:
+                return
             yield batch if left >= batch.num_rows else batch.slice(0, left)
             left -= batch.num_rows
 
 
 class PrebuiltDataSource(DataSource):
-    """``format("prebuilt")`` with options records, partitions, batchrows, valuebytes."""
+    """``format("prebuilt")`` with options records, partitions, batchrows, valuebytes, cycles."""
 
     @classmethod
     def name(cls) -> str:
@@ -81,5 +114,5 @@ class PrebuiltDataSource(DataSource):
     def reader(self, schema: StructType) -> PrebuiltReader:
         """Return the reader; the schema is fixed."""
         del schema
-        names = ("records", "partitions", "batchrows", "valuebytes")
+        names = ("records", "partitions", "batchrows", "valuebytes", "cycles")
         return PrebuiltReader(*(int(self.options[name]) for name in names))

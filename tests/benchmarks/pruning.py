@@ -41,7 +41,7 @@ class PruningFigure:
     best_seconds: float
 
 
-def _topic(bench: Bench) -> LargeTopic:
+def large_topic(bench: Bench) -> LargeTopic:
     """Return a topic of 1 GiB, made once: 100-byte values, batches of 16 KB, one a second."""
     root = bench.root / "pruning"
     size = TOPIC_BYTES // SEGMENTS
@@ -96,7 +96,7 @@ def _ways(spark: SparkSession, topic: LargeTopic) -> dict[str, tuple[int, Way]]:
 def measure_pruning(bench: Bench, rounds: int, say: Callable[[str], None]) -> list[PruningFigure]:
     """Return the figures of all ways, taken in turns."""
     say("a topic of 1 GiB")
-    topic = _topic(bench)
+    topic = large_topic(bench)
     say("1 % of the time in Spark")
     session = spark_session()
     try:

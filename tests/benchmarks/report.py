@@ -1,6 +1,7 @@
 """The results as Markdown: targets first, then the tables they come from."""
 
 from collections.abc import Iterable, Iterator
+from statistics import median
 
 from tests.benchmarks import encoding, owned_logs, spark_scan
 from tests.benchmarks.data_sets import QUICK_DIVISOR
@@ -113,7 +114,8 @@ def _spark(results: Results) -> Iterator[str]:
     yield (
         f"Full scan into the `noop` sink, {results.spark[0].settings}; four topic partitions, four "
         f"Parquet files of the same rows (pyarrow, snappy). Prebuilt: one batch of as many rows as "
-        f"pylog's batches have, again and again: {sizes}."
+        f"pylog's batches have, again and again: {sizes}; or 256 MB of such batches in each "
+        "worker, so that memory is read, as pylog has to."
     )
 
 
@@ -223,6 +225,13 @@ def _others(results: Results) -> Iterator[str]:
             for f in results.pruning
         )
         yield from _table(("read", "rows", "seconds, best / median"), pruned)
+    if results.small:
+        yield from _section("What is small, Spark, noop sink")
+        small = (
+            (f.name, f"{median(f.seconds):.3f}", f.peer, f"{median(f.peer_seconds):.3f}")
+            for f in results.small
+        )
+        yield from _table(("read", "seconds, median", "held against", "seconds, median"), small)
     if results.remote:
         yield from _section("Remote")
         rows_of_remote = (

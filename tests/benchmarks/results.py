@@ -11,6 +11,7 @@ from tests.benchmarks.pruning import PruningFigure
 from tests.benchmarks.reading import SetResult
 from tests.benchmarks.remote import RemoteFigure
 from tests.benchmarks.spark_scan import SparkResult
+from tests.benchmarks.spark_small import PairFigure
 from tests.benchmarks.sparse_log import LookUpFigure
 from tests.benchmarks.start_up import StartUpFigure
 
@@ -29,6 +30,7 @@ class Results:
     look_ups: list[LookUpFigure] = field(default_factory=list)
     planning: list[PlanningFigure] = field(default_factory=list)
     pruning: list[PruningFigure] = field(default_factory=list)
+    small: list[PairFigure] = field(default_factory=list)
     remote: list[RemoteFigure] = field(default_factory=list)
     start_up: list[StartUpFigure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Part three: a full scan by Spark into the ``noop`` sink, three sources in one session."""
+"""Part three: a full scan by Spark into the ``noop`` sink, ours and its peers in one session."""
 
 import os
 import sys
@@ -19,6 +19,7 @@ from tests.benchmarks.prebuilt_source import ARROW_SCHEMA, NAME, PrebuiltDataSou
 
 OURS = 'format("pylog")'
 PREBUILT = "prebuilt Arrow from Python"
+CYCLING = "256 MB of prebuilt Arrow from Python"
 PARQUET = "Spark's Parquet scan"
 MASTER = "local[2]"
 LEAST_ROUNDS = 5
@@ -30,7 +31,7 @@ _REPOSITORY = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class SparkResult:
-    """The three figures of one data set; `settings` says what the session ran with."""
+    """The figures of one data set; `settings` says what the session ran with."""
 
     data_set: DataSet
     batch_rows: int
@@ -146,14 +147,14 @@ def _readers(
         "valuebytes": str(data_set.value_bytes),
     }
     read = session.read
+
+    def prebuilt(cycles: int) -> DataFrame:
+        return session.read.format(NAME).options(**options, cycles=cycles).load()
+
     return [
         _ScanReader(OURS, lambda: read.format("pylog").load(directory), data_set, real=True),
-        _ScanReader(
-            PREBUILT,
-            lambda: session.read.format(NAME).options(**options).load(),
-            data_set,
-            real=False,
-        ),
+        _ScanReader(PREBUILT, lambda: prebuilt(0), data_set, real=False),
+        _ScanReader(CYCLING, lambda: prebuilt(1), data_set, real=False),
         _ScanReader(PARQUET, lambda: session.read.parquet(parquet), data_set, real=True),
     ]
 
@@ -161,7 +162,7 @@ def _readers(
 def scan_by_spark(
     bench: Bench, value_sizes: list[int], rounds: int, say: Callable[[str], None]
 ) -> list[SparkResult]:
-    """Return the result of each value size; the three sources take turns."""
+    """Return the result of each value size; the sources take turns."""
     results = []
     session = spark_session()
     try:

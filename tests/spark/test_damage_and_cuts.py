@@ -197,3 +197,22 @@ def test_a_start_that_moves_between_two_actions_is_lost_records_or_not_as_the_op
     assert "records of orders-0 with offsets 0 to 4 (exclusive) are lost" in told
     assert offsets(frames[False]) == [4, 5, 6, 7, 8]
     assert frames[False].count() == 5
+
+
+@pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])
+def test_sharing_tasks_changes_no_row(spark: SparkSession, damaged: Path, mode: str) -> None:
+    for number in range(40):
+        write_partition(damaged, {0: batches(0, 4)}, name=f"invoices-{number}")
+    alone = load(spark, damaged, mode=mode, packPartitions="false")
+    shared = load(spark, damaged, mode=mode, packPartitions="true")
+    assert alone.rdd.getNumPartitions() == 42
+    assert shared.rdd.getNumPartitions() == 2
+    assert load(spark, damaged, mode=mode).rdd.getNumPartitions() == 42  # few: one each
+    rows = alone.collect()
+    assert len(rows) == 160 + 19 + (mode == "PERMISSIVE")
+    assert shared.collect() == rows
+    late = "offset > 2 AND partition < 5"
+    assert shared.where(late).collect() == alone.where(late).collect()
+    segments = load(spark, damaged, table="segments", packPartitions="true")
+    assert segments.rdd.getNumPartitions() == 2
+    assert segments.collect() == load(spark, damaged, table="segments").collect()

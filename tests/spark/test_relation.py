@@ -19,7 +19,8 @@ from tests.support.spark_session import NEEDS_SPARK, load
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from pyspark_pylog.relation import PylogTable
 
@@ -227,3 +228,35 @@ def test_random_predicates_give_the_rows_that_python_finds(
         ):
             found = sorted(zip(*frame.toArrow().to_pydict().values(), strict=True))
             assert found == expected, (SEED + number, predicate.sql)
+
+
+def test_a_count_reads_no_column(
+    spark: SparkSession, logs: Path, orders: PylogTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = load(spark, logs).count()
+    assert expected == len(ROWS)
+    loaded: list[dict[str, str]] = []
+    plain = type(orders)._load
+
+    def noted(self: PylogTable, pushed: dict[str, str], *schema: StructType) -> DataFrame:
+        loaded.append(pushed)
+        return plain(self, pushed, *schema)
+
+    monkeypatch.setattr(type(orders), "_load", noted)
+    assert orders.count() == expected
+    assert loaded == [{"recordCounts": "true"}]
+    few = table(spark, str(logs), subscribe="orders", mode="PERMISSIVE", maxRecordsPerPartition=7)
+    assert few.count() == load(spark, logs, subscribe="orders").count()
+    assert table(spark, str(logs), subscribePattern="invoices").count() == 0
+    assert (
+        table(spark, str(logs), table="segments").count()
+        == load(spark, logs, table="segments").count()
+    )
+
+
+def test_a_count_of_predicates_reads_what_they_name(
+    spark: SparkSession, logs: Path, orders: PylogTable
+) -> None:
+    late = orders.where("offset >= 5 AND partition = 0")
+    assert late.count() == load(spark, logs).where("offset >= 5 AND partition = 0").count()
+    assert sorted(columns_of(late.select(F.lit(1)))) == ["offset", "partition"]

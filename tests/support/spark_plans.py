@@ -41,4 +41,4 @@ def tasks_of(frame: DataFrame) -> list[ScanTask]:
     known = {field.name: field for field in source.schema()}
     schema = StructType([known[name] for name in columns_of(frame)])
     partitions = source.reader(schema).partitions()
-    return [each.task for each in partitions if isinstance(each, TaskPartition)]
+    return [task for each in partitions if isinstance(each, TaskPartition) for task in each.tasks]

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class LogDirectory:
-    """A snapshot of the partitions under one or several paths. Read-only.
+    """The partitions under one or several paths. Read-only.
+
+    A snapshot: which partitions there are is fixed when it is made, and what a partition holds when
+    it is first asked for. Thousands that nobody asks for are not listed.
 
     Iterates over the `LogView` of every live partition, in topic and partition order;
     ``directory["orders", 0]`` is one of them if ``("orders", 0) in directory``. A topic is in it
@@ -38,21 +41,17 @@ class LogDirectory:
     ) -> None:
         directories = list(directories)
         self.others = [each for each in directories if each.state and not include_stray]
-        starts: dict[str, LogStartOffsets] = {}
+        self._live = {
+            each.topic_partition: each for each in directories if include_stray or not each.state
+        }
+        self._starts: dict[str, LogStartOffsets] = {}
         self._views: dict[TopicPartition, LogView] = {}
-        for each in directories:
-            if each.state and not include_stray:
-                continue
-            above = each.log_directory
-            if above not in starts:
-                starts[above] = LogStartOffsets(above)
-            self._views[each.topic_partition] = LogView(each, starts[above])
 
     def __iter__(self) -> Iterator[LogView]:
-        return iter(self._views.values())
+        return iter(self._listed(self._live))
 
     def __len__(self) -> int:
-        return len(self._views)
+        return len(self._live)
 
     def __getitem__(self, topic_partition: tuple[str, int]) -> LogView:
         """Return the view of a partition.
@@ -64,11 +63,10 @@ class LogDirectory:
         TypeError
             What was given is not a topic and the number of a partition.
         """
-        topic, partition = _topic_and_partition(topic_partition)
-        try:
-            return self._views[TopicPartition(topic, partition)]
-        except KeyError:
-            raise self._unknown_partition(topic, partition) from None
+        wanted = TopicPartition(*_topic_and_partition(topic_partition))
+        if wanted not in self._live:
+            raise self._unknown_partition(*wanted)
+        return self._listed([wanted])[0]
 
     def __contains__(self, item: object) -> bool:
         """Whether ``item`` is a topic, or a topic and the number of a partition, or a view of it.
@@ -78,11 +76,11 @@ class LogDirectory:
         if isinstance(item, LogView):
             return self._views.get(item.topic_partition) is item
         if isinstance(item, str):
-            return any(each.topic == item for each in self._views)
-        return isinstance(item, tuple) and item in self._views
+            return item in self._topic_names()
+        return isinstance(item, tuple) and item in self._live
 
     def __repr__(self) -> str:
-        text = f"LogDirectory({directories_repr(view.directory for view in self)}"
+        text = f"LogDirectory({directories_repr(self._live.values())}"
         if self.others:
             text += (
                 f", others={short_repr([printable_location(each.path) for each in self.others])}"
@@ -92,7 +90,21 @@ class LogDirectory:
     @property
     def topic_partitions(self) -> list[TopicPartition]:
         """Every live partition."""
-        return list(self._views)
+        return list(self._live)
+
+    def _listed(self, wanted: Iterable[TopicPartition]) -> list[LogView]:
+        """Return the views of partitions; a view is made, and the partition listed, once."""
+        views = []
+        for each in wanted:
+            view = self._views.get(each)
+            if view is None:
+                directory = self._live[each]
+                above = directory.log_directory
+                starts = self._starts.setdefault(above, LogStartOffsets(above))
+                # One that another thread has made meanwhile is everybody's.
+                view = self._views.setdefault(each, LogView(directory, starts))
+            views.append(view)
+        return views
 
     @property
     def topics(self) -> dict[str, list[LogView]]:
@@ -146,39 +158,47 @@ class LogDirectory:
         if pattern is None:
             return self._ordinary()
         compiled = compile_topic_pattern(pattern)
-        return [
-            view
-            for view in self
-            if view.topic not in INTERNAL_TOPICS and compiled.search(view.topic)
-        ]
+        return self._listed(
+            each
+            for each in self._live
+            if each.topic not in INTERNAL_TOPICS and compiled.search(each.topic)
+        )
 
     def _ordinary(self) -> list[LogView]:
-        views = [
-            view for view in self if view.topic not in INTERNAL_TOPICS or view.directory.is_named
+        ordinary = [
+            each
+            for each, directory in self._live.items()
+            if each.topic not in INTERNAL_TOPICS or directory.is_named
         ]
-        if not views and self._views:
-            reason = f"only internal topics here, ask for them by name: {topic_list(self.topics)}"
+        if not ordinary and self._live:
+            listed = topic_list(self._topic_names())
+            reason = f"only internal topics here, ask for them by name: {listed}"
             raise LogDirectoryError(reason)
-        if not views:
+        if not ordinary:
             others = ", ".join(f"{each.path} ({each.state})" for each in self.others)
             reason = f"no live partition here; directories in other states are not read: {others}"
             raise LogDirectoryError(reason)
-        return views
+        return self._listed(ordinary)
 
     def _subscribed(self, topics: Iterable[str]) -> list[LogView]:
-        by_topic = self.topics
+        by_topic: dict[str, list[TopicPartition]] = {}
+        for each in self._live:
+            by_topic.setdefault(each.topic, []).append(each)
         names = sorted(set(topics))
         ensure_known_topics(names, by_topic)
-        return [view for name in names for view in by_topic[name]]
+        return self._listed(each for name in names for each in by_topic[name])
+
+    def _topic_names(self) -> set[str]:
+        return {each.topic for each in self._live}
 
     def _unknown_partition(self, topic: str, partition: int) -> UnknownTopicOrPartitionError:
-        of_topic = [str(each.partition) for each in self._views if each.topic == topic]
+        of_topic = [str(each.partition) for each in self._live if each.topic == topic]
         if of_topic:
             return UnknownTopicOrPartitionError(
                 f"no partition {partition} of topic {topic!r} here; found {', '.join(of_topic)}"
             )
         return UnknownTopicOrPartitionError(
-            f"no topic {topic!r} here; topics found: {topic_list(self.topics)}"
+            f"no topic {topic!r} here; topics found: {topic_list(self._topic_names())}"
         )
 
 

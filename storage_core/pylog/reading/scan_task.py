@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pylog.columnar import arrow_schema  # imports Arrow
     from pylog.reading import reader  # imports Arrow and NumPy
     from pylog.reading.damage import DamageReport
 else:
+    arrow_schema = LazyModule("pylog.columnar.arrow_schema")
     reader = LazyModule("pylog.reading.reader")
 
 
@@ -78,3 +80,30 @@ class ScanTask(PlannedRange):
             damage=damage,
             max_decompressed_bytes=max_decompressed_bytes,
         ).record_batches()
+
+    def count(
+        self,
+        *,
+        mode: str | ReadMode = ReadMode.FAILFAST,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> int:
+        """Return how many records the task has, from batch headers wherever possible.
+
+        Parameters
+        ----------
+        mode, max_decompressed_bytes
+            As of `read`.
+
+        Raises
+        ------
+        LogStorageError
+            What `Scan.count` raises.
+        ValueError
+            There is no such mode.
+        """
+        return reader.TaskReader(
+            self,
+            arrow_schema.record_schema(("offset",)),
+            mode=ReadMode.parse(mode),
+            max_decompressed_bytes=max_decompressed_bytes,
+        ).count()

@@ -56,7 +56,7 @@ def plan(path: object, **options: str) -> list[ScanTask]:
     shipped = pickle.loads(pickle.dumps(source(path, **options)))  # noqa: S301 - our own
     partitions = shipped.reader(shipped.schema()).partitions()
     assert all(isinstance(each, TaskPartition) for each in partitions)
-    return [each.task for each in partitions]
+    return [task for each in partitions for task in each.tasks]
 
 
 def test_the_name_is_pylog() -> None:

@@ -40,7 +40,8 @@ def planned(
         return None
     [each] = partitions
     assert isinstance(each, TaskPartition)
-    return each.task.start_offset, each.task.end_offset
+    (task,) = each.tasks
+    return task.start_offset, task.end_offset
 
 
 def offsets_of(partition: GoldenPartition) -> dict[str, Any]:

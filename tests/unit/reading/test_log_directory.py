@@ -7,12 +7,15 @@ import pytest
 
 import pylog
 from pylog.errors import UnknownTopicOrPartitionError
+from pylog.reading.segment_listing import list_segments
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from pylog.reading.segment_listing import SegmentListing
 
 NAMES = (
     *("orders-0", "orders-1", "orders-7", "payments-0"),
@@ -196,3 +199,26 @@ def test_scan_takes_the_same_choices_and_a_single_name(directory: pylog.LogDirec
     assert pylog.scan(directory, pattern="^pay").count() == 1
     assert pylog.scan(directory, assign={"orders": [0, 1]}).count() == 2
     assert pylog.scan(directory).count() == 5
+
+
+def test_only_the_partitions_asked_for_are_listed(
+    directory: pylog.LogDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[str] = []
+
+    def noted(path: str) -> SegmentListing:
+        listed.append(path.rpartition("/")[2])
+        return list_segments(path)
+
+    monkeypatch.setattr("pylog.reading.log_view.list_segments", noted)
+    assert ("orders", 1) in directory
+    assert len(directory) == len(NAMES)
+    assert listed == []
+    [one] = directory.select(assign={"orders": [1]})
+    assert listed == ["orders-1"]
+    assert directory["orders", 1] is one
+    assert one in directory
+    directory.select(topics=["payments"])
+    assert listed == ["orders-1", "payments-0"]
+    assert [str(view.topic_partition) for view in directory] == sorted(NAMES)
+    assert sorted(listed) == sorted(NAMES)  # each once

@@ -1,0 +1,62 @@
+"""The reader behind ``pyspark_pylog.table(…).count()``: batch headers, and no record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from pyspark_pylog.batch_reader import PylogBatchReader, TaskPartition
+from pyspark_pylog.errors import advice_added
+from pyspark_pylog.record_counts import COUNT
+from pyspark_pylog.spark_schema import read_schema
+from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from pyspark_pylog.options import ReadOptions
+
+
+class RecordCountReader(DataSourceReader):
+    """Plans as `PylogBatchReader` does; its tasks count what that one's would read.
+
+    Parameters
+    ----------
+    options
+        Checked options of a read of records.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """Return the input partitions of the records."""
+        options = replace(self._options, columns=("offset",))
+        return PylogBatchReader(options, read_schema(options)).partitions()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield one row: how many records the partition has."""
+        if not isinstance(partition, TaskPartition):  # Spark's stand-in for "no partitions"
+            return
+        import pyarrow as pa  # noqa: PLC0415 - looking for the data source does not need it
+
+        let_warnings_through()
+        with advice_added():
+            records = sum(
+                task.count(
+                    mode=self._options.mode,
+                    max_decompressed_bytes=self._options.max_decompressed_bytes,
+                )
+                for task in partition.tasks
+            )
+        # Not by pa.array, which imports pandas wherever it is installed.
+        buffers = [None, pa.py_buffer(records.to_bytes(8, "little"))]
+        yield pa.RecordBatch.from_arrays(
+            [pa.Array.from_buffers(pa.int64(), 1, buffers)],
+            schema=pa.schema([pa.field(COUNT, pa.int64())]),
+        )
+        exempt_modules_from_collection()

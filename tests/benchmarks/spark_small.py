@@ -1,0 +1,165 @@
+"""What is small in Spark: many small topic-partitions, a task, one offset, and a count."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from pyspark.sql import DataFrame, SparkSession
+
+import pylog
+import pyspark_pylog
+from tests.benchmarks.data_sets import Bench
+from tests.benchmarks.measuring import ensure_equal
+from tests.benchmarks.prebuilt_source import NAME
+from tests.benchmarks.pruning import large_topic
+from tests.benchmarks.spark_scan import spark_session
+from tests.support.batches import Built, batch_v2, plain_records
+from tests.support.log_files import write_segment
+
+DIRECTORIES = 5_000
+DIRECTORY_BYTES = 110_000
+TASKS = 100
+LEAST_ROUNDS = 5
+MANY = "5,000 topic-partitions of 110 KB"
+TASK = "100 tasks of one batch"
+ONE_OFFSET = "one offset"
+COUNT = "count of 1 GB by table"
+_BATCH_RECORDS = 140
+_VALUE_BYTES = 100
+_TOPIC = "small"
+
+Way = Callable[[], int]
+"""Does the work, and returns how many records it saw."""
+
+
+@dataclass(slots=True)
+class PairFigure:
+    """Seconds of one way to read and of what it is held against, taken in turns."""
+
+    name: str
+    peer: str
+    seconds: list[float] = field(default_factory=list)
+    peer_seconds: list[float] = field(default_factory=list)
+
+    @property
+    def times(self) -> float:
+        """How many times as long as the peer it takes: the median of the rounds."""
+        rounds = zip(self.seconds, self.peer_seconds, strict=True)
+        return median(ours / peer for ours, peer in rounds)
+
+
+def _batches() -> list[Built]:
+    """Return one segment of about `DIRECTORY_BYTES`."""
+    batches: list[Built] = []
+    base = size = 0
+    while size < DIRECTORY_BYTES:
+        batch = batch_v2(plain_records(base, _BATCH_RECORDS, value_size=_VALUE_BYTES))
+        batches.append(batch)
+        base, size = base + _BATCH_RECORDS, size + len(batch.data)
+    return batches
+
+
+def _directories(bench: Bench) -> tuple[Path, int]:
+    """Return a log directory of `DIRECTORIES` partitions, and how many records each holds."""
+    root = bench.root / "small"
+    made = root / "done"
+    if not made.exists():
+        shutil.rmtree(root, ignore_errors=True)
+        batches = _batches()
+        write_segment(root / "model", 0, batches)
+        for number in range(DIRECTORIES):
+            # No links: each is read from memory of its own.
+            shutil.copytree(root / "model", root / "logs" / f"{_TOPIC}-{number}")
+        made.write_text(str(len(batches) * _BATCH_RECORDS), encoding="ascii")
+    return root / "logs", int(made.read_text("ascii"))
+
+
+def _saved(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _pairs(
+    spark: SparkSession, bench: Bench
+) -> list[tuple[PairFigure, Callable[[], object], Callable[[], object]]]:
+    """Return each pair with how to read one and the other."""
+    logs, records = _directories(bench)
+    large = large_topic(bench)
+    path = str(large.directory.parent)
+    ours = spark.read.format("pylog")
+
+    def by_library() -> None:
+        read = sum(batch.num_rows for batch in pylog.scan(logs).to_batches())
+        ensure_equal(MANY, read, DIRECTORIES * records)
+
+    def positions(offset: int) -> str:
+        return json.dumps({_TOPIC: {str(number): offset for number in range(TASKS)}})
+
+    def of_tasks() -> DataFrame:
+        return spark.read.format("pylog").load(
+            str(logs),
+            assign=json.dumps({_TOPIC: [*range(TASKS)]}),
+            endingOffsets=positions(_BATCH_RECORDS),
+            packPartitions="false",
+        )
+
+    def of_prebuilt(tasks: int, rows: int) -> DataFrame:
+        return spark.read.format(NAME).load(
+            records=tasks * rows,
+            partitions=tasks,
+            batchrows=rows,
+            valuebytes=_VALUE_BYTES,
+            cycles=0,
+        )
+
+    def one_offset() -> DataFrame:
+        topic = large.directory.name.rpartition("-")[0]
+        middle = large.end_offset // 2
+        return spark.read.format("pylog").load(
+            path,
+            assign=json.dumps({topic: [0]}),
+            startingOffsets=json.dumps({topic: {"0": middle}}),
+            endingOffsets=json.dumps({topic: {"0": middle + 1}}),
+        )
+
+    def counted() -> None:
+        ensure_equal(COUNT, pyspark_pylog.table(spark, path).count(), large.end_offset)
+
+    ensure_equal(MANY, ours.load(str(logs)).count(), DIRECTORIES * records)
+    ensure_equal(TASK, of_tasks().count(), TASKS * _BATCH_RECORDS)
+    ensure_equal(ONE_OFFSET, one_offset().count(), 1)
+    return [
+        (PairFigure(MANY, "the library"), lambda: _saved(ours.load(str(logs))), by_library),
+        (
+            PairFigure(TASK, "prebuilt Arrow"),
+            lambda: _saved(of_tasks()),
+            lambda: _saved(of_prebuilt(TASKS, _BATCH_RECORDS)),
+        ),
+        (
+            PairFigure(ONE_OFFSET, "prebuilt Arrow"),
+            lambda: _saved(one_offset()),
+            lambda: _saved(of_prebuilt(1, 1)),
+        ),
+        (PairFigure(COUNT, "a full scan"), counted, lambda: _saved(ours.load(path))),
+    ]
+
+
+def measure_small(bench: Bench, rounds: int, say: Callable[[str], None]) -> list[PairFigure]:
+    """Return the figures of all pairs."""
+    say("what is small in Spark")
+    session = spark_session()
+    try:
+        pairs = _pairs(session, bench)
+        for at in range(-1, max(rounds, LEAST_ROUNDS)):
+            for figure, ours, peer in pairs:
+                for work, seconds in ((ours, figure.seconds), (peer, figure.peer_seconds)):
+                    start = perf_counter()
+                    work()
+                    if at >= 0:  # the round before the first warms up
+                        seconds.append(perf_counter() - start)
+    finally:
+        session.stop()
+    return [figure for figure, _, _ in pairs]
