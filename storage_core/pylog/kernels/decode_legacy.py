@@ -2,17 +2,22 @@
 
 A *set* is either one plain message or the decompressed content of one wrapper. The rules for
 inner offsets, timestamps and formats are stated in `pylog.record.legacy_batch`, the readable
-reference. CRC-32 (IEEE) is computed here, four bytes a step, because messages are many and short.
+reference. CRC-32 (IEEE) is computed here because messages are many and short, and a call of a
+library for each would cost more than the computation: by carry-less multiplication where the
+processor has it, else by tables, sixteen bytes a step.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 from pylog.kernels import helper, kernel
@@ -69,7 +74,7 @@ CRC32_POLYNOMIAL = 0xEDB88320
 
 
 def _crc32_tables() -> npt.NDArray[np.uint32]:
-    tables = np.zeros((4, 256), dtype=np.uint32)
+    tables = np.zeros((16, 256), dtype=np.uint32)
     for byte in range(256):
         value = byte
         for _ in range(8):
@@ -77,7 +82,7 @@ def _crc32_tables() -> npt.NDArray[np.uint32]:
         tables[0, byte] = value
     for byte in range(256):
         value = int(tables[0, byte])
-        for table in range(1, 4):
+        for table in range(1, 16):
             value = (value >> 8) ^ int(tables[0, value & 0xFF])
             tables[table, byte] = value
     return tables
@@ -111,18 +116,58 @@ def _copy_byte_by_byte(
         dst[dst_at + i] = src[src_at + i]
 
 
-# An intrinsic exists only in compiled code, and a memcpy knows no bounds to check.
-_copy_bytes: Any = (
-    _copy_byte_by_byte if numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK else _memcpy
-)
+@helper
+def _load_little(buf: npt.NDArray[np.uint8], at: int) -> int:
+    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the first."""
+    word = np.int64(0)
+    for i in range(8):
+        word |= np.int64(buf[at + i]) << (8 * i)
+    return word
 
 
 @helper
-def _read_int64(buf: npt.NDArray[np.uint8], at: int) -> int:
-    value = np.int64(0)
+def _load_big(buf: npt.NDArray[np.uint8], at: int) -> int:
+    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the last."""
+    word = np.int64(0)
     for i in range(8):
-        value = (value << 8) | np.int64(buf[at + i])
-    return value
+        word = (word << 8) | np.int64(buf[at + i])
+    return word
+
+
+def _load(builder: Any, context: Any, array_type: Any, array: Any, at: Any) -> Any:
+    """Return the 64 bits at ``array[at]``, unchecked, as the machine has them."""
+    data = context.make_array(array_type)(context, builder, array).data
+    word = builder.bitcast(builder.gep(data, [at]), ir.IntType(64).as_pointer())
+    return builder.load(word, align=1)
+
+
+@intrinsic
+def _load_word(typing_context: Any, buf: Any, at: Any) -> Any:
+    """`_load_little` on a little-endian machine, unchecked."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _load(builder, context, signature.args[0], *arguments)
+
+    return types.int64(buf, types.int64), generate
+
+
+@intrinsic
+def _load_swapped_word(typing_context: Any, buf: Any, at: Any) -> Any:
+    """`_load_big` on a little-endian machine, unchecked."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bswap(_load(builder, context, signature.args[0], *arguments))
+
+    return types.int64(buf, types.int64), generate
+
+
+# Intrinsics exist only in compiled code and know no bounds; the words are those of a little-endian
+# machine.
+_CHECKED = bool(numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK)
+_LOADS_WORDS = not _CHECKED and sys.byteorder == "little"
+_copy_bytes: Any = _copy_byte_by_byte if _CHECKED else _memcpy
+_little: Any = _load_word if _LOADS_WORDS else _load_little
+_read_int64: Any = _load_swapped_word if _LOADS_WORDS else _load_big
 
 
 @helper
@@ -134,13 +179,106 @@ def _read_int32(buf: npt.NDArray[np.uint8], at: int) -> int:
 
 
 @helper
+def _eight_more(word: int, zeros: int) -> int:
+    """Return what eight bytes with ``zeros`` bytes after them contribute to a CRC-32."""
+    return (
+        np.int64(_TABLES[zeros + 7, word & 0xFF])
+        ^ np.int64(_TABLES[zeros + 6, (word >> 8) & 0xFF])
+        ^ np.int64(_TABLES[zeros + 5, (word >> 16) & 0xFF])
+        ^ np.int64(_TABLES[zeros + 4, (word >> 24) & 0xFF])
+        ^ np.int64(_TABLES[zeros + 3, (word >> 32) & 0xFF])
+        ^ np.int64(_TABLES[zeros + 2, (word >> 40) & 0xFF])
+        ^ np.int64(_TABLES[zeros + 1, (word >> 48) & 0xFF])
+        ^ np.int64(_TABLES[zeros, (word >> 56) & 0xFF])
+    )
+
+
+@helper
+def _crc32_by_tables(buf: npt.NDArray[np.uint8], start: int, blocks: int, crc: int) -> int:
+    """Return the state ``crc`` after ``blocks`` of 16 bytes."""
+    for at in range(start, start + 16 * blocks, 16):
+        crc = _eight_more(_little(buf, at) ^ crc, np.int64(8)) ^ _eight_more(
+            _little(buf, at + 8), np.int64(0)
+        )
+    return crc
+
+
+# x^(128+64) and x^128 modulo the polynomial, bits reflected: they move 16 bytes by 16 more.
+_FOLD_LOW = 0x01751997D0
+_FOLD_HIGH = 0x00CCAA009E
+
+
+@intrinsic
+def _fold(typing_context: Any, buf: Any, start: Any, blocks: Any, crc: Any) -> Any:
+    """Return 16 bytes, as two words, that have the CRC-32 of ``blocks`` of 16 bytes, at least one.
+
+    The state ``crc`` comes before them; that of the 16 bytes is 0.
+    Source: V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ" (2009).
+    """
+    signature = types.UniTuple(types.int64, 2)(buf, types.int64, types.int64, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, start, blocks, crc = arguments
+        word, index = ir.IntType(64), ir.IntType(32)
+        pair = ir.VectorType(word, 2)
+        data = context.make_array(signature.args[0])(context, builder, array).data
+        multiply = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(pair, [pair, pair, ir.IntType(8)]),
+            "llvm.x86.pclmulqdq",
+        )
+
+        def block(number: Any) -> Any:
+            at = builder.add(start, builder.shl(number, word(4)))
+            return builder.load(
+                builder.bitcast(builder.gep(data, [at]), pair.as_pointer()), align=1
+            )
+
+        before = builder.insert_element(pair([0, 0]), crc, index(0))
+        folded = cgutils.alloca_once_value(builder, builder.xor(block(word(0)), before))
+        by = pair([_FOLD_LOW, _FOLD_HIGH])
+        with cgutils.for_range_slice(builder, word(1), blocks, word(1)) as (number, _):
+            low = builder.call(multiply, [builder.load(folded), by, ir.IntType(8)(0x00)])
+            high = builder.call(multiply, [builder.load(folded), by, ir.IntType(8)(0x11)])
+            builder.store(builder.xor(builder.xor(low, high), block(number)), folded)
+        words = [builder.extract_element(builder.load(folded), index(i)) for i in range(2)]
+        return context.make_tuple(builder, signature.return_type, words)
+
+    return signature, generate
+
+
+@helper
+def _crc32_by_multiplication(buf: npt.NDArray[np.uint8], start: int, blocks: int, crc: int) -> int:
+    """Return the state ``crc`` after ``blocks`` of 16 bytes."""
+    if blocks == 0:
+        return crc
+    low, high = _fold(buf, start, blocks, crc)
+    return _eight_more(low, np.int64(8)) ^ _eight_more(high, np.int64(0))
+
+
+def _can_multiply() -> bool:
+    """Whether what Numba compiles for has the instruction: else the kernel could not be compiled."""
+    features = numba.config.CPU_FEATURES
+    features = get_host_cpu_features() if features is None else features
+    return "+pclmul" in features.split(",")
+
+
+_crc32_of_blocks: Any = (
+    _crc32_by_multiplication if not _CHECKED and _can_multiply() else _crc32_by_tables
+)
+
+
+@helper
 def _crc32(buf: npt.NDArray[np.uint8], start: int, end: int) -> int:
-    crc = np.int64(0xFFFFFFFF)
-    at = start
-    while end - at >= 4:
-        word = np.int64(buf[at]) | (np.int64(buf[at + 1]) << 8)
-        word |= (np.int64(buf[at + 2]) << 16) | (np.int64(buf[at + 3]) << 24)
-        crc ^= word
+    blocks = max(0, end - start) >> 4
+    crc = _crc32_of_blocks(buf, start, blocks, np.int64(0xFFFFFFFF))
+    at = start + 16 * blocks
+    if end - at >= 8:
+        crc = _eight_more(_little(buf, at) ^ crc, np.int64(0))
+        at += 8
+    if end - at >= 4:
+        for i in range(4):
+            crc ^= np.int64(buf[at + i]) << (8 * i)
         crc = (
             np.int64(_TABLES[3, crc & 0xFF])
             ^ np.int64(_TABLES[2, (crc >> 8) & 0xFF])
