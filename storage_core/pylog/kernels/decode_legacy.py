@@ -257,7 +257,7 @@ def _crc32_by_multiplication(buf: npt.NDArray[np.uint8], start: int, blocks: int
 
 
 def _can_multiply() -> bool:
-    """Whether what Numba compiles for has the instruction: else the kernel could not be compiled."""
+    """Whether what Numba compiles for has the instruction: else nothing could be compiled."""
     features = numba.config.CPU_FEATURES
     features = get_host_cpu_features() if features is None else features
     return "+pclmul" in features.split(",")

@@ -20,23 +20,28 @@ class ByteBuffer:
         What the error for a larger batch says can be done.
     """
 
-    __slots__ = ("_advice", "_batch_start", "length", "limit", "memory")
+    __slots__ = ("_advice", "_batch_start", "_ready", "_view", "length", "limit", "memory")
 
     def __init__(self, limit: int, advice: str = RAISE_THE_OPTION) -> None:
         self.limit = limit
         self._advice = advice
         self.memory = bytearray(1 << 16)
+        self._view = memoryview(self.memory)
         self.length = 0
         self._batch_start = 0
+        self._ready = 0  # up to here there is memory, and the batch within its limit
+        self._find_ready()
 
     def clear(self) -> None:
         """Forget the content; keep the memory."""
         self.length = 0
         self._batch_start = 0
+        self._find_ready()
 
     def open_batch(self) -> int:
         """Return the position where the next batch begins; `limit` counts from here."""
         self._batch_start = self.length
+        self._find_ready()
         return self.length
 
     def reserve(self, count: int) -> memoryview:
@@ -49,10 +54,11 @@ class ByteBuffer:
         InvalidRecordError
             The batch would exceed `limit`.
         """
-        if count > self.room():
-            self.refuse(count)
-        self._grow(self.length + count)
-        return memoryview(self.memory)[self.length :]
+        if self.length + count > self._ready:
+            if count > self.room():
+                self.refuse(count)
+            self._grow(self.length + count)
+        return self._view[self.length :]
 
     def reserve_up_to(self, count: int) -> memoryview:
         """Return a writable view for a stream of unknown length, at most one byte over the limit.
@@ -65,12 +71,13 @@ class ByteBuffer:
         InvalidRecordError
             The batch exceeds `limit` already.
         """
-        room = self.room()
-        if room < 0:
-            self.refuse(0)
-        count = min(count, room + 1)
-        self._grow(self.length + count)
-        return memoryview(self.memory)[self.length : self.length + count]
+        if self.length + count > self._ready:
+            room = self.room()
+            if room < 0:
+                self.refuse(0)
+            count = min(count, room + 1)
+            self._grow(self.length + count)
+        return self._view[self.length : self.length + count]
 
     def _grow(self, needed: int) -> None:
         if needed > len(self.memory):
@@ -80,8 +87,13 @@ class ByteBuffer:
             size = most if 2 * doubled > most else doubled
             # Views of the old memory may be alive, so it cannot be resized in place.
             grown = bytearray(max(needed, size))
-            grown[: self.length] = memoryview(self.memory)[: self.length]
+            grown[: self.length] = self._view[: self.length]
             self.memory = grown
+            self._view = memoryview(grown)
+            self._find_ready()
+
+    def _find_ready(self) -> None:
+        self._ready = min(len(self.memory), self._batch_start + self.limit)
 
     def room(self) -> int:
         """Return how many more bytes the current batch may have."""
@@ -106,4 +118,4 @@ class ByteBuffer:
 
     def view(self, start: int, end: int) -> memoryview:
         """Return a read-only view of the bytes ``[start, end)``."""
-        return memoryview(self.memory)[start:end].toreadonly()
+        return self._view[start:end].toreadonly()
