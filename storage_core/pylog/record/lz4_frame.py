@@ -119,7 +119,8 @@ def _append_block(block: memoryview, block_size: int, out: ByteBuffer) -> None:
     """Append a block's content, which has ``block_size`` bytes at the most."""
     # Near the limit into memory of its own: what is too large is then told from what is damaged.
     is_near_limit = out.room() < block_size
-    room = memoryview(bytearray(block_size)) if is_near_limit else out.reserve(block_size)
+    whole = memoryview(bytearray(block_size)) if is_near_limit else out.reserve(block_size)
+    room = whole[:block_size]  # the library takes what it is given, and looks at no other limit
     try:
         written = cramjam.lz4.decompress_block_into(block, room, output_len=block_size)
     except cramjam.DecompressionError as error:
