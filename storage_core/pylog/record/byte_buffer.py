@@ -5,6 +5,8 @@ from __future__ import annotations
 from pylog.errors import InvalidRecordError
 from pylog.record.decompression_limit import RAISE_THE_OPTION, over_limit
 
+_GROWN_BYTES = 1 << 22
+
 
 class ByteBuffer:
     """Bytes appended one after the other into memory that is kept between uses.
@@ -82,8 +84,10 @@ class ByteBuffer:
     def _grow(self, needed: int) -> None:
         if needed > len(self.memory):
             # Doubled, so that bytes are seldom moved. The last time to what the batch may need at
-            # the most: a second copy of half of that is bearable, one of all of it is not.
+            # the most: a second copy of half of that is bearable, one of all of it is not. At least
+            # to what a group of batches takes: memory that is not touched costs nothing.
             doubled, most = 2 * len(self.memory), self._batch_start + self.limit + 1
+            doubled = max(doubled, _GROWN_BYTES)
             size = most if 2 * doubled > most else doubled
             # Views of the old memory may be alive, so it cannot be resized in place.
             grown = bytearray(max(needed, size))
