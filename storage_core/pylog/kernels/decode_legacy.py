@@ -134,10 +134,19 @@ def _load_big(buf: npt.NDArray[np.uint8], at: int) -> int:
     return word
 
 
-def _load(builder: Any, context: Any, array_type: Any, array: Any, at: Any) -> Any:
-    """Return the 64 bits at ``array[at]``, unchecked, as the machine has them."""
+@helper
+def _load_big_half(buf: npt.NDArray[np.uint8], at: int) -> int:
+    """Return the 4 bytes at ``buf[at]`` as a signed number whose lowest byte is the last."""
+    value = np.int64(0)
+    for i in range(4):
+        value = (value << 8) | np.int64(buf[at + i])
+    return value - ((value & 0x80000000) << 1)
+
+
+def _load(builder: Any, context: Any, array_type: Any, array: Any, at: Any, bits: int = 64) -> Any:
+    """Return the ``bits`` at ``array[at]``, unchecked, as the machine has them."""
     data = context.make_array(array_type)(context, builder, array).data
-    word = builder.bitcast(builder.gep(data, [at]), ir.IntType(64).as_pointer())
+    word = builder.bitcast(builder.gep(data, [at]), ir.IntType(bits).as_pointer())
     return builder.load(word, align=1)
 
 
@@ -161,6 +170,17 @@ def _load_swapped_word(typing_context: Any, buf: Any, at: Any) -> Any:
     return types.int64(buf, types.int64), generate
 
 
+@intrinsic
+def _load_swapped_half(typing_context: Any, buf: Any, at: Any) -> Any:
+    """`_load_big_half` on a little-endian machine, unchecked."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        half = builder.bswap(_load(builder, context, signature.args[0], *arguments, bits=32))
+        return builder.sext(half, ir.IntType(64))
+
+    return types.int64(buf, types.int64), generate
+
+
 # Intrinsics exist only in compiled code and know no bounds; the words are those of a little-endian
 # machine.
 _CHECKED = bool(numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK)
@@ -168,14 +188,7 @@ _LOADS_WORDS = not _CHECKED and sys.byteorder == "little"
 _copy_bytes: Any = _copy_byte_by_byte if _CHECKED else _memcpy
 _little: Any = _load_word if _LOADS_WORDS else _load_little
 _read_int64: Any = _load_swapped_word if _LOADS_WORDS else _load_big
-
-
-@helper
-def _read_int32(buf: npt.NDArray[np.uint8], at: int) -> int:
-    value = np.int64(0)
-    for i in range(4):
-        value = (value << 8) | np.int64(buf[at + i])
-    return value - ((value & 0x80000000) << 1)
+_read_int32: Any = _load_swapped_half if _LOADS_WORDS else _load_big_half
 
 
 @helper
@@ -203,9 +216,9 @@ def _crc32_by_tables(buf: npt.NDArray[np.uint8], start: int, blocks: int, crc: i
     return crc
 
 
-# x^(128+64) and x^128 modulo the polynomial, bits reflected: they move 16 bytes by 16 more.
-_FOLD_LOW = 0x01751997D0
-_FOLD_HIGH = 0x00CCAA009E
+# x^(n+32) and x^(n-32) modulo the polynomial, bits reflected: they move 16 bytes by n bits.
+_FOLD_BY_1 = (0x01751997D0, 0x00CCAA009E)  # n = 128
+_FOLD_BY_4 = (0x0154442BD4, 0x01C6E41596)  # n = 512
 
 
 @intrinsic
@@ -234,17 +247,36 @@ def _fold(typing_context: Any, buf: Any, start: Any, blocks: Any, crc: Any) -> A
                 builder.bitcast(builder.gep(data, [at]), pair.as_pointer()), align=1
             )
 
+        def move(what: Any, by: tuple[int, int]) -> Any:
+            low = builder.call(multiply, [what, pair(by), ir.IntType(8)(0x00)])
+            return builder.xor(low, builder.call(multiply, [what, pair(by), ir.IntType(8)(0x11)]))
+
         before = builder.insert_element(pair([0, 0]), crc, index(0))
         folded = cgutils.alloca_once_value(builder, builder.xor(block(word(0)), before))
-        by = pair([_FOLD_LOW, _FOLD_HIGH])
-        with cgutils.for_range_slice(builder, word(1), blocks, word(1)) as (number, _):
-            low = builder.call(multiply, [builder.load(folded), by, ir.IntType(8)(0x00)])
-            high = builder.call(multiply, [builder.load(folded), by, ir.IntType(8)(0x11)])
-            builder.store(builder.xor(builder.xor(low, high), block(number)), folded)
+        done = cgutils.alloca_once_value(builder, word(1))
+        with builder.if_then(builder.icmp_signed(">=", blocks, word(8))):
+            # Four chains, since one would wait for each multiplication before the next.
+            chains = [folded]
+            chains += [cgutils.alloca_once_value(builder, block(word(i))) for i in (1, 2, 3)]
+            fours = builder.and_(blocks, word(-4))
+            with cgutils.for_range_slice(builder, word(4), fours, word(4)) as (number, _):
+                for i, chain in enumerate(chains):
+                    moved = move(builder.load(chain), _FOLD_BY_4)
+                    builder.store(builder.xor(moved, block(builder.add(number, word(i)))), chain)
+            for chain in chains[1:]:
+                moved = move(builder.load(folded), _FOLD_BY_1)
+                builder.store(builder.xor(moved, builder.load(chain)), folded)
+            builder.store(fours, done)
+        with cgutils.for_range_slice(builder, builder.load(done), blocks, word(1)) as (number, _):
+            moved = move(builder.load(folded), _FOLD_BY_1)
+            builder.store(builder.xor(moved, block(number)), folded)
         words = [builder.extract_element(builder.load(folded), index(i)) for i in range(2)]
         return context.make_tuple(builder, signature.return_type, words)
 
     return signature, generate
+
+
+_fold_blocks: Any = _fold  # type checkers do not know what the decorator takes away
 
 
 @helper
@@ -252,8 +284,9 @@ def _crc32_by_multiplication(buf: npt.NDArray[np.uint8], start: int, blocks: int
     """Return the state ``crc`` after ``blocks`` of 16 bytes."""
     if blocks == 0:
         return crc
-    low, high = _fold(buf, start, blocks, crc)
-    return _eight_more(low, np.int64(8)) ^ _eight_more(high, np.int64(0))
+    low, high = _fold_blocks(buf, start, blocks, crc)
+    state: int = _eight_more(low, np.int64(8)) ^ _eight_more(high, np.int64(0))
+    return state
 
 
 def _can_multiply() -> bool:
@@ -271,7 +304,7 @@ _crc32_of_blocks: Any = (
 @helper
 def _crc32(buf: npt.NDArray[np.uint8], start: int, end: int) -> int:
     blocks = max(0, end - start) >> 4
-    crc = _crc32_of_blocks(buf, start, blocks, np.int64(0xFFFFFFFF))
+    crc: int = _crc32_of_blocks(buf, start, blocks, np.int64(0xFFFFFFFF))
     at = start + 16 * blocks
     if end - at >= 8:
         crc = _eight_more(_little(buf, at) ^ crc, np.int64(0))
