@@ -179,8 +179,8 @@ def find_whole_batches(
             position = chunk_position + at
             offset, length, magic = _OFFSET_SIZE_MAGIC.unpack_from(data, at)
             if magic > MAGIC_VALUE_V2 or length < _LEAST_LENGTHS[magic]:
-                defect = _describe(data, at)
-                defect = None if is_zero(source, position, end) else defect
+                is_end = is_zero(source, position, end)
+                defect = None if is_end else _describe(data, at)
                 return _whole(chunks, position, (before_last, last), defect)
             at += LOG_OVERHEAD + length
             if chunk_position + at > end:
