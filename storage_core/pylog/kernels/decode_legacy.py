@@ -143,8 +143,9 @@ def _load_big_half(buf: npt.NDArray[np.uint8], at: int) -> int:
     return value - ((value & 0x80000000) << 1)
 
 
-def _load(builder: Any, context: Any, array_type: Any, array: Any, at: Any, bits: int = 64) -> Any:
-    """Return the ``bits`` at ``array[at]``, unchecked, as the machine has them."""
+def _load(builder: Any, context: Any, array_type: Any, array_and_at: Any, bits: int) -> Any:
+    """Return the ``bits`` of an array from an index on, unchecked, as the machine has them."""
+    array, at = array_and_at
     data = context.make_array(array_type)(context, builder, array).data
     word = builder.bitcast(builder.gep(data, [at]), ir.IntType(bits).as_pointer())
     return builder.load(word, align=1)
@@ -155,7 +156,7 @@ def _load_word(typing_context: Any, buf: Any, at: Any) -> Any:
     """`_load_little` on a little-endian machine, unchecked."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _load(builder, context, signature.args[0], *arguments)
+        return _load(builder, context, signature.args[0], arguments, 64)
 
     return types.int64(buf, types.int64), generate
 
@@ -165,7 +166,7 @@ def _load_swapped_word(typing_context: Any, buf: Any, at: Any) -> Any:
     """`_load_big` on a little-endian machine, unchecked."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bswap(_load(builder, context, signature.args[0], *arguments))
+        return builder.bswap(_load(builder, context, signature.args[0], arguments, 64))
 
     return types.int64(buf, types.int64), generate
 
@@ -175,8 +176,8 @@ def _load_swapped_half(typing_context: Any, buf: Any, at: Any) -> Any:
     """`_load_big_half` on a little-endian machine, unchecked."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        half = builder.bswap(_load(builder, context, signature.args[0], *arguments, bits=32))
-        return builder.sext(half, ir.IntType(64))
+        half = _load(builder, context, signature.args[0], arguments, 32)
+        return builder.sext(builder.bswap(half), ir.IntType(64))
 
     return types.int64(buf, types.int64), generate
 
