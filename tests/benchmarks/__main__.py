@@ -12,6 +12,7 @@ from tests.benchmarks.counting import count_sets
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.encoding import encode_sets
 from tests.benchmarks.java_peer import JavaTools, java_tools
+from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import NotHereError
 from tests.benchmarks.memory import measure_memory
@@ -41,9 +42,9 @@ def _arguments() -> argparse.Namespace:
         "--only",
         metavar="SUBSTRING",
         default="",
-        help="only what has this in its name: s100-none … s1000-zstd, spark-100B, spark-1000B, "
-        "encode, own, count, cat, memory, look-up, planning, pruning, spark-small, remote, "
-        "start-up",
+        help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
+        "spark-100B, spark-1000B, encode, own, count, cat, memory, look-up, planning, pruning, "
+        "spark-small, remote, start-up",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -101,13 +102,16 @@ def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results
     results = Results()
     sets = [(v, c) for v in VALUE_SIZES for c in CODECS if only in f"s{v}-{c}"]
     spark_sizes = [v for v in VALUE_SIZES if only in f"spark-{v}B"]
-    tools = _java(results) if sets or only in "encode" else None
+    legacy = [each for each in LEGACY_SETS if only in legacy_name(*each)]
+    tools = _java(results) if sets or legacy or only in "encode" else None
     if tools is not None:
         machine.append(f"- {tools.version}")
-    if sets:
+    if sets or legacy:
         _say("data sets")
         bench.prepare(sorted({value_bytes for value_bytes, _ in sets}))
-        results.sets = read_sets(bench, sets, rounds, tools, _say)
+        data_sets = [bench.base(*each) for each in sets]
+        data_sets += [legacy_set(bench, *each) for each in legacy]
+        results.sets = read_sets(bench, data_sets, rounds, tools, _say)
         results.notes += [note for result in results.sets for note in result.notes]
     if only in "encode":
         results.encoding = encode_sets(bench, VALUE_SIZES, rounds, tools, _say)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.benchmarks.data_sets import Bench
-from tests.benchmarks.legacy_sets import legacy_directories
+from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import Run, ensure_equal
 from tests.benchmarks.peer_process import PeerProcess
@@ -51,7 +51,7 @@ TASKS = (
     Task("reading", "read", "s100-snappy"),
     Task("reading", "read", "s1000-zstd"),
     Task("reading", "read", "s1000-gzip"),
-    Task("reading", "read", "s100-v1"),
+    Task("reading", "read", "s100-v1-none"),
     Task("reading", "read", "s100-v1-lz4"),
     Task("reading", "read-sparsely", "s100-none"),
     Task("reading", "read-filtered", "s100-none"),
@@ -178,12 +178,15 @@ def report(comparisons: Sequence[Comparison], commit: str, lines: Sequence[str])
 
 
 def _directories(bench: Bench, tasks: Sequence[Task]) -> dict[str, Path]:
-    directories = legacy_directories(bench)
-    for task in tasks:
-        if task.data_set not in directories:
-            size, codec = task.data_set.removeprefix("s").split("-")
-            directories[task.data_set] = bench.directory(bench.base(int(size), codec).name)
-    return directories
+    legacy = {legacy_name(*each): each for each in LEGACY_SETS}
+    names = {task.data_set for task in tasks}
+    for name in names:
+        if name in legacy:
+            legacy_set(bench, *legacy[name])
+        else:
+            size, codec = name.removeprefix("s").split("-")
+            bench.base(int(size), codec)
+    return {name: bench.directory(name) for name in names}
 
 
 def main() -> None:

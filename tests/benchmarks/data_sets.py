@@ -33,6 +33,7 @@ from tests.benchmarks.framing import COMPRESSORS
 from tests.benchmarks.measuring import Tally
 from tests.benchmarks.segment_writer import SegmentWriter
 
+CURRENT_MAGIC = 2  # the format of all sets but the legacy ones
 MADE_AS = 2  # raise it when what is written changes; older sets are then made anew
 RECORDS = {100: 2_000_000, 1000: 400_000}
 SPARK_RECORDS = {100: 1_250_000, 1000: 150_000}  # a partition
@@ -56,7 +57,8 @@ class DataSet:
     timestamps_ms: int
     batches: int
     log_bytes: int
-    records_bytes: int  # the records sections before compression
+    records_bytes: int  # the records sections before compression; 0 for wrappers
+    magic: int = CURRENT_MAGIC
     made_as: int = MADE_AS
 
     @property
@@ -109,16 +111,16 @@ class Bench:
     def prepare(self, value_sizes: Sequence[int] = (100, 1000)) -> None:
         """Make every base set of these value sizes that is missing."""
         for value_bytes in value_sizes:
-            missing = [c for c in CODECS if self._load(f"s{value_bytes}-{c}") is None]
+            missing = [c for c in CODECS if self.load(f"s{value_bytes}-{c}") is None]
             for payload_bytes, group in itertools.groupby(missing, PAYLOAD_BYTES.__getitem__):
                 self._make(value_bytes, payload_bytes, list(group))
 
     def base(self, value_bytes: int, codec: str) -> DataSet:
         """Return the set of this value size and codec, made if it is missing."""
         name = f"s{value_bytes}-{codec}"
-        if (found := self._load(name)) is None:
+        if (found := self.load(name)) is None:
             self._make(value_bytes, PAYLOAD_BYTES[codec], [codec])
-            found = self._load(name)
+            found = self.load(name)
         if found is None:
             raise RuntimeError(f"{name} was made and is not there")
         return found
@@ -142,26 +144,29 @@ class Bench:
     def _manifest(self, name: str) -> Path:
         return self.root / f"{name}.json"
 
-    def _load(self, name: str) -> DataSet | None:
+    def load(self, name: str) -> DataSet | None:
+        """Return the set `name` if it is there, complete and made as now."""
         try:
             found = DataSet(**json.loads(self._manifest(name).read_text()))
         except (FileNotFoundError, TypeError, ValueError):
             return None
         return found if found.made_as == MADE_AS and self.directory(name).is_dir() else None
 
-    def _clear(self, name: str) -> Path:
+    def clear(self, name: str) -> Path:
+        """Remove what there is of set `name`; return its directory."""
         self._manifest(name).unlink(missing_ok=True)
         shutil.rmtree(self.directory(name), ignore_errors=True)
         shutil.rmtree(self.root / f"{name}.parquet", ignore_errors=True)  # spark_scan's copy
         return self.directory(name)
 
-    def _save(self, data_set: DataSet) -> None:
+    def save(self, data_set: DataSet) -> None:
+        """Note that a set is complete."""
         self._manifest(data_set.name).write_text(json.dumps(asdict(data_set), indent=1) + "\n")
 
     def _make(self, value_bytes: int, payload_bytes: int, codecs: list[str]) -> None:
         """Write the sets of `codecs` in one pass over the events."""
         names = {codec: f"s{value_bytes}-{codec}" for codec in codecs}
-        writers = {c: SegmentWriter(self._clear(n) / f"{n}-0") for c, n in names.items()}
+        writers = {c: SegmentWriter(self.clear(n) / f"{n}-0") for c, n in names.items()}
         timestamps = _TimestampSum()
         count = RECORDS[value_bytes] // self._divisor
         base_offset = records_bytes = 0
@@ -188,7 +193,7 @@ class Bench:
                 log_bytes=writer.size_bytes,
                 records_bytes=records_bytes,
             )
-            self._save(made)
+            self.save(made)
 
     def _repeat(
         self,
@@ -201,9 +206,9 @@ class Bench:
     ) -> DataSet:
         """Return a set of `source`'s batches, over and over, to either limit a partition."""
         name = f"{source.name}-{suffix}"
-        if (found := self._load(name)) is not None:
+        if (found := self.load(name)) is not None:
             return found
-        target = self._clear(name)
+        target = self.clear(name)
         data = self.logs(source.name)[0].read_bytes()
         batches = list(spans(data))
         size = count = batch_count = offsets = 0
@@ -239,5 +244,5 @@ class Bench:
             log_bytes=size,
             records_bytes=size - batch_count * HEADER.size,
         )
-        self._save(made)
+        self.save(made)
         return made

@@ -1,64 +1,100 @@
-"""Data sets in format v1, as brokers 0.10 left them: single messages, and lz4 wrappers.
+"""Data sets in formats v0 and v1, as brokers before 0.11 left them: single messages, or wrappers.
 
 Written with `struct` alone. A message is offset i64, size i32 (of what follows), CRC-32 u32 (of
-what follows), magic i8, attributes i8, timestamp i64, key and value with i32 lengths; a wrapper is
-a message without a key whose value is an LZ4 frame of messages with relative offsets and whose own
-offset is that of the last of them.
+what follows), magic i8, attributes i8, in v1 timestamp i64, key and value with i32 lengths; a
+wrapper is a message without a key whose value is a compressed set of messages and whose own offset
+is that of the last of them. The offsets of the messages in it are absolute in v0, relative in v1.
 """
 
 import itertools
-import json
 import struct
 import zlib
-from pathlib import Path
+from collections.abc import Iterator
 
-import lz4.frame
-
-from tests.benchmarks.data_sets import Bench
+from tests.benchmarks.batches import CODECS, BatchSpan
+from tests.benchmarks.data_sets import QUICK_DIVISOR, Bench, DataSet
 from tests.benchmarks.events import Event, events
+from tests.benchmarks.framing import COMPRESSORS
+from tests.benchmarks.segment_writer import SegmentWriter
 
-RECORDS = 500_000
-_VALUE_BYTES = 100
-_WRAPPED_MESSAGES = 500
-_MAGIC = 1
-_LZ4 = 3
+LEGACY_SETS = (
+    *((100, 0, codec) for codec in ("none", "gzip", "snappy")),
+    *((100, 1, codec) for codec in ("none", "gzip", "snappy", "lz4")),
+    *((1000, 1, codec) for codec in ("none", "lz4")),
+)
+"""Value bytes, format, codec. v0 has LZ4 frames with a header checksum of its own, so none here."""
+_RECORDS = {100: 500_000, 1000: 100_000}
+_WRAPPED_BYTES = 64 << 10  # of messages in a wrapper, before compression, as in v2
+_NO_TIMESTAMP = -1
 _NULL = struct.pack(">i", -1)
 
 
-def _message(offset: int, attributes: int, timestamp_ms: int, key: bytes, value: bytes) -> bytes:
-    checked = struct.pack(">bbq", _MAGIC, attributes, timestamp_ms) + key
-    checked += struct.pack(">i", len(value)) + value
+def legacy_name(value_bytes: int, magic: int, codec: str) -> str:
+    """Return what the set is called."""
+    return f"s{value_bytes}-v{magic}-{codec}"
+
+
+def _message(
+    offset: int, magic: int, attributes: int, timestamp_ms: int, key: bytes, value: bytes
+) -> bytes:
+    checked = struct.pack(">bb", magic, attributes)
+    if magic > 0:
+        checked += struct.pack(">q", timestamp_ms)
+    checked += key + struct.pack(">i", len(value)) + value
     return struct.pack(">qiI", offset, len(checked) + 4, zlib.crc32(checked)) + checked
 
 
-def _plain(offset: int, event: Event) -> bytes:
+def _plain(offset: int, magic: int, event: Event) -> bytes:
     key = struct.pack(">i", len(event.key)) + event.key
-    return _message(offset, 0, event.timestamp_ms, key, event.value)
+    return _message(offset, magic, 0, event.timestamp_ms, key, event.value)
 
 
-def _wrapper(first_offset: int, some: list[Event]) -> bytes:
-    inner = b"".join(_plain(number, event) for number, event in enumerate(some))
-    frame = lz4.frame.compress(inner, block_linked=False, store_size=False)
-    last = first_offset + len(some) - 1
-    return _message(last, _LZ4, max(each.timestamp_ms for each in some), _NULL, frame)
+def _entries(
+    stream: Iterator[Event], magic: int, codec: str, wrapped: int
+) -> Iterator[tuple[bytes, BatchSpan]]:
+    """Yield single messages, or wrappers of `wrapped` messages, with what their headers say."""
+    first = 0
+    while some := list(itertools.islice(stream, 1 if codec == "none" else wrapped)):
+        last, latest = first + len(some) - 1, max(each.timestamp_ms for each in some)
+        if codec == "none":
+            entry = _plain(first, magic, some[0])
+        else:
+            start = 0 if magic > 0 else first
+            inner = b"".join(itertools.starmap(_plain, _numbered(start, magic, some)))
+            value = COMPRESSORS[codec](inner)
+            entry = _message(last, magic, CODECS.index(codec), latest, _NULL, value)
+        yield entry, BatchSpan(0, 0, first, last, codec, len(some), latest if magic else -1)
+        first = last + 1
 
 
-def legacy_directories(bench: Bench) -> dict[str, Path]:
-    """Return the log directories of format v1 by name, made at the first call."""
-    count = RECORDS // 20 if bench.quick else RECORDS
-    made = bench.root / "legacy.json"
-    names = {name: bench.directory(name) for name in ("s100-v1", "s100-v1-lz4")}
-    if not made.exists():
-        for name, directory in names.items():
-            partition = directory / f"{name}-0"
-            partition.mkdir(parents=True, exist_ok=True)
-            with (partition / f"{0:020d}.log").open("wb") as log:
-                stream = events(_VALUE_BYTES, count)
-                if name == "s100-v1":
-                    log.writelines(itertools.starmap(_plain, enumerate(stream)))
-                    continue
-                for first in range(0, count, _WRAPPED_MESSAGES):
-                    some = list(itertools.islice(stream, _WRAPPED_MESSAGES))
-                    log.write(_wrapper(first, some))
-        made.write_text(json.dumps(sorted(names)), encoding="ascii")
-    return names
+def _numbered(start: int, magic: int, some: list[Event]) -> Iterator[tuple[int, int, Event]]:
+    for number, event in enumerate(some, start):
+        yield number, magic, event
+
+
+def legacy_set(bench: Bench, value_bytes: int, magic: int, codec: str) -> DataSet:
+    """Return the set of this value size, format and codec, made if it is missing."""
+    name = legacy_name(value_bytes, magic, codec)
+    if (found := bench.load(name)) is not None:
+        return found
+    count = _RECORDS[value_bytes] // (QUICK_DIVISOR if bench.quick else 1)
+    wrapped = _WRAPPED_BYTES // value_bytes
+    with SegmentWriter(bench.clear(name) / f"{name}-0") as writer:
+        for entry, span in _entries(events(value_bytes, count), magic, codec, wrapped):
+            writer.append(entry, span)
+    timestamps = sum(each.timestamp_ms for each in events(value_bytes, count))
+    made = DataSet(
+        name=name,
+        value_bytes=value_bytes,
+        codec=codec,
+        magic=magic,
+        partitions=1,
+        records=count,
+        offsets=count * (count - 1) // 2,
+        timestamps_ms=timestamps if magic else _NO_TIMESTAMP * count,
+        batches=writer.batches,
+        log_bytes=writer.size_bytes,
+        records_bytes=writer.size_bytes if codec == "none" else 0,
+    )
+    bench.save(made)
+    return made

@@ -64,7 +64,10 @@ class ParserReader:
         self._data_set = data_set
         data = bench.logs(data_set.name)[0].read_bytes()
         self._data = data if limit >= data_set.records else leading(data, limit)
-        self.records = sum(span.records for span in spans(self._data))
+        is_whole = len(self._data) == data_set.log_bytes
+        self.records = (
+            data_set.records if is_whole else sum(span.records for span in spans(self._data))
+        )
         self.log_bytes = len(self._data)
 
     def check(self) -> None:
@@ -88,7 +91,7 @@ class ParserReader:
                 key_bytes += len(key)
                 value_bytes += len(value)
                 offsets += offset
-                timestamps_ms += timestamp_ms
+                timestamps_ms += -1 if timestamp_ms is None else timestamp_ms  # None in v0
         return Tally(records, key_bytes, value_bytes, offsets, timestamps_ms)
 
     def repeat(self) -> Run:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tests.benchmarks.codec_alone import CodecReader
-from tests.benchmarks.data_sets import Bench, DataSet
+from tests.benchmarks.data_sets import CURRENT_MAGIC, Bench, DataSet
 from tests.benchmarks.java_peer import FILE_RECORDS, JavaReader, JavaTools, Jvm
 from tests.benchmarks.measuring import Figure, NotHereError, Reader, Run, rounds_of
 from tests.benchmarks.ours import OurReader
@@ -54,11 +54,13 @@ def _readers(
         OURS: OurReader(bench, data_set),
         AIOKAFKA: aiokafka_reader(bench, data_set),
     }
-    try:
-        readers[KAFKA_PYTHON] = kafka_python_reader(bench, data_set)
-    except NotHereError as error:
-        notes.append(str(error))
-    if data_set.codec != "none":
+    is_current = data_set.magic == CURRENT_MAGIC
+    if is_current:
+        try:
+            readers[KAFKA_PYTHON] = kafka_python_reader(bench, data_set)
+        except NotHereError as error:
+            notes.append(str(error))
+    if is_current and data_set.codec != "none":
         readers[CODEC_ALONE] = CodecReader(bench, data_set)
         readers[OURS_UNCOMPRESSED] = _Uncompressed(bench, data_set.value_bytes)
     with contextlib.ExitStack() as stack:
@@ -70,17 +72,17 @@ def _readers(
 
 def read_sets(
     bench: Bench,
-    sets: Sequence[tuple[int, str]],
+    sets: Sequence[DataSet],
     rounds: int,
     tools: JavaTools | None,
     say: Callable[[str], None],
 ) -> list[SetResult]:
-    """Return a result for each ``(value size, codec)``."""
+    """Return a result for each data set."""
     results = []
-    for value_bytes, codec in sets:
-        result = SetResult(bench.base(value_bytes, codec))
-        say(f"reading {result.data_set.name}")
-        with _readers(bench, result.data_set, tools, result.notes) as readers:
+    for data_set in sets:
+        result = SetResult(data_set)
+        say(f"reading {data_set.name}")
+        with _readers(bench, data_set, tools, result.notes) as readers:
             figures = rounds_of(list(readers.values()), rounds)
             result.figures = dict(zip(readers, figures, strict=True))
         results.append(result)

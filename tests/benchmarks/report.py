@@ -22,7 +22,9 @@ the file; *aiokafka* and *kafka-python* parse bytes already in memory, of a lead
 *Kafka's Java FileRecords* is `ensureValid` and key and value of each record copied to `byte[]`,
 one thread of a JVM warm for that data set. CPU is of the whole process: with helper threads (the
 JVM's compiler and collector) it exceeds the wall time. Records: 8-byte keys, JSON text as value,
-CreateTime; batches hold 16 KB of records uncompressed, 64 KB (before compression) compressed.
+CreateTime; batches hold 16 KB of records uncompressed, 64 KB (before compression) compressed; in
+v0 and v1 single messages, or wrappers of 64 KB of values, whose messages' checksums *pylog* checks,
+too.
 `--quick` uses 1/{QUICK_DIVISOR} of the data: its figures are for trying the program out."""
 
 
@@ -49,12 +51,19 @@ def _text(ratio: Ratio | None) -> str:
     return "" if ratio is None else str(ratio)
 
 
+def _set_cells(result: SetResult) -> tuple[str, str, str]:
+    data_set = result.data_set
+    return str(data_set.value_bytes), f"v{data_set.magic}", data_set.codec
+
+
 def _readers(sets: list[SetResult]) -> Iterator[str]:
-    head = ("value bytes", "codec", "reader", "M records/s", "MB/s of log", "CPU µs/record")
+    head = (
+        *("value bytes", "format", "codec", "reader"),
+        *("M records/s", "MB/s of log", "CPU µs/record"),
+    )
     rows = (
         (
-            str(result.data_set.value_bytes),
-            result.data_set.codec,
+            *_set_cells(result),
             figure.reader,
             _millions(figure),
             _megabytes(figure),
@@ -64,13 +73,12 @@ def _readers(sets: list[SetResult]) -> Iterator[str]:
         for peer, figure in result.figures.items()
         if peer != OURS_UNCOMPRESSED
     )
-    yield from _table(head, rows, left=3)
+    yield from _table(head, rows, left=4)
 
 
 def _ratios(sets: list[SetResult]) -> Iterator[str]:
     head = (
-        "value bytes",
-        "codec",
+        *("value bytes", "format", "codec"),
         "pylog / Java",
         "pylog / aiokafka",
         "our time / (codec alone + our uncompressed decode)",
@@ -82,15 +90,14 @@ def _ratios(sets: list[SetResult]) -> Iterator[str]:
 
     rows = (
         (
-            str(result.data_set.value_bytes),
-            result.data_set.codec,
+            *_set_cells(result),
             against(result, JAVA),
             against(result, AIOKAFKA),
             _text(over_floor(result)),
         )
         for result in sets
     )
-    yield from _table(head, rows, left=2)
+    yield from _table(head, rows, left=3)
 
 
 def _spark(results: Results) -> Iterator[str]:

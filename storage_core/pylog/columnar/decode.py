@@ -24,6 +24,7 @@ from pylog.columnar.group_request import BATCH_END, BATCH_START, GroupRequest
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
 from pylog.locations import name_of
+from pylog.record.batch_header import codec_of
 from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
 from pylog.record.compression import Decompressor
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES, over_limit
@@ -182,29 +183,38 @@ class RecordDecoder:
         scratch = self._decompressor.buffer
         scratch.clear()
         view = window.buffer.data
+        bounds = table[:, BATCH_START : BATCH_END + 1]
         first = 0
-        for index in range(len(run)):
-            start, end = int(table[index, BATCH_START]), int(table[index, BATCH_END])
+        placed: list[tuple[int, int]] = []  # from batch ``first`` on
+        batches = zip(run.codec_ids.tolist(), run.magics.tolist(), bounds.tolist(), strict=True)
+        for index, (codec_id, magic, (start, end)) in enumerate(batches):
             try:
-                stream, codec = decoder.stream_of(run, index, view[start:end])
-                placed = self._decompressor.append(codec, stream, int(run.magics[index]))
+                codec = codec_of(codec_id, magic)
+                stream = decoder.stream_of(view[start:end], codec, magic)
+                placed.append(self._decompressor.append(codec, stream, magic))
             except (CorruptRecordError, InvalidRecordError) as error:
                 position = window.file_position + int(run.positions[index])
                 raise type(error)(error.reason, window.path, position) from error
-            table[index, BATCH_START], table[index, BATCH_END] = placed
+            size = placed[-1][1] - placed[-1][0]
+            is_small = size <= self._limits.small_bytes
+            is_full = scratch.length >= GROUP_BYTES
+            if is_small and not is_full:
+                continue
+            bounds[first : index + 1] = placed
             batch = slice(index, index + 1)
-            is_small = placed[1] - placed[0] <= self._limits.small_bytes
             if not is_small and self._is_large(decoder, run.select(batch), table[batch]).any():
                 if first < index:
                     yield slice(first, index), self._scratch_array()
                 yield batch, self._scratch_array()
-            elif scratch.length >= GROUP_BYTES:
+            elif is_full:
                 yield slice(first, index + 1), self._scratch_array()
             else:
                 continue
             first = index + 1
+            placed.clear()
             scratch.clear()
         if first < len(run):
+            bounds[first:] = placed
             yield slice(first, len(run)), self._scratch_array()
 
     def _plain_groups(

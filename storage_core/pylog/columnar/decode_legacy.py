@@ -15,7 +15,6 @@ from pylog.kernels import decode_legacy as kernel
 from pylog.kernels.decode_records import WANT_HEADERS
 from pylog.kernels.split_batch import PIECE_END, PIECE_LAST_RECORD, PIECE_START
 from pylog.model import CompressionType
-from pylog.record.batch_header import codec_of
 from pylog.record.batch_layout import MIN_ENTRY_SIZE_V0
 from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record import wrap_int64
@@ -60,15 +59,9 @@ class LegacyGroupDecoder:
         table[:, kernel.SET_WRAPPER_TIMESTAMP] = run.max_timestamps
         return table
 
-    def stream_of(
-        self, run: BatchHeaders, index: int, entry: memoryview
-    ) -> tuple[memoryview, CompressionType]:
-        """Return the bytes to decompress of an entry, and their codec; a plain one as it is."""
-        magic = int(run.magics[index])
-        codec = codec_of(int(run.codec_ids[index]), magic)
-        if codec is CompressionType.NONE:
-            return entry, codec
-        return wrapped_stream(entry, magic), codec
+    def stream_of(self, records: memoryview, codec: CompressionType, magic: int) -> memoryview:
+        """Return the bytes to decompress of an entry; a plain one as it is."""
+        return records if codec is CompressionType.NONE else wrapped_stream(records, magic)
 
     def most_rows(self, run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return how many messages each set can hold; a wrapper's header does not count them."""

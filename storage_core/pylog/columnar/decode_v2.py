@@ -14,9 +14,7 @@ from pylog.errors import InvalidRecordError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import decode_records as kernel
 from pylog.kernels.split_batch import PIECE_END, PIECE_RECORDS, PIECE_START
-from pylog.record.batch_header import codec_of
 from pylog.record.batch_layout import (
-    MAGIC_VALUE_V2,
     MIN_RECORD_SIZE_V2,
     RECORDS_OFFSET,
     TIMESTAMP_TYPE_MASK,
@@ -76,11 +74,9 @@ class V2GroupDecoder:
             table[unseen, kernel.BATCH_END] = table[unseen, kernel.BATCH_START]
         return table
 
-    def stream_of(
-        self, run: BatchHeaders, index: int, records: memoryview
-    ) -> tuple[memoryview, CompressionType]:
-        """Return the bytes to decompress of batch ``index``, and their codec."""
-        return records, codec_of(int(run.codec_ids[index]), MAGIC_VALUE_V2)
+    def stream_of(self, records: memoryview, _codec: CompressionType, _magic: int) -> memoryview:
+        """Return the bytes to decompress of a batch: all of its records."""
+        return records
 
     def most_rows(self, _run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return how many records each batch says it has."""

@@ -26,17 +26,15 @@ class GroupDecoder(Protocol):
     def describe_batches(self, run: BatchHeaders) -> npt.NDArray[np.int64]:
         """Return the table of these batches."""
 
-    def stream_of(
-        self, run: BatchHeaders, index: int, records: memoryview
-    ) -> tuple[memoryview, CompressionType]:
-        """Return the bytes to decompress of batch ``index``, and their codec.
+    def stream_of(self, records: memoryview, codec: CompressionType, magic: int) -> memoryview:
+        """Return the bytes to decompress of a batch.
 
-        ``records`` is what the table's bounds say of it.
+        ``records`` is what the table's bounds say of it, ``codec`` and ``magic`` its header.
 
         Raises
         ------
         CorruptRecordError, InvalidRecordError
-            There is no such codec in the format, or no such stream in the batch.
+            There is no such stream in the batch.
         """
 
     def most_rows(self, run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -2,7 +2,9 @@
 
 A *set* is either one plain message or the decompressed content of one wrapper. The rules for
 inner offsets, timestamps and formats are stated in `pylog.record.legacy_batch`, the readable
-reference. CRC-32 (IEEE) is computed here, four bytes a step, because messages are many and short.
+reference. CRC-32 (IEEE) is computed here because messages are many and short, and a call of a
+library for each would cost more than the computation: by carry-less multiplication where the
+processor has it, else by tables, sixteen bytes a step.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ CRC32_POLYNOMIAL = 0xEDB88320
 
 
 def _crc32_tables() -> npt.NDArray[np.uint32]:
-    tables = np.zeros((4, 256), dtype=np.uint32)
+    tables = np.zeros((16, 256), dtype=np.uint32)
     for byte in range(256):
         value = byte
         for _ in range(8):
@@ -72,7 +74,7 @@ def _crc32_tables() -> npt.NDArray[np.uint32]:
         tables[0, byte] = value
     for byte in range(256):
         value = int(tables[0, byte])
-        for table in range(1, 4):
+        for table in range(1, 16):
             value = (value >> 8) ^ int(tables[0, value & 0xFF])
             tables[table, byte] = value
     return tables
@@ -89,16 +91,27 @@ def _copy_bytes(
         dst[dst_at + i] = src[src_at + i]
 
 
-@helper
-def _read_int64(buf: npt.NDArray[np.uint8], at: int) -> int:
-    value = np.int64(0)
+@intrinsic("load_word")
+def _load_little(buf: npt.NDArray[np.uint8], at: int) -> int:
+    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the first."""
+    word = np.int64(0)
     for i in range(8):
-        value = (value << 8) | np.int64(buf[at + i])
-    return value
+        word |= np.int64(buf[at + i]) << (8 * i)
+    return word
 
 
-@helper
+@intrinsic("load_big_word")
+def _read_int64(buf: npt.NDArray[np.uint8], at: int) -> int:
+    """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the last."""
+    word = np.int64(0)
+    for i in range(8):
+        word = (word << 8) | np.int64(buf[at + i])
+    return word
+
+
+@intrinsic("load_big_half")
 def _read_int32(buf: npt.NDArray[np.uint8], at: int) -> int:
+    """Return the 4 bytes at ``buf[at]`` as a signed number whose lowest byte is the last."""
     value = np.int64(0)
     for i in range(4):
         value = (value << 8) | np.int64(buf[at + i])
@@ -106,13 +119,48 @@ def _read_int32(buf: npt.NDArray[np.uint8], at: int) -> int:
 
 
 @helper
+def _eight_more(word: int, zeros: int) -> int:
+    """Return what eight bytes with ``zeros`` bytes after them contribute to a CRC-32."""
+    return (
+        np.int64(_TABLES[zeros + 7, word & 0xFF])
+        ^ np.int64(_TABLES[zeros + 6, (word >> 8) & 0xFF])
+        ^ np.int64(_TABLES[zeros + 5, (word >> 16) & 0xFF])
+        ^ np.int64(_TABLES[zeros + 4, (word >> 24) & 0xFF])
+        ^ np.int64(_TABLES[zeros + 3, (word >> 32) & 0xFF])
+        ^ np.int64(_TABLES[zeros + 2, (word >> 40) & 0xFF])
+        ^ np.int64(_TABLES[zeros + 1, (word >> 48) & 0xFF])
+        ^ np.int64(_TABLES[zeros, (word >> 56) & 0xFF])
+    )
+
+
+@intrinsic("fold_crc32", level="x86-64-v3")
+def _fold(buf: npt.NDArray[np.uint8], start: int, blocks: int, crc: int) -> tuple[int, int, int]:
+    """Return what is left to be done of ``blocks`` of 16 bytes, at least one, after ``crc``.
+
+    The state after them is what the first two words contribute to a CRC-32, and the third word.
+    Here, everything has been done; by multiplication, the last 16 bytes are left.
+    """
+    for at in range(start, start + 16 * blocks, 16):
+        crc = _eight_more(_load_little(buf, at) ^ crc, np.int64(8)) ^ _eight_more(
+            _load_little(buf, at + 8), np.int64(0)
+        )
+    return np.int64(0), np.int64(0), np.int64(crc)
+
+
+@helper
 def _crc32(buf: npt.NDArray[np.uint8], start: int, end: int) -> int:
+    blocks = max(0, end - start) >> 4
     crc = np.int64(0xFFFFFFFF)
-    at = start
-    while end - at >= 4:
-        word = np.int64(buf[at]) | (np.int64(buf[at + 1]) << 8)
-        word |= (np.int64(buf[at + 2]) << 16) | (np.int64(buf[at + 3]) << 24)
-        crc ^= word
+    if blocks > 0:
+        low, high, rest = _fold(buf, start, blocks, crc)
+        crc = _eight_more(low, np.int64(8)) ^ _eight_more(high, np.int64(0)) ^ rest
+    at = start + 16 * blocks
+    if end - at >= 8:
+        crc = _eight_more(_load_little(buf, at) ^ crc, np.int64(0))
+        at += 8
+    if end - at >= 4:
+        for i in range(4):
+            crc ^= np.int64(buf[at + i]) << (8 * i)
         crc = (
             np.int64(_TABLES[3, crc & 0xFF])
             ^ np.int64(_TABLES[2, (crc >> 8) & 0xFF])

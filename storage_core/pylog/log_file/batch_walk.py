@@ -6,6 +6,7 @@ work goes through `pylog.log_file.segment_windows`.
 
 from __future__ import annotations
 
+import struct
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,10 +16,12 @@ from pylog.record.batch_header import BatchHeader, parse_batch_header, peek_entr
 from pylog.record.batch_layout import (
     ATTRIBUTES_OFFSET,
     HEADER_SIZE_UP_TO_MAGIC,
+    LOG_OVERHEAD,
     MAGIC_OFFSET,
     MAGIC_VALUE_V2,
-    OFFSET_LENGTH,
     RECORD_BATCH_OVERHEAD,
+    RECORD_OVERHEAD_V0,
+    RECORD_OVERHEAD_V1,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 _FIRST_CHUNK = 1 << 13
 _LARGEST_CHUNK = 1 << 20
 _ZERO_CHUNK = 1 << 20
+_OFFSET_SIZE_MAGIC = struct.Struct(">qi4xB")
+_LEAST_LENGTHS = (RECORD_OVERHEAD_V0, RECORD_OVERHEAD_V1, RECORD_BATCH_OVERHEAD - LOG_OVERHEAD)
+"""Of what follows offset and size, by magic."""
 _HIGHEST_OFFSET = 2**63 - 1  # there is none after it, so that no batch ends there
 
 
@@ -165,23 +171,36 @@ def find_whole_batches(
     before_last = last = None
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         data, at = chunks.at(position, HEADER_SIZE_UP_TO_MAGIC)
-        if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
+        readable = len(data) - HEADER_SIZE_UP_TO_MAGIC
+        if at > readable:
             break
-        try:
-            size = peek_entry_size(data, at, path=source.path, position=position)
-        except CorruptRecordError as error:
-            defect = None if is_zero(source, position, end) else error.reason
-            return _whole(chunks, position, (before_last, last), defect)
-        if position + size > end:
-            break
-        offset = int.from_bytes(data[at : at + OFFSET_LENGTH], "big", signed=True)
-        if offset < lowest_offset:
-            defect = f"batch has offset {offset}, expected at least {lowest_offset}"
-            return _whole(chunks, position, (before_last, last), defect)
-        lowest_offset = offset + 1
-        before_last, last = last, position
-        position += size
+        chunk_position = position - at
+        while at <= readable:  # a loop of its own: messages of v0 and v1 are many and short
+            position = chunk_position + at
+            offset, length, magic = _OFFSET_SIZE_MAGIC.unpack_from(data, at)
+            if magic > MAGIC_VALUE_V2 or length < _LEAST_LENGTHS[magic]:
+                is_end = is_zero(source, position, end)
+                defect = None if is_end else _describe(data, at)
+                return _whole(chunks, position, (before_last, last), defect)
+            at += LOG_OVERHEAD + length
+            if chunk_position + at > end:
+                return _whole(chunks, position, (before_last, last), None)
+            if offset < lowest_offset:
+                defect = f"batch has offset {offset}, expected at least {lowest_offset}"
+                return _whole(chunks, position, (before_last, last), defect)
+            lowest_offset = offset + 1
+            before_last, last = last, position
+        position = chunk_position + at
     return _whole(chunks, position, (before_last, last), None)
+
+
+def _describe(data: bytes, at: int) -> str:
+    """Return what is impossible about the header at ``data[at:]``."""
+    try:
+        peek_entry_size(data, at)
+    except CorruptRecordError as error:
+        return error.reason
+    raise AssertionError  # whoever asks has found the same
 
 
 def _whole(

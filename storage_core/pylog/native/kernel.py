@@ -116,7 +116,9 @@ def helper(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - the function
     return intrinsic("")(function)
 
 
-def intrinsic(name: str, *, also_checked: bool = False) -> Callable[[Callable[..., Any]], Any]:
+def intrinsic(
+    name: str, *, also_checked: bool = False, level: str | None = None
+) -> Callable[[Callable[..., Any]], Any]:
     """Mark a helper in whose place compiled code has one of `pylog.native.intrinsics`.
 
     Parameters
@@ -126,10 +128,12 @@ def intrinsic(name: str, *, also_checked: bool = False) -> Callable[[Callable[..
         that is compiled.
     also_checked
         The intrinsic is used there, too: the helper does what Numba cannot compile.
+    level
+        The level of x86-64 whose instructions it needs; None if every machine has them.
     """
 
     def mark(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - the function
-        function.pylog_intrinsic = (name, also_checked)  # type: ignore[attr-defined]
+        function.pylog_intrinsic = (name, also_checked, level)  # type: ignore[attr-defined]
         return function
 
     return mark

@@ -36,10 +36,14 @@ _COMPILER = ("numba_compiler", "intrinsics", "elf_object", "signature", "code_im
 """Modules of this package that decide what the code is."""
 
 _LEVELS = {
-    "x86-64-v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave",
+    "x86-64-v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe pclmulqdq xsave",
     "x86-64-v2": "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3",
 }
-"""The flags, as Linux calls them, that each level has beside those of the ones below it."""
+"""The flags, as Linux calls them, that each level has beside those of the ones below it.
+
+The third one is meant to have the carry-less multiplication as well, which belongs to none: every
+processor of that level has it.
+"""
 _LEAST_LEVEL = "x86-64"
 
 

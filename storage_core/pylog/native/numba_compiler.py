@@ -31,6 +31,9 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, "error_mode
 # For what Python does not call; and no reference counts, since the caller owns all arrays.
 _INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "_nrt": False}
 
+# Beside those of the level itself; see `pylog.native.kernel_cache`.
+_FEATURES = {"x86-64-v3": "+pclmul"}
+
 _njit: Any = numba.njit  # whose types know only some of its options
 
 
@@ -42,12 +45,12 @@ def compile_image(function: Callable[..., object], signature: Signature, level: 
     UnsupportedObjectError
         The code needs what an image cannot give.
     """
-    namespace = _with_helpers(function, _INNER, checks_bounds=False)
+    namespace = _with_helpers(function, _INNER, level, checks_bounds=False)
     kernel = _njit(**_INNER)(_moved(function, namespace))
     entry = _njit(types.void(types.CPointer(types.int64)), **_INNER)(_entry(kernel, signature))
     (compiled,) = entry.overloads.values()
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=level, features="", opt=3, reloc="pic", codemodel="small"
+        cpu=level, features=_FEATURES.get(level, ""), opt=3, reloc="pic", codemodel="small"
     )
     object_file = machine.emit_object(compiled.library._final_module)
     return link(object_file, compiled.fndesc.llvm_func_name)
@@ -56,7 +59,7 @@ def compile_image(function: Callable[..., object], signature: Signature, level: 
 def run_by_numba(function: Callable[..., object], signature: Signature) -> Callable[..., object]:
     """Return a kernel that Numba calls: compiled now, or out of Numba's own cache."""
     checks_bounds = bool(numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]  # made at run time
-    namespace = _with_helpers(function, _OPTIONS, checks_bounds=checks_bounds)
+    namespace = _with_helpers(function, _OPTIONS, None, checks_bounds=checks_bounds)
     arguments = tuple(_numba_type(parameter) for parameter in signature.parameters)
     compiled: Callable[..., object] = _njit(arguments, cache=_can_cache(), **_OPTIONS)(
         _moved(function, namespace)
@@ -65,16 +68,20 @@ def run_by_numba(function: Callable[..., object], signature: Signature) -> Calla
 
 
 def _with_helpers(
-    function: Callable[..., Any], options: dict[str, Any], *, checks_bounds: bool
+    function: Callable[..., Any],
+    options: dict[str, Any],
+    level: str | None,
+    *,
+    checks_bounds: bool,
 ) -> dict[str, Any]:
     """Return the globals of a kernel, in which helpers are what Numba can compile."""
     namespace = dict(function.__globals__)
     for name, value in function.__globals__.items():
         if hasattr(value, "pylog_intrinsic"):
-            instead, also_checked = value.pylog_intrinsic
+            instead, also_checked, needed = value.pylog_intrinsic
             namespace[name] = (
                 getattr(intrinsics, instead)
-                if instead and (also_checked or not checks_bounds)
+                if instead and (also_checked or not checks_bounds) and needed in {None, level}
                 else _njit(**options)(_moved(value, namespace))
             )
     return namespace

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptRecordError, UnsupportedCodecError
@@ -137,6 +138,7 @@ class BatchHeader:
         return self.base_timestamp
 
 
+@cache
 def codec_of(codec_id: int, magic: int) -> CompressionType:
     """Return the codec that ``codec_id`` means in format ``magic``.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pylog.errors import InvalidRecordError
 from pylog.record.decompression_limit import RAISE_THE_OPTION, over_limit
 
+_GROWN_BYTES = 1 << 22
+
 
 class ByteBuffer:
     """Bytes appended one after the other into memory that is kept between uses.
@@ -20,23 +22,28 @@ class ByteBuffer:
         What the error for a larger batch says can be done.
     """
 
-    __slots__ = ("_advice", "_batch_start", "length", "limit", "memory")
+    __slots__ = ("_advice", "_batch_start", "_ready", "_view", "length", "limit", "memory")
 
     def __init__(self, limit: int, advice: str = RAISE_THE_OPTION) -> None:
         self.limit = limit
         self._advice = advice
         self.memory = bytearray(1 << 16)
+        self._view = memoryview(self.memory)
         self.length = 0
         self._batch_start = 0
+        self._ready = 0  # up to here there is memory, and the batch within its limit
+        self._find_ready()
 
     def clear(self) -> None:
         """Forget the content; keep the memory."""
         self.length = 0
         self._batch_start = 0
+        self._find_ready()
 
     def open_batch(self) -> int:
         """Return the position where the next batch begins; `limit` counts from here."""
         self._batch_start = self.length
+        self._find_ready()
         return self.length
 
     def reserve(self, count: int) -> memoryview:
@@ -49,10 +56,11 @@ class ByteBuffer:
         InvalidRecordError
             The batch would exceed `limit`.
         """
-        if count > self.room():
-            self.refuse(count)
-        self._grow(self.length + count)
-        return memoryview(self.memory)[self.length :]
+        if self.length + count > self._ready:
+            if count > self.room():
+                self.refuse(count)
+            self._grow(self.length + count)
+        return self._view[self.length :]
 
     def reserve_up_to(self, count: int) -> memoryview:
         """Return a writable view for a stream of unknown length, at most one byte over the limit.
@@ -65,23 +73,31 @@ class ByteBuffer:
         InvalidRecordError
             The batch exceeds `limit` already.
         """
-        room = self.room()
-        if room < 0:
-            self.refuse(0)
-        count = min(count, room + 1)
-        self._grow(self.length + count)
-        return memoryview(self.memory)[self.length : self.length + count]
+        if self.length + count > self._ready:
+            room = self.room()
+            if room < 0:
+                self.refuse(0)
+            count = min(count, room + 1)
+            self._grow(self.length + count)
+        return self._view[self.length : self.length + count]
 
     def _grow(self, needed: int) -> None:
         if needed > len(self.memory):
             # Doubled, so that bytes are seldom moved. The last time to what the batch may need at
-            # the most: a second copy of half of that is bearable, one of all of it is not.
+            # the most: a second copy of half of that is bearable, one of all of it is not. At least
+            # to what a group of batches takes: memory that is not touched costs nothing.
             doubled, most = 2 * len(self.memory), self._batch_start + self.limit + 1
+            doubled = max(doubled, _GROWN_BYTES)
             size = most if 2 * doubled > most else doubled
             # Views of the old memory may be alive, so it cannot be resized in place.
             grown = bytearray(max(needed, size))
-            grown[: self.length] = memoryview(self.memory)[: self.length]
+            grown[: self.length] = self._view[: self.length]
             self.memory = grown
+            self._view = memoryview(grown)
+            self._find_ready()
+
+    def _find_ready(self) -> None:
+        self._ready = min(len(self.memory), self._batch_start + self.limit)
 
     def room(self) -> int:
         """Return how many more bytes the current batch may have."""
@@ -106,4 +122,4 @@ class ByteBuffer:
 
     def view(self, start: int, end: int) -> memoryview:
         """Return a read-only view of the bytes ``[start, end)``."""
-        return memoryview(self.memory)[start:end].toreadonly()
+        return self._view[start:end].toreadonly()

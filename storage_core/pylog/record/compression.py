@@ -103,9 +103,9 @@ class Decompressor:
                 while True:
                     room = out.reserve_up_to(guess)
                     count = reader.readinto(room)
-                    if count == 0:
-                        return
                     out.advance(count)
+                    if count < len(room):  # filled unless the stream ends
+                        return
                     del room  # or the memory that it views would outlive the buffer's growing
         except zstandard.ZstdError as error:
             reason = f"zstd stream cannot be decompressed: {error}"

@@ -24,7 +24,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-import lz4.block
+import cramjam
 import xxhash
 
 from pylog.errors import InvalidRecordError
@@ -112,7 +112,20 @@ def decompress_lz4(payload: memoryview, magic: int, out: ByteBuffer) -> None:
         if word & _STORED_BIT:
             out.append(block)
             continue
-        try:
-            out.append(lz4.block.decompress(block, uncompressed_size=block_size))
-        except lz4.block.LZ4BlockError as error:
-            raise _refuse(f"block cannot be decompressed: {error}") from error
+        _append_block(block, block_size, out)
+
+
+def _append_block(block: memoryview, block_size: int, out: ByteBuffer) -> None:
+    """Append a block's content, which has ``block_size`` bytes at the most."""
+    # Near the limit into memory of its own: what is too large is then told from what is damaged.
+    is_near_limit = out.room() < block_size
+    whole = memoryview(bytearray(block_size)) if is_near_limit else out.reserve(block_size)
+    room = whole[:block_size]  # the library takes what it is given, and looks at no other limit
+    try:
+        written = cramjam.lz4.decompress_block_into(block, room, output_len=block_size)
+    except cramjam.DecompressionError as error:
+        raise _refuse(f"block cannot be decompressed: {error}") from error
+    if is_near_limit:
+        out.append(room[:written])
+    else:
+        out.advance(written)

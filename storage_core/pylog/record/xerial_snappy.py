@@ -44,8 +44,7 @@ def _append_block(block: memoryview, out: ByteBuffer) -> None:
         length = cramjam.snappy.decompress_raw_len(block)
         if length > len(block) * _MAX_EXPANSION:
             raise _refuse(f"block of {len(block)} bytes claims to hold {length}")
-        room = out.reserve(length)
-        written = cramjam.snappy.decompress_raw_into(block, room[:length]) if length else 0
+        written = cramjam.snappy.decompress_raw_into(block, out.reserve(length)) if length else 0
     except cramjam.DecompressionError as error:
         raise _refuse(f"block cannot be decompressed: {error}") from error
     out.advance(written)

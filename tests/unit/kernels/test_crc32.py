@@ -43,3 +43,11 @@ def test_the_first_bad_entry_is_reported(bad: int) -> None:
     index, computed = check(b"".join(entries), [len(entry) for entry in entries])
     assert index == bad
     assert computed == zlib.crc32(entries[bad][16:])
+
+
+def test_every_length_is_summed_right() -> None:
+    # One block, four chains of blocks, and every rest.
+    content = bytes(range(256)) * 3
+    for length in range(400):
+        entry = bytes(12) + zlib.crc32(content[:length]).to_bytes(4, "big") + content[:length]
+        assert check(entry, [len(entry)]) == (-1, 0), length

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.kernels import decode_legacy
 from pylog.native.code_image import UnsupportedObjectError
 from pylog.native.kernel_cache import this_level
 from tests.conftest import NUMBA_IS_OFF
@@ -26,6 +28,19 @@ def test_every_kernel_of_the_product_becomes_an_image(kernel: Kernel) -> None:
     image = compile_image(kernel.function, kernel.signature, "x86-64")
     assert len(image.code) > 100
     assert {name for _, name in image.imports} <= {"memcpy", "memmove", "memset", "pread"}
+
+
+@pytest.mark.parametrize(("level", "multiplies"), [("x86-64", False), ("x86-64-v3", True)])
+def test_an_instruction_is_used_only_where_the_level_has_it(
+    level: str,
+    multiplies: bool,  # noqa: FBT001 - a column of the table above
+) -> None:
+    from pylog.native.numba_compiler import compile_image  # noqa: PLC0415 - imports Numba
+
+    kernel = decode_legacy.find_bad_crc
+    image = compile_image(kernel.function, kernel.signature, level)
+    # VPCLMULQDQ is C4, two bytes about registers, 44.
+    assert bool(re.search(rb"\xc4[\x00-\xff][\x01-\x79]\x44", image.code)) is multiplies
 
 
 @pytest.mark.parametrize("name", ["raises", "calls_a_library"])

@@ -155,3 +155,12 @@ def test_the_limit_is_respected() -> None:
     assert len(decompress(stream, limit=200_000)) == 200_000
     with pytest.raises(InvalidRecordError, match="more than the limit of 199999 bytes"):
         decompress(stream, limit=199_999)
+
+
+def test_damage_close_to_the_limit_is_told_from_too_many_bytes() -> None:
+    damaged = lz4_header() + (5).to_bytes(4, "little") + b"\xff" * 5 + LZ4_END_MARK
+    with pytest.raises(InvalidRecordError, match="block cannot be decompressed"):
+        decompress(damaged, limit=10)
+    assert decompress(lz4_frame(DATA), limit=len(DATA)) == DATA
+    with pytest.raises(InvalidRecordError, match=f"batch has at least {len(DATA)} bytes"):
+        decompress(lz4_frame(DATA), limit=len(DATA) - 1)
