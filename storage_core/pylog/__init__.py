@@ -76,7 +76,7 @@ _PUBLIC = LazyNames(
         "pylog.record.legacy_builder": ("LegacyBatchBuilder",),
         "pylog.record.record": ("Record", "RecordHeader"),
         "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
-        "pylog.validation.log_append_info": ("LogAppendInfo",),
+        "pylog.validation.log_append_info": ("AppendedBatches", "LogAppendInfo"),
         "pylog.writing.line_appender": ("LineAppender",),
         "pylog.writing.moved_offset": ("MovedOffset",),
         "pylog.writing.owned_directory": ("own_log_directory",),
@@ -152,6 +152,7 @@ if TYPE_CHECKING:
     from pylog.record.record import Record as Record
     from pylog.record.record import RecordHeader as RecordHeader
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
+    from pylog.validation.log_append_info import AppendedBatches as AppendedBatches
     from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
     from pylog.writing.line_appender import LineAppender as LineAppender
     from pylog.writing.moved_offset import MovedOffset as MovedOffset

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from tests.benchmarks.measuring import Figure, Reader, Run, ensure_equal, rounds
 
 ENCODE = "encoding alone"
 APPEND = "UnifiedLog.append_as_leader"
+APPEND_BATCHES = "UnifiedLog.append_batches_as_leader"
 WRITE = "write(2) alone"
 RECOVER = "recovery"
 LARGE_BATCH_BYTES = 1 << 20
@@ -106,8 +108,10 @@ class _Encoding(_Task):
 
 
 class _Appending(_Task):
+    name_of_what = APPEND
+
     def __init__(self, root: Path, batches: Sequence[bytearray], records: int) -> None:
-        super().__init__(APPEND, batches, records)
+        super().__init__(self.name_of_what, batches, records)
         self._directory = root / "own-append"
 
     def _append_all(self, log: UnifiedLog) -> None:
@@ -133,6 +137,26 @@ class _Appending(_Task):
 
     def check(self) -> None:
         self.repeat()
+
+
+class _AppendingBatches(_Appending):
+    """All batches in one buffer."""
+
+    name_of_what = APPEND_BATCHES
+
+    def __init__(self, root: Path, batches: Sequence[bytearray], records: int) -> None:
+        super().__init__(root, batches, records)
+        self._buffer = bytearray(self.log_bytes)
+        self._positions = [*accumulate(map(len, batches), initial=0)][:-1]
+
+    def repeat(self) -> Run:
+        for start, batch in zip(self._positions, self._batches, strict=True):
+            self._buffer[start : start + len(batch)] = batch
+            self._buffer[start : start + 8] = bytes(8)
+        return super().repeat()
+
+    def _append_all(self, log: UnifiedLog) -> None:
+        log.append_batches_as_leader(self._buffer)
 
 
 class _Writing(_Task):
@@ -212,6 +236,7 @@ def _append_results(
             tasks: list[Reader] = [
                 _Encoding(columns, batch_bytes, batches),
                 _Appending(bench.root, batches, columns.num_rows),
+                _AppendingBatches(bench.root, batches, columns.num_rows),
                 _Writing(bench.root, batches, columns.num_rows),
             ]
             figures = rounds_of(tasks, rounds)

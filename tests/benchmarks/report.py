@@ -177,7 +177,8 @@ def _own(results: Results) -> Iterator[str]:
     yield ""
     yield (
         "Appending begins with batches that are ready: every checksum and record is checked, "
-        "offsets and index entries are written, nothing is forced to disk."
+        "offsets and index entries are written, nothing is forced to disk. "
+        "append_batches_as_leader is given all batches in one buffer."
     )
     yield ""
     yield from _table(

@@ -24,6 +24,7 @@ ENCODE_RECORDS_PER_SECOND = 15e6  # at 100 B
 ENCODE_BYTES_PER_SECOND = 3e9  # at 1000 B
 ENCODE_JAVA_TIMES = {100: 2.0, 1000: 1.0}
 APPEND_TIMES = 0.5
+APPEND_BATCHES_TIMES = 5
 RECOVERY_GB_PER_SECOND = 2.0
 PRINT_RECORDS_PER_SECOND = 1e6
 MEMORY_MB = 32.0
@@ -165,6 +166,14 @@ def _own(results: Results) -> Iterator[Target]:
                 f"≥ {APPEND_TIMES:g} times the speed of encoding",
                 faster(result.figures[owned_logs.APPEND], result.figures[owned_logs.ENCODE]),
                 APPEND_TIMES,
+            )
+        else:
+            batches = result.figures[owned_logs.APPEND_BATCHES]
+            yield _at_least(
+                f"appending {result.value_bytes} B, batches of 16 KB at once: "
+                f"≥ {APPEND_BATCHES_TIMES:g} times the speed of one by one",
+                faster(batches, result.figures[owned_logs.APPEND]),
+                APPEND_BATCHES_TIMES,
             )
     for figure in results.own.recoveries:
         rate = figure.log_bytes / figure.best_seconds / 1e9

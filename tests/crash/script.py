@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.append_origin import AppendOrigin
 from pylog.config import LogConfig
-from pylog.errors import InvalidTxnStateError, OffsetOutOfRangeError
+from pylog.errors import InvalidTxnStateError, KafkaStorageError, OffsetOutOfRangeError
 from pylog.log.fetch_data_info import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
@@ -179,7 +179,7 @@ class Script:
     batches: list[Batch] = field(default_factory=list)
     start: int = 0
     end: int = 0
-    pending: Batch | None = None
+    pending: list[Batch] = field(default_factory=list)
     doing: str = ""
     truncating_to: int | None = None
     sequences: dict[int, int] = field(default_factory=dict)
@@ -196,7 +196,9 @@ class Script:
         self.startup()
         self.append(2)
         self.append(2, IDEMPOTENT)
+        self.append_many(3, 1, 4, 2, 5, 3, 2)
         self.flush()
+        self.append_many(2, 2, 6)
         self.append(1)
         self.shutdown()
 
@@ -291,7 +293,7 @@ class Script:
             }
         data = batch_bytes(values, **producer)
         batch = Batch(self.end, self.end + records - 1, producer_id, "data", values)
-        self._appending(batch, lambda log: log.append_as_leader(data, leader_epoch))
+        self._appending([batch], lambda log: log.append_as_leader(data, leader_epoch))
         if producer_id != NO_PRODUCER:
             self.sequences[producer_id] = sequence + records
         self._done(f"append {records} of {producer_id}", before)
@@ -309,14 +311,38 @@ class Script:
         )
         batch = Batch(self.end, self.end, producer_id, kind)
         coordinator = AppendOrigin.COORDINATOR
-        self._appending(batch, lambda log: log.append_as_leader(marker, 0, origin=coordinator))
+        self._appending([batch], lambda log: log.append_as_leader(marker, 0, origin=coordinator))
         self._done(f"{kind} {producer_id}", before)
 
-    def _appending(self, batch: Batch, append: Callable[[UnifiedLog], object]) -> None:
+    def append_many(self, *records: int) -> None:
+        """Append batches of so many records at once."""
         assert self.log is not None
-        self.pending = batch
+        before = self._begin("step")
+        data, batches, offset = b"", list[Batch](), self.end
+        for count in records:
+            values = tuple(b"value %06d" % (self._values + each) for each in range(count))
+            self._values += count
+            data += batch_bytes(values)
+            batches.append(Batch(offset, offset + count - 1, NO_PRODUCER, "data", values))
+            offset += count
+        try:
+            self._appending(batches, lambda log: log.append_batches_as_leader(data))
+        except KafkaStorageError:
+            # How far it came is a promise of the log's, too.
+            while self.pending and self.pending[0].last_offset < self.log.log_end_offset:
+                self._appended(self.pending.pop(0))
+            raise
+        self._done(f"append {records} at once", before)
+
+    def _appending(self, batches: list[Batch], append: Callable[[UnifiedLog], object]) -> None:
+        assert self.log is not None
+        self.pending = batches
         append(self.log)
-        self.pending = None
+        self.pending = []
+        for batch in batches:
+            self._appended(batch)
+
+    def _appended(self, batch: Batch) -> None:
         self.batches.append(batch)
         self.end = batch.last_offset + 1
 

@@ -172,7 +172,7 @@ def check_reopened(script: Script, where: str, *, stays: bool) -> None:
     manager, _ = manager_of(script.directory, DurableIO(), ManualClock(NOW_MS))
     with manager:
         log = manager.get_or_create_log(PARTITION)
-        found = check_found(script, log, int(script.pending is not None), where)
+        found = check_found(script, log, len(script.pending), where)
         assert committed_values(log) == expected_values(found, log.log_start_offset)[1], where
         log.append_as_leader(batch_bytes((NEW_VALUE,)))
         assert read_all(log)[-1].values == (NEW_VALUE,), where

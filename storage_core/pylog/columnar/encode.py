@@ -51,6 +51,8 @@ from pylog.record.compressor import Compressor, ensure_level
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy.typing as npt
+
 DEFAULT_BATCH_SIZE_BYTES = 16_384
 """The default of producer property ``batch.size``."""
 CHUNK_BYTES = 1 << 19
@@ -72,6 +74,27 @@ class EncodedBatch(NamedTuple):
     max_timestamp: int
     size_bytes: int
     base_offset: int
+
+
+class EncodedChunk(NamedTuple):
+    """Whole batches one after the other, a row a batch.
+
+    Attributes
+    ----------
+    data
+        The bytes, checksums included; overwritten when the next chunk is asked for.
+    positions
+        int64: where each batch begins in ``data``.
+    ends
+        int64: the byte after each batch.
+    record_counts
+        int64: the records of each.
+    """
+
+    data: memoryview
+    positions: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    record_counts: npt.NDArray[np.int64]
 
 
 class RecordEncoder:
@@ -180,6 +203,29 @@ class RecordEncoder:
             names the row, counted from 0. Of a record batch with a wrong column, timestamp or
             header nothing has been yielded.
         """
+        for chunk, described in self._encoded(data, timestamp_ms):
+            for row in described.tolist():
+                yield self._finished(chunk, row)
+
+    def encode_chunks(
+        self, data: pa.RecordBatch | pa.Table, *, timestamp_ms: int = NO_TIMESTAMP
+    ) -> Iterator[EncodedChunk]:
+        """Yield the same batches, as many at a time as one kernel call writes; see `encode`."""
+        for chunk, described in self._encoded(data, timestamp_ms):
+            bounds = np.empty((2, len(described)), dtype=np.int64)
+            end = 0
+            for place, row in enumerate(described.tolist()):
+                start = end if self._is_compressed else row[kernel.BATCH_START]
+                end = start + self._finished(chunk, row, end).size_bytes
+                bounds[:, place] = start, end
+            whole = self._compressed.data if self._is_compressed else chunk
+            counts = described[:, kernel.BATCH_RECORD_COUNT].copy()
+            yield EncodedChunk(whole[:end], bounds[0], bounds[1], counts)
+
+    def _encoded(
+        self, data: pa.RecordBatch | pa.Table, timestamp_ms: int
+    ) -> Iterator[tuple[memoryview, npt.NDArray[np.int64]]]:
+        """Yield chunks of batches without codec and checksum, and what describes each batch."""
         if timestamp_ms < NO_TIMESTAMP:
             msg = f"timestamp_ms {timestamp_ms} is below 0 and not {NO_TIMESTAMP} (none)"
             raise ValueError(msg)
@@ -189,7 +235,9 @@ class RecordEncoder:
             yield from self._encode_columns(columns, first_row)
             first_row += chunk.num_rows
 
-    def _encode_columns(self, columns: Columns, first_row: int) -> Iterator[EncodedBatch]:
+    def _encode_columns(
+        self, columns: Columns, first_row: int
+    ) -> Iterator[tuple[memoryview, npt.NDArray[np.int64]]]:
         row, rows = 0, columns.timestamps.size
         if rows > 2**63 - self.next_offset:
             msg = f"no offsets are left for {rows} records from offset {self.next_offset} on"
@@ -201,9 +249,8 @@ class RecordEncoder:
             written, row, status, detail = kernel.encode_records(
                 row, self._settings, *columns, self._out, self._batches
             )
-            chunk = self._out.data
-            for described in self._batches[:written].tolist():
-                yield self._finished(chunk, described)
+            if written:
+                yield self._out.data, self._batches[:written]
             if written or status == kernel.STATUS_OK:
                 continue
             if status != kernel.STATUS_NEEDS_ROOM:
@@ -216,12 +263,15 @@ class RecordEncoder:
             return NO_SEQUENCE
         return (self._base_sequence + self.next_offset - self._base_offset) & _INT32_MAX
 
-    def _finished(self, chunk: memoryview, described: list[int]) -> EncodedBatch:
-        """Return the batch with its checksum, compressed if there is a codec; offsets go on."""
+    def _finished(self, chunk: memoryview, described: list[int], at: int = 0) -> EncodedBatch:
+        """Return the batch with its checksum; offsets go on.
+
+        If there is a codec, it is compressed, to the place ``at`` of the buffer for that.
+        """
         start, end, count, base_timestamp, max_timestamp = described
         data = chunk[start:end]
         if self._is_compressed:
-            data = self._compressed_batch(data)
+            data = self._compressed_batch(data, at)
         _put_crc(data, CRC_OFFSET, crc32c(data[ATTRIBUTES_OFFSET:]))
         base_offset = self.next_offset
         self.next_offset = base_offset + count
@@ -229,7 +279,7 @@ class RecordEncoder:
             data, count, count - 1, base_timestamp, max_timestamp, len(data), base_offset
         )
 
-    def _compressed_batch(self, plain: memoryview) -> memoryview:
+    def _compressed_batch(self, plain: memoryview, at: int) -> memoryview:
         """Return the batch with its records compressed, in a buffer that is used again."""
         payload = self._compressor.compress(
             self._compression, plain[RECORDS_OFFSET:], magic=MAGIC_VALUE_V2, level=self._level
@@ -238,9 +288,11 @@ class RecordEncoder:
         if size - LOG_OVERHEAD > _INT32_MAX:
             msg = f"a batch of {len(plain)} bytes is too large for the format once compressed"
             raise ValueError(msg)
-        if self._compressed.size < size:
-            self._compressed = np.empty(2 * size, dtype=np.uint8)
-        data = self._compressed.data[:size]
+        if self._compressed.size < at + size:
+            grown = np.empty(2 * (at + size), dtype=np.uint8)
+            grown[:at] = self._compressed[:at]
+            self._compressed = grown
+        data = self._compressed.data[at : at + size]
         data[:RECORDS_OFFSET] = plain[:RECORDS_OFFSET]
         data[RECORDS_OFFSET:] = payload
         _SIZE.pack_into(data, SIZE_OFFSET, size - LOG_OVERHEAD)

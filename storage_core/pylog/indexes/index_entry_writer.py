@@ -18,7 +18,7 @@ Source: LogSegment.append, LogSegment.recover (Kafka 4.3; KAFKA-17583 for entrie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,17 @@ if TYPE_CHECKING:
     from pylog.log_file.file_records import FileRecords
     from pylog.record.batch_header import BatchHeader
     from pylog.record.batch_scan import BatchHeaders
+
+
+class _NewEntries(NamedTuple):
+    """What some batches add to the indexes; places count the batches that get an entry."""
+
+    offset_entries: list[tuple[int, int]]
+    offset_places: list[int]
+    time_entries: list[tuple[int, int]]
+    time_places: list[int]
+    bytes_since_last_entry: int
+    max_timestamp_so_far: TimestampOffset
 
 
 class IndexEntryWriter:
@@ -102,31 +113,64 @@ class IndexEntryWriter:
         file_position
             Added to their positions.
         """
+        new = self._new_entries(headers, file_position)
+        room = self._offset_index.max_entries - self._offset_index.entries
+        self._offset_index.append_all(new.offset_entries[:room])
+        room = self._time_index.max_entries - self._time_index.entries - 1
+        self._time_index.maybe_append_all(new.time_entries[: max(0, room)])
+        self._bytes_since_last_entry = new.bytes_since_last_entry
+        if new.max_timestamp_so_far.timestamp > self.max_timestamp_so_far.timestamp:
+            self._max_timestamp_so_far = new.max_timestamp_so_far
+
+    def count_until_full(self, headers: BatchHeaders, file_position: int) -> int:
+        """Return how many batches can be added before an index has no more room, at least 1.
+
+        Parameters as of `add_all`.
+        """
+        count = len(headers)
+        offset_room = self._offset_index.max_entries - self._offset_index.entries
+        time_room = self._time_index.max_entries - self._time_index.entries - 1
+        if min(offset_room, time_room) >= count:  # enough for an entry of each
+            return count
+        if min(offset_room, time_room) < 1:
+            return 1
+        new = self._new_entries(headers, file_position)
+        lasts = [
+            places[room - 1]
+            for places, room in ((new.offset_places, offset_room), (new.time_places, time_room))
+            if room <= len(places)
+        ]
+        return min([count, *(last + 1 for last in lasts)])
+
+    def _new_entries(self, headers: BatchHeaders, file_position: int) -> _NewEntries:
         so_far = self.max_timestamp_so_far
         highest = np.maximum.accumulate(headers.max_timestamps)
         carriers = _first_carriers(headers.max_timestamps, highest)
-        offset_entries, time_entries = [], []
+        timestamps, last_offsets = highest.tolist(), headers.last_offsets.tolist()
+        offset_entries, time_entries, offset_places, time_places = [], [], [], []
         last_written = self._time_index.last_entry.timestamp
         positions = (headers.positions + file_position).tolist()
         last_indexed = positions[0] - self._bytes_since_last_entry
         for place, position in enumerate(positions):
             if position - last_indexed > self._interval:
-                offset_entries.append((int(headers.last_offsets[place]), position))
+                offset_entries.append((last_offsets[place], position))
+                offset_places.append(place)
                 entry: tuple[int, int] = so_far
-                if highest[place] > so_far.timestamp:
-                    entry = int(highest[place]), int(headers.last_offsets[carriers[place]])
+                if timestamps[place] > so_far.timestamp:
+                    entry = timestamps[place], last_offsets[carriers[place]]
                 if entry[0] > last_written:  # others are not written, and take no room
                     time_entries.append(entry)
+                    time_places.append(place)
                     last_written = entry[0]
                 last_indexed = position
-        self._bytes_since_last_entry = positions[-1] + int(headers.sizes_bytes[-1]) - last_indexed
-        room = self._offset_index.max_entries - self._offset_index.entries
-        self._offset_index.append_all(offset_entries[:room])
-        room = self._time_index.max_entries - self._time_index.entries - 1
-        self._time_index.maybe_append_all(time_entries[: max(0, room)])
-        if highest[-1] > so_far.timestamp:
-            last_offset = int(headers.last_offsets[carriers[-1]])
-            self._max_timestamp_so_far = TimestampOffset(int(highest[-1]), last_offset)
+        return _NewEntries(
+            offset_entries,
+            offset_places,
+            time_entries,
+            time_places,
+            positions[-1] + int(headers.sizes_bytes[-1]) - last_indexed,
+            TimestampOffset(timestamps[-1], last_offsets[carriers[-1]]),
+        )
 
     def mark(self) -> None:
         """Keep in mind what `take_back` is to return to."""

@@ -128,7 +128,11 @@ class LocalLog:
             for suffix in _SUFFIXES:
                 path = SegmentTarget(self.directory, new_offset).path(suffix)
                 self._context.io.remove(path, missing_ok=True)
-            self.segments.active_segment.on_become_inactive_segment()
+            active = self.segments.active_segment
+            if active.on_become_inactive_segment() and self.recovery_point >= self.log_end_offset:
+                # Differs from Kafka: all of it had been flushed, so no flush comes after. Zeros
+                # that a power loss brings back would be damage between two segments.
+                active.log.sync()
             segment = self._new_segment(new_offset)
             self.segments.add(segment)
         self.update_log_end_offset(self.log_end_offset)

@@ -137,8 +137,7 @@ class LogAppend:
         except BaseException:
             segment.take_back_append()
             raise
-        state.local_log.update_log_end_offset(info.last_offset + 1)
-        self._update_watermarks()
+        state.publish_end(info.last_offset + 1)
 
     def _assign_offsets(self, now_ms: int) -> None:
         state, info = self._state, self._info
@@ -202,10 +201,3 @@ class LogAppend:
             segment.update_transaction_index(completed, last_stable_offset)
             state.producer_state.complete_transaction(completed)
         state.producer_state.update_map_end_offset(self._info.last_offset + 1)
-
-    def _update_watermarks(self) -> None:
-        state = self._state
-        if state.follows_end:
-            state.update_high_watermark(state.log_end_offset)
-        else:
-            state.update_first_unstable_offset()

@@ -13,13 +13,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pylog.log.roll_params import RollParams
+from pylog.log.log_segment import RollParams
+from pylog.validation.log_append_info import LogAppendInfo
 
 if TYPE_CHECKING:
     from pylog.log.log_flusher import LogFlusher
     from pylog.log.log_segment import LogSegment
     from pylog.log.log_state import LogState
-    from pylog.validation.log_append_info import LogAppendInfo
+    from pylog.record.batch_scan import BatchHeaders
 
 _MAX_OFFSET_DELTA = 2**31 - 1
 
@@ -51,15 +52,7 @@ class LogRoller:
         """
         state = self._state
         segment = state.local_log.segments.active_segment
-        config = state.config
-        params = RollParams(
-            config.max_segment_ms,
-            config.segment_bytes,
-            info.max_timestamp,
-            info.last_offset,
-            size_bytes,
-            state.context.clock.milliseconds(),
-        )
+        params = self._params(size_bytes, info)
         first = info.first_offset
         # An append refused after its roll may have left an empty segment above the end. Only
         # records that are known to begin there may go into it.
@@ -69,6 +62,34 @@ class LogRoller:
         if first < 0:  # v0/v1 of a leader: only the last offset of a wrapper is known
             first = info.last_offset - _MAX_OFFSET_DELTA
         return self.roll(first)
+
+    def maybe_roll_before(self, headers: BatchHeaders) -> tuple[LogSegment, int]:
+        """Do so before the first of many batches; return how many go to the segment, too.
+
+        Parameters
+        ----------
+        headers
+            Of v2 batches, with the offsets and timestamps with which they are to be appended.
+        """
+        size_bytes = int(headers.sizes_bytes[0])
+        first = LogAppendInfo(
+            first_offset=int(headers.offsets[0]),
+            last_offset=int(headers.last_offsets[0]),
+            max_timestamp=int(headers.max_timestamps[0]),
+        )
+        segment = self.maybe_roll(size_bytes, first)
+        return segment, segment.count_until_roll(self._params(size_bytes, first), headers)
+
+    def _params(self, size_bytes: int, info: LogAppendInfo) -> RollParams:
+        config = self._state.config
+        return RollParams(
+            config.max_segment_ms,
+            config.segment_bytes,
+            info.max_timestamp,
+            info.last_offset,
+            size_bytes,
+            self._state.context.clock.milliseconds(),
+        )
 
     def roll(self, expected_next_offset: int | None = None) -> LogSegment:
         """Begin a new segment at the end, or at ``expected_next_offset`` if that is higher.

@@ -12,23 +12,55 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from pylog.errors import KafkaStorageError
+from pylog.files.index_entries import MAX_RELATIVE_OFFSET
 from pylog.files.transaction_index import TRANSACTION_INDEX_VERSION, TransactionIndexEntry
 from pylog.indexes.index_entry_writer import IndexEntryWriter
 from pylog.indexes.segment_files import SegmentFiles
 from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pylog.clock import Clock
     from pylog.config import LogConfig
     from pylog.files.durable_io import DurableIO
     from pylog.files.file_names import SegmentTarget
-    from pylog.log.roll_params import RollParams
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.model import TimestampOffset
     from pylog.producers.completed_transaction import CompletedTransaction
+    from pylog.record.batch_scan import BatchHeaders
+
+
+class RollParams(NamedTuple):
+    """What decides whether a segment is rolled before an append.
+
+    Source: RollParams (Kafka 4.3).
+
+    Attributes
+    ----------
+    max_segment_ms
+        Longest time between a segment's first record and its last one.
+    max_segment_bytes
+        ``segment.bytes``.
+    max_timestamp_in_messages
+        Largest timestamp of the append, ms.
+    max_offset_in_messages
+        Its last offset.
+    messages_size_bytes
+        Its length.
+    now_ms
+        Wall clock; counts only for segments without timestamps.
+    """
+
+    max_segment_ms: int
+    max_segment_bytes: int
+    max_timestamp_in_messages: int
+    max_offset_in_messages: int
+    messages_size_bytes: int
+    now_ms: int
 
 
 class _BeforeAppend(NamedTuple):
@@ -120,18 +152,47 @@ class LogSegment(SegmentFiles):
         """
         for batch in batches:
             self.ensure_offset_in_range(batch.header.last_offset)
-        self.entry_writer.mark()
-        self._before_append = _BeforeAppend(
-            self.size_bytes, batches[0].header.last_offset, self._rolling_based_timestamp
-        )
-        if self.size_bytes == 0:
-            # Of the first batch alone: so a segment that is opened again rolls at the same time.
-            self._rolling_based_timestamp = batches[0].header.max_timestamp
-        start = self.log.append(records)
-        try:
+
+        def add_entries(start: int) -> None:
             add = self.entry_writer.add
             for batch in batches:
                 add(batch.header, start + batch.position)
+
+        first = batches[0].header
+        return self._append(records, first.last_offset, first.max_timestamp, add_entries)
+
+    def append_all(self, records: memoryview, headers: BatchHeaders) -> int:
+        """Append many batches with one write, and their index entries with one for each index.
+
+        They end where `count_until_roll` says. Parameters, result and errors as of `append`.
+        """
+        for last_offset in headers.last_offsets[[0, -1]].tolist():
+            self.ensure_offset_in_range(last_offset)
+        return self._append(
+            records,
+            int(headers.last_offsets[0]),
+            int(headers.max_timestamps[0]),
+            lambda start: self.entry_writer.add_all(headers, start),
+        )
+
+    def _append(
+        self,
+        records: bytes | bytearray | memoryview,
+        first_last_offset: int,
+        first_timestamp: int,
+        add_entries: Callable[[int], None],
+    ) -> int:
+        """Write the bytes, then the entries; of the first batch last offset and max timestamp."""
+        self.entry_writer.mark()
+        self._before_append = _BeforeAppend(
+            self.size_bytes, first_last_offset, self._rolling_based_timestamp
+        )
+        if self.size_bytes == 0:
+            # Of the first batch alone: so a segment that is opened again rolls at the same time.
+            self._rolling_based_timestamp = first_timestamp
+        start = self.log.append(records)
+        try:
+            add_entries(start)
         except BaseException:
             self.take_back_append()
             raise
@@ -184,6 +245,29 @@ class LogSegment(SegmentFiles):
             or not self.can_hold(params.max_offset_in_messages)
         )
 
+    def count_until_roll(self, params: RollParams, headers: BatchHeaders) -> int:
+        """Return how many batches can be appended before a new segment is begun, at least 1.
+
+        Parameters
+        ----------
+        params
+            Of the first of them, for which `should_roll` has been asked.
+        headers
+            The batches; offsets and timestamps as they are to be appended.
+        """
+        sizes = headers.sizes_bytes
+        should_roll = self.size_bytes + np.cumsum(sizes) > params.max_segment_bytes
+        should_roll |= headers.last_offsets - self.base_offset > MAX_RELATIVE_OFFSET
+        longest_ms = params.max_segment_ms - self.roll_jitter_ms
+        first = self.first_batch_timestamp() if self.size_bytes else int(headers.max_timestamps[0])
+        if first is None or first < 0:
+            should_roll |= params.now_ms - self._created_ms > longest_ms
+        else:
+            should_roll |= headers.max_timestamps - first > longest_ms
+        should_roll[0] = False
+        count = int(should_roll.argmax()) if should_roll.any() else len(headers)
+        return self.entry_writer.count_until_full(headers.select(slice(count)), self.size_bytes)
+
     def time_waited_for_roll(self, now_ms: int, message_timestamp: int) -> int:
         """Return the time from the max timestamp of the first batch to ``message_timestamp``.
 
@@ -201,12 +285,15 @@ class LogSegment(SegmentFiles):
         first = self._rolling_based_timestamp
         return first if first is not None and first >= 0 else None
 
-    def on_become_inactive_segment(self) -> None:
-        """Force the last time entry and cut the files to what they hold."""
+    def on_become_inactive_segment(self) -> bool:
+        """Force the last time entry and cut the files to what they hold.
+
+        Returns whether the ``.log`` file was longer, as a preallocated one is.
+        """
         self.entry_writer.force_last_time_entry()
         self.offset_index.trim_to_valid_size()
         self.time_index.trim_to_valid_size()
-        self.log.trim()
+        return self.log.trim()
 
     # ---- reading
 

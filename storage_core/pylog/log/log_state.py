@@ -126,6 +126,14 @@ class LogState:
         self.producer_state.on_high_watermark_updated(self.high_watermark)
         self.update_first_unstable_offset()
 
+    def publish_end(self, offset: int) -> None:
+        """Let readers see what was appended below ``offset``, the log's new end."""
+        self.local_log.update_log_end_offset(offset)
+        if self.follows_end:
+            self.update_high_watermark(offset)
+        else:
+            self.update_first_unstable_offset()
+
     def maybe_increment_high_watermark(self, offset: int) -> int | None:
         """Raise the high watermark; return the old one, None if it is not lower.
 

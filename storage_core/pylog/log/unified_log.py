@@ -19,8 +19,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pylog.append_origin import AppendOrigin
-from pylog.errors import KafkaStorageError
+from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.log import log_truncation
+from pylog.log.batches_append import BatchesAppend
 from pylog.log.log_append import LogAppend
 from pylog.log.log_flusher import LogFlusher
 from pylog.log.log_reader import LogReader
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from pylog.log.log_segment import LogSegment
     from pylog.log.log_state import LogState
-    from pylog.validation.log_append_info import LogAppendInfo
+    from pylog.validation.log_append_info import AppendedBatches, LogAppendInfo
 
     Bytes = bytes | bytearray | memoryview
 
@@ -137,6 +138,46 @@ class UnifiedLog(LogReader):
         )
         return self._append(append, records, assigns_offsets=origin is not AppendOrigin.RAFT_LEADER)
 
+    def append_batches_as_leader(self, records: Bytes, leader_epoch: int = 0) -> AppendedBatches:
+        """Append the batches of clients one after the other, with few writes for many of them.
+
+        The log, its files and its errors are those of as many calls of `append_as_leader`.
+
+        Parameters
+        ----------
+        records
+            v2 batches without a gap between them, each with base offset 0; one cut short at the end
+            does not count. A writable buffer is changed in place; of another one, copies are made.
+        leader_epoch
+            Written into the batches; not negative.
+
+        Returns
+        -------
+        AppendedBatches
+            The offsets given to each batch.
+
+        Raises
+        ------
+        LogStorageError
+            As of `append_as_leader`. The batches before have been appended, and `log_end_offset`
+            shows how far that is; a note says which batch was refused.
+        """
+        append = BatchesAppend(self._state, self._roller, memoryview(records), leader_epoch)
+        try:
+            while append.look_ahead():
+                if append.goes_in_place:
+                    with self._changing():
+                        append.write(self._context.clock.milliseconds())
+                    self._flush_if_due()
+                else:
+                    append.take(self.append_as_leader(append.next_batch, leader_epoch))
+        except KafkaStorageError:
+            raise
+        except LogStorageError as error:
+            error.add_note(append.progress)
+            raise
+        return append.outcome
+
     def append_as_follower(
         self, records: Bytes, leader_epoch: int = NO_PARTITION_LEADER_EPOCH
     ) -> LogAppendInfo:
@@ -165,9 +206,12 @@ class UnifiedLog(LogReader):
         if info.valid_bytes > 0:
             with self._changing():
                 append.write(self._context.clock.milliseconds(), assigns_offsets=assigns_offsets)
-            if self.unflushed_messages >= self.config.flush_messages:
-                self.flush()
+            self._flush_if_due()
         return info
+
+    def _flush_if_due(self) -> None:
+        if self.unflushed_messages >= self.config.flush_messages:
+            self.flush()
 
     def roll(self, expected_next_offset: int | None = None) -> LogSegment:
         """Begin a new segment at the end, or at ``expected_next_offset`` if that is higher.

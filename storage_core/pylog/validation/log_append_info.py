@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.append_origin import AppendOrigin
 from pylog.checksum import crc32c, wrong_checksum
@@ -29,6 +29,9 @@ from pylog.record.batch_layout import (
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from pylog.config import LogConfig
     from pylog.record.batch_header import BatchHeader
 
@@ -85,6 +88,25 @@ class LogAppendInfo:
         if self.first_offset < 0 or self.last_offset < 0:
             return 0
         return self.last_offset - self.first_offset + 1
+
+
+class AppendedBatches(NamedTuple):
+    """Outcome of appending many batches, a row a batch; what `LogAppendInfo` says of one.
+
+    Attributes
+    ----------
+    first_offsets, last_offsets
+        int64, of the first and the last record of each batch.
+    is_duplicate
+        bool; of a batch that was appended before the offsets are those of then.
+    valid_bytes
+        Length of the whole batches.
+    """
+
+    first_offsets: npt.NDArray[np.int64]
+    last_offsets: npt.NDArray[np.int64]
+    is_duplicate: npt.NDArray[np.bool_]
+    valid_bytes: int
 
 
 def batches_of(records: memoryview) -> list[PositionedHeader]:

@@ -24,13 +24,16 @@ from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from pylog.record.batch_header import BatchHeader
     from pylog.record.compression import Decompressor
 
 _FEW_RECORDS = 4
 _FEW_BYTES = 1 << 16
-_LARGE_BYTES = 1 << 24
-_MANY_RECORDS = 1 << 18
+LARGE_BYTES = 1 << 24
+MANY_RECORDS = 1 << 18
+"""A batch with more bytes of records, or more records, is looked at piece by piece."""
 _NOBODY = TopicPartition("", 0)  # columns that name the partition are not asked for
 _ANY_END = 2**63 - 1
 _ANY_OFFSET = -(2**62)
@@ -91,7 +94,7 @@ def summarize(batch: memoryview, header: BatchHeader, decompressor: Decompressor
     """
     is_v2 = header.magic == MAGIC_VALUE_V2
     payload = _payload(batch, header, decompressor)
-    if len(payload) > _LARGE_BYTES or header.record_count > _MANY_RECORDS:
+    if len(payload) > LARGE_BYTES or header.record_count > MANY_RECORDS:
         return _summarize_in_pieces(batch, header, decompressor)
     if is_v2 and (header.record_count > _FEW_RECORDS or len(payload) > _FEW_BYTES):
         summary = _summarize_by_kernel(payload, header)
@@ -180,26 +183,10 @@ def _summarize_by_kernel(payload: memoryview, header: BatchHeader) -> RecordSumm
     table[0, kernel.BATCH_BASE_TIMESTAMP] = header.base_timestamp
     table[0, kernel.BATCH_RECORD_COUNT] = count
     table[0, kernel.BATCH_LAST_OFFSET] = _HIGHEST_DELTA
-    offset_deltas, timestamps = np.empty((2, count), dtype=np.int64)
-    totals = np.zeros(kernel.TOTALS, dtype=np.int64)
-    rows, status, _ = kernel.decode_records(
-        records,
-        table,
-        _ANY_OFFSET,
-        -_ANY_OFFSET,
-        kernel.WANT_TIMESTAMP | kernel.WANT_KEY,
-        1,
-        offset_deltas,
-        timestamps,
-        np.empty(count + 1, dtype=np.int32),
-        np.empty(records.size, dtype=np.uint8),
-        np.full(count // 8 + 1, 0xFF, dtype=np.uint8),
-        *_NOT_WANTED,
-        np.empty(1, dtype=np.int64),
-        totals,
-    )
-    if status != kernel.STATUS_OK or rows != count:
+    walked = walk_records(records, table)
+    if walked.sound_batches == 0:
         return None
+    offset_deltas, timestamps = walked.offsets, walked.timestamps
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
         timestamps[:] = header.max_timestamp
     without = int(np.count_nonzero(timestamps == NO_TIMESTAMP))
@@ -208,8 +195,68 @@ def _summarize_by_kernel(payload: memoryview, header: BatchHeader) -> RecordSumm
     return RecordSummary(
         count,
         is_consecutive,
-        int(totals[kernel.TOTAL_NULL_KEYS]),
+        walked.null_keys,
         int(stamped.min()) if stamped.size else None,
         int(timestamps.max()),
         without,
     )
+
+
+class WalkedRecords(NamedTuple):
+    """What a walk over the records of v2 batches gave, a row a record.
+
+    Attributes
+    ----------
+    sound_batches
+        How many of the batches, from the first one on, keep to the format.
+    offsets, timestamps
+        int64; minus what the table has as base offset and base timestamp 0. Of the sound batches'
+        records, and of some of the next batch.
+    null_keys
+        How many records of them have no key.
+    key_validity
+        Arrow bitmap: which ones have.
+    """
+
+    sound_batches: int
+    offsets: npt.NDArray[np.int64]
+    timestamps: npt.NDArray[np.int64]
+    null_keys: int
+    key_validity: npt.NDArray[np.uint8]
+
+
+def walk_records(records: npt.NDArray[np.uint8], table: npt.NDArray[np.int64]) -> WalkedRecords:
+    """Look at every record of some v2 batches, decompressed.
+
+    Parameters
+    ----------
+    records
+        uint8, read-only, C-contiguous.
+    table
+        The batches as `pylog.kernels.decode_records` takes them; their bounds lie within
+        ``records``, and they count no more records than these bytes can hold.
+    """
+    count = int(table[:, kernel.BATCH_RECORD_COUNT].sum())
+    offsets, timestamps = np.empty((2, count), dtype=np.int64)
+    validity = np.full(count // 8 + 1, 0xFF, dtype=np.uint8)
+    totals = np.zeros(kernel.TOTALS, dtype=np.int64)
+    _, status, _ = kernel.decode_records(
+        records,
+        table,
+        _ANY_OFFSET,
+        -_ANY_OFFSET,
+        kernel.WANT_TIMESTAMP | kernel.WANT_KEY,
+        1,
+        offsets,
+        timestamps,
+        np.empty(count + 1, dtype=np.int32),
+        np.empty(records.size, dtype=np.uint8),
+        validity,
+        *_NOT_WANTED,
+        np.empty(len(table), dtype=np.int64),
+        totals,
+    )
+    is_sound = status == kernel.STATUS_OK
+    sound = len(table) if is_sound else int(totals[kernel.TOTAL_BAD_BATCH])
+    null_keys = int(totals[kernel.TOTAL_NULL_KEYS])
+    return WalkedRecords(sound, offsets, timestamps, null_keys, validity)

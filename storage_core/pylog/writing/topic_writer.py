@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.binary_column import binary_column
-from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES, RecordEncoder
+from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES, EncodedChunk, RecordEncoder
 from pylog.model import CompressionType, TopicPartition
-from pylog.record.batch_writer import set_base_offset
+from pylog.record.batches_writer import set_base_offsets
 from pylog.writing.partitioner import DefaultPartitioner
 from pylog.writing.write_summary import PartitionSummary
 
@@ -151,7 +151,7 @@ class TopicWriter:
         ValueError
             A column is of a wrong type, a row's content impossible, or its partition not there.
         LogStorageError
-            The log refuses a batch: see `UnifiedLog.append_as_leader`.
+            The log refuses a batch: see `UnifiedLog.append_batches_as_leader`.
         """
         if batch.num_rows == 0:
             return
@@ -218,11 +218,24 @@ class TopicWriter:
     def _append_to(self, partition: int, rows: pa.RecordBatch, timestamp_ms: int) -> None:
         log = self._logs[partition]
         leader_epoch = max(log.latest_epoch or 0, 0)
-        for encoded in self._encoder.encode(rows, timestamp_ms=timestamp_ms):
-            set_base_offset(encoded.data, 0)  # the log gives offsets; no checksum covers it
-            log.append_as_leader(encoded.data, leader_epoch)
-            summary = self.summaries.get(partition)
-            if summary is None:
-                place = TopicPartition(self._topic, partition)
-                summary = self.summaries[partition] = PartitionSummary(place)
-            summary.add(encoded.record_count, encoded.size_bytes, log.log_end_offset)
+        for chunk in self._encoder.encode_chunks(rows, timestamp_ms=timestamp_ms):
+            # The log gives offsets; no checksum covers it.
+            set_base_offsets(chunk.data, chunk.positions, 0)
+            end_before = log.log_end_offset
+            try:
+                log.append_batches_as_leader(chunk.data, leader_epoch)
+            finally:
+                self._count(partition, chunk, end_before)
+
+    def _count(self, partition: int, chunk: EncodedChunk, end_before: int) -> None:
+        """Count the batches of a chunk that are in the log, which ended at ``end_before``."""
+        end_offset = self._logs[partition].log_end_offset
+        counts = np.cumsum(chunk.record_counts)
+        appended = int(np.searchsorted(counts, end_offset - end_before, side="right"))
+        if not appended:
+            return
+        summary = self.summaries.get(partition)
+        if summary is None:
+            place = TopicPartition(self._topic, partition)
+            summary = self.summaries[partition] = PartitionSummary(place)
+        summary.add(int(counts[appended - 1]), int(chunk.ends[appended - 1]), end_offset)

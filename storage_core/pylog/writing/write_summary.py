@@ -33,7 +33,7 @@ class PartitionSummary:
     size_bytes: int = 0
 
     def add(self, records: int, size_bytes: int, end_offset: int) -> None:
-        """Count one batch."""
+        """Count batches, after which the log ends at ``end_offset``."""
         self.records += records
         self.size_bytes += size_bytes
         self.end_offset = end_offset

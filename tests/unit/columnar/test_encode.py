@@ -532,6 +532,28 @@ def test_an_encoder_that_was_left_half_way_continues_after_what_it_gave() -> Non
     assert kernel_records(rest) == records[2:]
 
 
+@pytest.mark.parametrize("codec", CODECS)
+def test_chunks_hold_the_same_batches_one_after_the_other(codec: str) -> None:
+    values = [b"%06d" % number * 9 for number in range(40_000)]
+    rows = pa.RecordBatch.from_arrays([pa.array(values)], ["value"])
+    compression = CompressionType[codec.upper()]
+    single = RecordEncoder(compression=compression).encode(rows, timestamp_ms=5)
+    batches = [(bytes(each.data), each.record_count) for each in single]
+    position = 0
+    encoder = RecordEncoder(compression=compression)
+    for chunk in encoder.encode_chunks(rows, timestamp_ms=5):
+        here = [batches.pop(0) for _ in chunk.record_counts]
+        assert len(here) > 1
+        assert bytes(chunk.data) == b"".join(data for data, _ in here)
+        assert chunk.record_counts.tolist() == [count for _, count in here]
+        position = 0
+        for (data, _), start, end in zip(here, chunk.positions, chunk.ends, strict=True):
+            assert (start, end) == (position, position + len(data))
+            position = int(end)
+    assert not batches
+    assert encoder.next_offset == 40_000
+
+
 def test_no_rows_make_no_batches() -> None:
     assert encoded(arrow([])) == b""
     assert encoded(arrow(VARIED).slice(3, 0)) == b""

@@ -16,8 +16,7 @@ from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import SegmentTarget
 from pylog.files.leader_epoch_checkpoint import EpochEntry
 from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
-from pylog.log.log_segment import LogSegment
-from pylog.log.roll_params import RollParams
+from pylog.log.log_segment import LogSegment, RollParams
 from pylog.log.segment_recovery import SegmentRecovery
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset, TopicPartition
 from pylog.producers.producer_state_manager import ProducerStateManager

@@ -136,7 +136,7 @@ def test_facts_of_a_large_batch_are_those_of_a_small_one(
     codec: str, first_offset: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = batch_v2(records(MANY, first_offset=first_offset), codec=codec).data
-    monkeypatch.setattr(record_summary, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(record_summary, "LARGE_BYTES", 0)
     monkeypatch.setattr(decode_limits, "_LEAST_PIECE_ROWS", 7)
     monkeypatch.setattr(decode_limits, "_MOST_PIECE_ROWS", 7)
     expected = RecordSummary(MANY, True, 1, 1000 - (MANY - 1), 999, 1)  # noqa: FBT003 - a tuple
@@ -153,7 +153,7 @@ def test_facts_of_a_large_wrapper_are_those_of_a_small_one(
 ) -> None:
     data = wrapper(records(MANY), magic=magic, codec=codec).data
     small = summary_of(data)
-    monkeypatch.setattr(record_summary, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(record_summary, "LARGE_BYTES", 0)
     monkeypatch.setattr(decode_limits, "_LEAST_PIECE_ROWS", 7)
     monkeypatch.setattr(decode_limits, "_MOST_PIECE_ROWS", 7)
     assert summary_of(data) == small

@@ -411,7 +411,8 @@ def test_a_full_disk_is_one_clear_line(
     fault = Fault(kinds=kinds, path_end=".log", at=3, forever=True, error_number=errno.ENOSPC)
     on_a_small_disk = partial(LogContext, io=FaultyIO(fault))
     monkeypatch.setattr(owned_directory, "LogContext", on_a_small_disk)
-    path = lines(*({"value": "YWFh" * 1_000} for _ in range(8)))
+    # So large that each is written with a write of its own.
+    path = lines(*({"value": "YWFh" * 100_000} for _ in range(8)))
     size = ("--batch-size", "4000")
     done = pylog_run("append", tmp_path / "logs", path, "--topic", "t", *size)
     assert done.status == 2
