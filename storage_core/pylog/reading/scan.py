@@ -19,6 +19,7 @@ from pylog.reading.planner import ScanRange, plan_tasks
 from pylog.reading.reader import TaskReader
 from pylog.reading.short_repr import directories_repr, short_repr
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.worker_threads import WorkerThreads, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 class Scan:
     """A planned read. What it covers is fixed at the first use; make a new one to see more.
 
-    Made by `scan`. Any number of readers may be taken from it; each is for one thread. Whatever
+    Made by `scan`. Any number of readers may be taken from it; each is for one thread, and has
+    threads of its own to help it. Whatever
     takes an Arrow stream takes a scan: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``, and
     ``duckdb.sql("SELECT … FROM scan")`` with a variable of that name. Each use reads anew.
 
@@ -49,7 +51,7 @@ class Scan:
         and PERMISSIVE), each once.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         partitions: list[LogView],
         wanted: ScanRange,
@@ -58,6 +60,7 @@ class Scan:
         mode: ReadMode = ReadMode.FAILFAST,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        threads: int = 1,
     ) -> None:
         self.partitions = partitions
         self.schema = schema
@@ -66,6 +69,7 @@ class Scan:
         self._mode = mode
         self._window_bytes = window_bytes
         self._max_decompressed_bytes = max_decompressed_bytes
+        self._threads = threads
         self._tasks: list[ScanTask] | None = None
 
     def __repr__(self) -> str:
@@ -131,6 +135,7 @@ class Scan:
             mode=self._mode,
             window_bytes=self._window_bytes,
             max_decompressed_bytes=self._max_decompressed_bytes,
+            threads=self._threads,
         )
         schema = record_schema(("offset",))
         # What is damaged is reported where the records around it are read.
@@ -143,11 +148,13 @@ class Scan:
         )
         return last
 
-    def _readers(self, schema: pa.Schema) -> Iterator[TaskReader]:
-        for task in self.plan():
-            yield self._reader(task, schema, self.damage)
-
-    def _reader(self, task: ScanTask, schema: pa.Schema, damage: DamageReport) -> TaskReader:
+    def _reader(
+        self,
+        task: ScanTask,
+        schema: pa.Schema,
+        damage: DamageReport,
+        workers: WorkerThreads | None = None,
+    ) -> TaskReader:
         return TaskReader(
             task,
             schema,
@@ -155,6 +162,7 @@ class Scan:
             damage=damage,
             window_bytes=self._window_bytes,
             max_decompressed_bytes=self._max_decompressed_bytes,
+            workers=workers,
         )
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -166,8 +174,13 @@ class Scan:
             Something to be read is damaged (mode FAILFAST), gone, or not to be expressed in the
             schema. The records before it have been given.
         """
-        for reader in self._readers(self.schema):
-            yield from reader.record_batches()
+        if self._threads == 1:
+            for task in self.plan():
+                yield from self._reader(task, self.schema, self.damage).record_batches()
+            return
+        with WorkerThreads(self._threads) as workers:
+            for task in self.plan():
+                yield from self._reader(task, self.schema, self.damage, workers).record_batches()
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the records as an Arrow stream; memory stays bounded. Plans now, reads later."""
@@ -188,7 +201,8 @@ class Scan:
         No column is decoded for it, so that one which cannot be expressed in `schema` does not
         matter.
         """
-        return sum(reader.count() for reader in self._readers(record_schema(("offset",))))
+        schema = record_schema(("offset",))
+        return sum(self._reader(task, schema, self.damage).count() for task in self.plan())
 
 
 @names_nearest_keyword
@@ -214,6 +228,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     max_records_per_partition: int | None = None,
     where: RecordFilter | None = None,
     use_indexes: bool = True,
+    threads: int | None = None,
 ) -> Scan:
     """Return a read of the records under ``path``: exactly what Kafka's consumer would return.
 
@@ -261,6 +276,11 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         False: no offset, time or transaction index is opened. Look-ups, cuts and ends of logs walk
         from the first byte of a segment, and aborted transactions come from the markers: slower,
         and no lie of an index file can matter.
+    threads
+        How many threads checksum, decompress and decode what the caller's thread reads; 1 to do it
+        all in the caller's. By default what the environment variable ``PYLOG_NUM_THREADS`` says or,
+        without one, the processors that this process may run on. Rows, their order, errors and
+        damage do not depend on it; each further thread takes up to 32 MB.
 
     Raises
     ------
@@ -310,6 +330,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         mode=read_mode,
         window_bytes=window_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
+        threads=thread_count(threads),
     )
 
 
