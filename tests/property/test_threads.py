@@ -45,7 +45,7 @@ def outcome(
     is_filtered=st.booleans(),
     window_bytes=st.sampled_from((17, 300, 1 << 22)),
 )
-def test_threads_change_nothing(  # noqa: PLR0913 - drawn
+def test_threads_change_nothing(
     data: st.DataObject,
     batches: list[Built],
     mode: pylog.ReadMode,

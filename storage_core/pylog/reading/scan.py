@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from pylog.worker_threads import WorkerThreads, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     import pandas as pd
 
@@ -174,13 +176,12 @@ class Scan:
             Something to be read is damaged (mode FAILFAST), gone, or not to be expressed in the
             schema. The records before it have been given.
         """
-        if self._threads == 1:
-            for task in self.plan():
-                yield from self._reader(task, self.schema, self.damage).record_batches()
-            return
-        with WorkerThreads(self._threads) as workers:
+        with self._worker_threads() as workers:
             for task in self.plan():
                 yield from self._reader(task, self.schema, self.damage, workers).record_batches()
+
+    def _worker_threads(self) -> AbstractContextManager[WorkerThreads | None]:
+        return nullcontext() if self._threads == 1 else WorkerThreads(self._threads)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the records as an Arrow stream; memory stays bounded. Plans now, reads later."""
@@ -202,7 +203,9 @@ class Scan:
         matter.
         """
         schema = record_schema(("offset",))
-        return sum(self._reader(task, schema, self.damage).count() for task in self.plan())
+        with self._worker_threads() as workers:
+            readers = (self._reader(task, schema, self.damage, workers) for task in self.plan())
+            return sum(reader.count() for reader in readers)
 
 
 @names_nearest_keyword
@@ -277,10 +280,10 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         from the first byte of a segment, and aborted transactions come from the markers: slower,
         and no lie of an index file can matter.
     threads
-        How many threads checksum, decompress and decode what the caller's thread reads; 1 to do it
-        all in the caller's. By default what the environment variable ``PYLOG_NUM_THREADS`` says or,
-        without one, the processors that this process may run on. Rows, their order, errors and
-        damage do not depend on it; each further thread takes up to 32 MB.
+        How many threads decompress and decode what the caller's thread reads, where the codec is
+        gzip or zstd; 1 to do it all in the caller's. By default what the environment variable
+        ``PYLOG_NUM_THREADS`` says or, without one, the processors that this process may run on.
+        Rows, their order, errors and damage do not depend on it.
 
     Raises
     ------
@@ -296,9 +299,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     >>> pylog.scan("/mnt/kafka-logs", topics="orders", columns=["key", "value"]).to_table()
     """
     views = _selected_views(path, topics, assign, pattern)
-    known = [view.topic_partition for view in views]
-    check_specs_are_known(start, known)
-    check_specs_are_known(end, known)
+    for specs in (start, end):
+        check_specs_are_known(specs, [view.topic_partition for view in views])
     schema = record_schema(
         columns,
         include_headers=include_headers,

@@ -194,9 +194,9 @@ def test_sound_batches_before_one_that_breaks_its_format_are_given_before_the_er
         tmp_path, {0: [*sound, miscounted]}, with_index=False, with_time_index=False
     )
     for threads in (1, THREADS):
-        offsets: list[int] = []
+        given: list[pa.RecordBatch] = []
         with pytest.raises(pylog.errors.InvalidRecordError, match="bytes remain"):
-            for batch in pylog.scan(directory, threads=threads).to_batches():
-                offsets += batch.column("offset").to_pylist()
+            given.extend(pylog.scan(directory, threads=threads).to_batches())
+        offsets = [each for batch in given for each in batch.column("offset").to_pylist()]
         assert offsets == list(range(50))
     assert len(joined(sound)) < 1 << 18  # all in one window
