@@ -283,7 +283,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         How many threads decompress and decode what the caller's thread reads, where the codec is
         gzip or zstd; 1 to do it all in the caller's. By default what the environment variable
         ``PYLOG_NUM_THREADS`` says or, without one, the processors that this process may run on.
-        Rows, their order, errors and damage do not depend on it.
+        Rows, their order, errors and damage do not depend on it. Each may decode a batch at a time,
+        so what is said of the memory of one batch holds for each.
 
     Raises
     ------

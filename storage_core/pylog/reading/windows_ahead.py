@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     Wanted = Callable[[SegmentWindow], npt.NDArray[np.bool_] | None]
 
 _SLOW_CODECS = (CompressionType.GZIP.value, CompressionType.ZSTD.value)
+_LARGEST_WINDOW_BYTES = 1 << 23
+"""A batch that makes a larger one is held alone, as with one thread."""
 _PART_BYTES = 1 << 22
 """About how many bytes of records a thread decodes at a time."""
 _MOST_BYTES = 2 * _PART_BYTES
@@ -271,6 +273,8 @@ class WindowsAhead:
         last_offset, self._last_offset = self._last_offset, int(chosen.last_offsets[-1])
         is_v2 = headers.traits.all_v2
         if not np.isin(chosen.codec_ids, _SLOW_CODECS).any() or not (self._cuts_windows or is_v2):
+            return ahead
+        if window.scan.valid_bytes > _LARGEST_WINDOW_BYTES:
             return ahead
         # A small part of the work where decompression is slow.
         ahead.is_checked, ahead.bad = True, find_bad_checksum(window.scan)
