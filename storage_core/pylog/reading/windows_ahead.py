@@ -24,6 +24,7 @@ from pylog.columnar.window import Window
 from pylog.errors import LogStorageError
 from pylog.model import CompressionType
 from pylog.reading.head_start import HeadStart
+from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
 from pylog.record.batch_scan import find_bad_checksum
 
 if TYPE_CHECKING:
@@ -267,6 +268,9 @@ class WindowsAhead:
         headers = window.scan.headers
         wanted = self._wanted(window)
         ahead = WindowAhead(window, self._memory, wanted)
+        if not headers.traits.any_has(COMPRESSION_CODEC_MASK):
+            self._last_offset = int(headers.last_offsets[-1])
+            return ahead
         chosen = headers if wanted is None else headers.select(wanted)
         if not len(chosen):
             return ahead
