@@ -75,6 +75,8 @@ class RecordDecoder:
     ----------
     finished_batches
         How many of the batches given to `decode` have been decoded, and their records yielded.
+    has_given_more
+        Whether records of the batches after those have been yielded, too.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class RecordDecoder:
     ) -> None:
         self.schema = record_schema() if schema is None else schema
         self.finished_batches = 0
+        self.has_given_more = False
         self._last_offset = -1
         self._limits = DecodeLimits.of(max_decompressed_bytes)
         self._decompressor = decompressor or Decompressor(max_decompressed_bytes)
@@ -97,6 +100,18 @@ class RecordDecoder:
             if "timestamp" in self.schema.names
             else pa.timestamp("ms")
         )
+
+    def restart(self, last_offset: int) -> None:
+        """Take the batches that are given next for those after the one that ends at an offset.
+
+        -1 if nothing is known of what comes before them.
+        """
+        self._last_offset = last_offset
+
+    def follow(self, other: RecordDecoder) -> None:
+        """Go on where another decoder has decoded the batches in between."""
+        if other._last_offset >= 0:
+            self._last_offset = other._last_offset
 
     def decode(
         self, window: Window, start_offset: int, end_offset: int
@@ -113,6 +128,7 @@ class RecordDecoder:
             A timestamp does not fit the schema's unit.
         """
         self.finished_batches = 0
+        self.has_given_more = False
         if len(window.headers) and window.headers.last_offsets[0] <= self._last_offset:
             self._last_offset = -1  # batches that were given before, once more
         for decoder, run in _runs(window.headers):
@@ -131,9 +147,11 @@ class RecordDecoder:
                 headers = run.select(group)
                 for columns in self._columns(decoder, request, headers, table[group]):
                     if columns.rows:
+                        self.has_given_more = True
                         yield self._assemble(window, headers, columns)
                     del columns  # before memory is made for the next ones
                 self.finished_batches += len(headers)
+                self.has_given_more = False
                 self._last_offset = int(headers.last_offsets[-1])
 
     def _columns(

@@ -43,7 +43,7 @@ _NOT_SHRUNK_BYTES = 1 << 16
 
 
 class SegmentWindow(NamedTuple):
-    """Whole batches of a file; valid until the next window is asked for.
+    """Whole batches of a file; valid until the next window is asked for, unless made to be kept.
 
     Attributes
     ----------
@@ -105,6 +105,9 @@ class SegmentWindows:
     max_decompressed_bytes
         What a batch may have, decompressed: a batch that has more already as it is stored, by a
         margin for what compression may have added, is refused. None for no limit.
+    make_memory
+        Returns so many writable bytes for each window, so that windows can be kept; None to read
+        all of them into the same memory.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only options
@@ -117,16 +120,21 @@ class SegmentWindows:
         first_window_bytes: int = FIRST_WINDOW_BYTES,
         only_headers: bool = False,
         max_decompressed_bytes: int | None = None,
+        make_memory: Callable[[int], memoryview] | None = None,
     ) -> None:
         self._source = source
         self._max_decompressed_bytes = max_decompressed_bytes
+        self._make_memory = make_memory
         self._headers = None
         if only_headers and isinstance(source, LocalFile):
             self._headers = HeaderReading(source)
         self._has_all = True  # of the window that is held
         self._end = end
         self._window_bytes = max(HEADER_SIZE_UP_TO_MAGIC, min(window_bytes, end - start))
-        self._memory = bytearray(min(first_window_bytes, self._window_bytes))
+        first_bytes = min(first_window_bytes, self._window_bytes)
+        self._memory: bytearray | memoryview = (
+            bytearray(first_bytes) if make_memory is None else make_memory(first_bytes)
+        )
         self._held_bytes = 0  # how much of the memory holds what is in the file at the position
         self.tail = SegmentTail(start, None)
 
@@ -185,7 +193,9 @@ class SegmentWindows:
     def _keep_from(self, used_bytes: int, memory_bytes: int) -> None:
         """Have memory of at least ``memory_bytes`` that begins with what was not used."""
         rest = memoryview(self._memory)[used_bytes : self._held_bytes]
-        if memory_bytes > len(self._memory):
+        if self._make_memory is not None:
+            self._memory = self._make_memory(max(memory_bytes, len(rest)))
+        elif memory_bytes > len(self._memory):
             self._memory = bytearray(memory_bytes)
         memoryview(self._memory)[: len(rest)] = rest
         self._held_bytes = len(rest)

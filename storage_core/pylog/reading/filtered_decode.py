@@ -37,6 +37,11 @@ class FilteredDecoder:
         As of `RecordDecoder`.
     where
         The filter.
+
+    Attributes
+    ----------
+    has_given_more
+        As of `RecordDecoder`.
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class FilteredDecoder:
         max_decompressed_bytes: int,
     ) -> None:
         self.schema = schema
+        self.has_given_more = False
         self._where = where
         first = record_schema(("offset", *where.columns), timestamp_unit="ms")
         decompressor = Decompressor(max_decompressed_bytes)
@@ -69,6 +75,16 @@ class FilteredDecoder:
         """How many of the batches given to `decode` need not be given again."""
         return 0
 
+    def restart(self, last_offset: int) -> None:
+        """As of `RecordDecoder`."""
+        self._first.restart(last_offset)
+        self._second.restart(last_offset)
+
+    def follow(self, other: FilteredDecoder) -> None:
+        """As of `RecordDecoder`."""
+        self._first.follow(other._first)
+        self._second.follow(other._second)
+
     def decode(
         self, window: Window, start_offset: int, end_offset: int
     ) -> Iterator[pa.RecordBatch]:
@@ -76,6 +92,7 @@ class FilteredDecoder:
 
         All batches that may hold one are decoded before the first record is yielded.
         """
+        self.has_given_more = False
         headers = window.headers.select(candidate_batches(self._where, window.headers))
         if not len(headers):
             return
@@ -99,6 +116,7 @@ class FilteredDecoder:
                 )
             )
             if rows.size:
+                self.has_given_more = True
                 yield _taken(batch, rows).select(self.schema.names)
 
     def _passing(

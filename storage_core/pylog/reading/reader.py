@@ -16,7 +16,12 @@ from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.damaged_row import damaged_row
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
-from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
+from pylog.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    LogStorageError,
+    MisplacedBatchError,
+)
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
 from pylog.reading.abort_watch import AbortWatch
 from pylog.reading.aborted_transactions import AbortedTransactions
@@ -26,6 +31,7 @@ from pylog.reading.filter_evaluation import is_past
 from pylog.reading.filtered_decode import FilteredDecoder
 from pylog.reading.refused_batches import RefusedBatches
 from pylog.reading.task_windows import TaskWindows
+from pylog.reading.windows_ahead import WindowsAhead
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
@@ -37,7 +43,9 @@ if TYPE_CHECKING:
 
     from pylog.reading.planned_range import PlannedRange
     from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.windows_ahead import WindowAhead
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.worker_threads import WorkerThreads
 
 _AFTER_DAMAGE = 16
 """Batches that are decoded together after one that was refused, twice as many each time they are
@@ -45,7 +53,9 @@ sound: every refusal costs what was decoded with it."""
 
 
 class TaskReader:
-    """Reads one task; holds at most one window and what it decodes to. One thread.
+    """Reads one task; holds at most one window and what it decodes to. For one thread.
+
+    With ``workers``, one more window and what it decodes to for each of them, and another one.
 
     Parameters
     ----------
@@ -61,9 +71,12 @@ class TaskReader:
         How much of a file is read at once.
     max_decompressed_bytes
         Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
+    workers
+        Threads that checksum and decode windows which are read ahead; what is given is the same.
+        None to do one thing after the other.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         task: PlannedRange,
         schema: pa.Schema | None = None,
@@ -72,8 +85,10 @@ class TaskReader:
         damage: DamageReport | None = None,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        workers: WorkerThreads | None = None,
     ) -> None:
         self._task = task
+        self._workers = workers
         self._mode = mode
         self._window_bytes = window_bytes
         self._max_decompressed_bytes = max_decompressed_bytes
@@ -86,19 +101,14 @@ class TaskReader:
         self._shows_damage = mode is ReadMode.PERMISSIVE and not (
             task.where and task.where.is_about_records
         )
-        schema = record_schema() if schema is None else schema
-        self._decoder: RecordDecoder | FilteredDecoder = (
-            RecordDecoder(
-                task.topic_partition, schema, max_decompressed_bytes=max_decompressed_bytes
-            )
-            if self._filter is None
-            else FilteredDecoder(
-                task.topic_partition,
-                schema,
-                self._filter,
-                max_decompressed_bytes=max_decompressed_bytes,
-            )
-        )
+        self._schema = record_schema() if schema is None else schema
+        self._decoder = self._make_decoder()
+
+    def _make_decoder(self) -> RecordDecoder | FilteredDecoder:
+        partition, limit = self._task.topic_partition, self._max_decompressed_bytes
+        if self._filter is None:
+            return RecordDecoder(partition, self._schema, max_decompressed_bytes=limit)
+        return FilteredDecoder(partition, self._schema, self._filter, max_decompressed_bytes=limit)
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the task's records in offset order, as record batches that own their memory.
@@ -119,21 +129,43 @@ class TaskReader:
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0
         watch = self._abort_watch()
-        for segment_slice, window in self._windows(verifies_checksums=True):
-            self._refused.enter(segment_slice, window)
-            yield from self._damaged_rows()
-            wanted = self._wanted(window)
-            if watch is not None:
-                watch.look(window.scan, wanted, segment_slice.path)
-            yield from self._decode(window, segment_slice, wanted)
-            self._refused.leave(window)
-            yield from self._damaged_rows()
-            if self._filter is not None and is_past(self._filter, window.scan.headers):
-                break
+        ahead = self._windows_ahead()
+        try:
+            for segment_slice, window in self._windows(verifies_checksums=True, ahead=ahead):
+                self._refused.enter(segment_slice, window)
+                yield from self._damaged_rows()
+                known = None if ahead is None else ahead.find(window)
+                wanted = self._wanted(window) if known is None else known.wanted
+                if watch is not None:
+                    watch.look(window.scan, wanted, segment_slice.path)
+                if ahead is None or known is None or not known.parts:
+                    yield from self._decode(window, segment_slice, wanted)
+                else:
+                    yield from self._decoded_ahead(window, segment_slice, known, ahead)
+                self._refused.leave(window)
+                yield from self._damaged_rows()
+                if self._filter is not None and is_past(self._filter, window.scan.headers):
+                    break
+        finally:
+            if ahead is not None:
+                ahead.drop()
         self._refused.finish()
         if watch is not None:
             watch.look_on()
         yield from self._damaged_rows()
+
+    def _windows_ahead(self) -> WindowsAhead | None:
+        if self._workers is None or not self._workers.are_here:
+            return None
+        offsets = self._task.start_offset, self._task.end_offset
+        return WindowsAhead(
+            self._workers,
+            self._make_decoder,
+            self._wanted,
+            offsets,
+            # A filter gives nothing of a window in which it meets damage.
+            cuts_windows=self._filter is None,
+        )
 
     def _abort_watch(self) -> AbortWatch | None:
         """Return what holds the transaction index against the markers in one pass."""
@@ -186,13 +218,16 @@ class TaskReader:
             watch.look_on()
         return total
 
-    def _windows(self, *, verifies_checksums: bool) -> TaskWindows:
+    def _windows(
+        self, *, verifies_checksums: bool, ahead: WindowsAhead | None = None
+    ) -> TaskWindows:
         return TaskWindows(
             self._task,
             damage=self._pass_damage if self._mode.skips_damage else None,
             verifies_checksums=verifies_checksums,
             window_bytes=self._window_bytes,
             max_decompressed_bytes=self._max_decompressed_bytes,
+            ahead=ahead,
         )
 
     def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:
@@ -225,9 +260,73 @@ class TaskReader:
     ) -> Iterator[pa.RecordBatch]:
         headers = window.scan.headers
         chosen = headers if wanted is None else headers.select(wanted)
+        return self._decode_chosen(window, segment_slice, chosen)
+
+    def _decode_chosen(
+        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
+    ) -> Iterator[pa.RecordBatch]:
         if not self._mode.skips_damage:
-            return self._decode_batches(window, segment_slice, chosen)
-        return self._decode_sound(window, segment_slice, chosen)
+            return self._decode_up_to_error(window, segment_slice, headers)
+        return self._decode_sound(window, segment_slice, headers)
+
+    def _decoded_ahead(
+        self,
+        window: SegmentWindow,
+        segment_slice: SegmentSlice,
+        known: WindowAhead,
+        ahead: WindowsAhead,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield what was decoded ahead of a window; what could not be, as `_decode` does."""
+        for part in tuple(known.parts):
+            decoder = part.decoder
+            if decoder is None:  # a forked child has no threads
+                yield from self._decode_chosen(window, segment_slice, part.headers)
+                continue
+            size_bytes = 0
+            try:
+                for batch in part.batches():
+                    size_bytes += batch.nbytes
+                    self._refused.settle(window)
+                    yield from self._damaged_rows()
+                    yield batch
+            except LogStorageError:
+                if decoder.has_given_more:
+                    raise
+                done = decoder.finished_batches
+                self._follow(decoder)
+                rest = part.headers.select(slice(done, None))
+                yield from self._decode_chosen(window, segment_slice, rest)
+            else:
+                self._follow(decoder)
+                self._refused.settle(window)
+                ahead.note_ratio(part, size_bytes)
+            ahead.release(part)
+
+    def _follow(self, decoder: RecordDecoder | FilteredDecoder) -> None:
+        """Have this reader's own decoder go on after what another one like it has decoded."""
+        match self._decoder, decoder:
+            case RecordDecoder() as own, RecordDecoder() as other:
+                own.follow(other)
+            case FilteredDecoder() as own, FilteredDecoder() as other:
+                own.follow(other)
+
+    def _decode_up_to_error(
+        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
+    ) -> Iterator[pa.RecordBatch]:
+        """Decode; where a batch is wrong, those before it are given before the error.
+
+        Also those that were decoded together with it.
+        """
+        try:
+            yield from self._decode_batches(window, segment_slice, headers)
+        except LogStorageError as error:
+            position = getattr(error, "position", None)
+            if position is not None and not self._decoder.has_given_more:
+                bad = int(np.searchsorted(headers.positions, position - window.file_position))
+                before = headers.select(slice(self._decoder.finished_batches, bad))
+                if len(before):
+                    yield from self._decode_up_to_error(window, segment_slice, before)
+            raise
 
     def _decode_batches(
         self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,9 +21,11 @@ from pylog.reading.reader import TaskReader
 from pylog.reading.record_filter import RecordFilter
 from pylog.reading.short_repr import directories_repr, short_repr
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.worker_threads import WorkerThreads, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from typing import NoReturn
 
     import pandas as pd
@@ -45,9 +48,10 @@ _NOT_A_SEQUENCE = (
 class Scan:
     """A planned read. What it covers is fixed at the first use; make a new one to see more.
 
-    `scan` makes it. It gives any number of readers, each for one thread. Whatever accepts an
-    Arrow stream accepts a scan: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``, and
-    ``duckdb.sql("SELECT … FROM scan")`` with a variable of that name. Every use reads again.
+    `scan` makes it. It gives any number of readers; each is for one thread, and has threads of its
+    own to help it. Whatever accepts an Arrow stream accepts a scan: ``pyarrow.table(scan)``,
+    ``polars.DataFrame(scan)``, and ``duckdb.sql("SELECT … FROM scan")`` with a variable of that
+    name. Every use reads again.
 
     Attributes
     ----------
@@ -60,7 +64,7 @@ class Scan:
         DROPMALFORMED and PERMISSIVE).
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         partitions: list[LogView],
         wanted: ScanRange,
@@ -69,6 +73,7 @@ class Scan:
         mode: ReadMode = ReadMode.FAILFAST,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        threads: int = 1,
     ) -> None:
         self.partitions = partitions
         self.schema = schema
@@ -77,6 +82,7 @@ class Scan:
         self._mode = mode
         self._window_bytes = window_bytes
         self._max_decompressed_bytes = max_decompressed_bytes
+        self._threads = threads
         self._tasks: list[ScanTask] | None = None
 
     def __repr__(self) -> str:
@@ -155,6 +161,7 @@ class Scan:
             mode=self._mode,
             window_bytes=self._window_bytes,
             max_decompressed_bytes=self._max_decompressed_bytes,
+            threads=self._threads,
         )
         schema = record_schema(("offset",))
         # Damage is reported when the records around it are read.
@@ -167,11 +174,13 @@ class Scan:
         )
         return last
 
-    def _readers(self, schema: pa.Schema) -> Iterator[TaskReader]:
-        for task in self.plan():
-            yield self._reader(task, schema, self.damage)
-
-    def _reader(self, task: ScanTask, schema: pa.Schema, damage: DamageReport) -> TaskReader:
+    def _reader(
+        self,
+        task: ScanTask,
+        schema: pa.Schema,
+        damage: DamageReport,
+        workers: WorkerThreads | None = None,
+    ) -> TaskReader:
         return TaskReader(
             task,
             schema,
@@ -179,6 +188,7 @@ class Scan:
             damage=damage,
             window_bytes=self._window_bytes,
             max_decompressed_bytes=self._max_decompressed_bytes,
+            workers=workers,
         )
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -190,8 +200,12 @@ class Scan:
             Something is damaged (mode FAILFAST), has been deleted, or cannot be expressed in the
             schema. The records before it have been yielded.
         """
-        for reader in self._readers(self.schema):
-            yield from reader.record_batches()
+        with self._worker_threads() as workers:
+            for task in self.plan():
+                yield from self._reader(task, self.schema, self.damage, workers).record_batches()
+
+    def _worker_threads(self) -> AbstractContextManager[WorkerThreads | None]:
+        return nullcontext() if self._threads == 1 else WorkerThreads(self._threads)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the records as an Arrow stream; memory stays bounded. Plans now, reads later."""
@@ -211,7 +225,10 @@ class Scan:
 
         No column is decoded, so values that cannot be expressed in `schema` do not matter.
         """
-        return sum(reader.count() for reader in self._readers(record_schema(("offset",))))
+        schema = record_schema(("offset",))
+        with self._worker_threads() as workers:
+            readers = (self._reader(task, schema, self.damage, workers) for task in self.plan())
+            return sum(reader.count() for reader in readers)
 
 
 @names_nearest_keyword
@@ -237,6 +254,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     max_records_per_partition: int | None = None,
     where: RecordFilter | None = None,
     use_indexes: bool = True,
+    threads: int | None = None,
 ) -> Scan:
     """Return a read of the records under ``path``: exactly what Kafka's consumer would return.
 
@@ -286,6 +304,12 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         False: no offset, time or transaction index is opened. Look-ups, cuts and ends of logs walk
         from the first byte of a segment, and aborted transactions come from the markers. That is
         slower, and a wrong index file cannot matter.
+    threads
+        How many threads decompress and decode what the caller's thread reads, where the codec is
+        gzip or zstd; 1 to do it all in the caller's. The default is what the environment variable
+        ``PYLOG_NUM_THREADS`` says or, without one, the number of processors that this process may
+        run on. Rows, their order, errors and damage do not depend on it. Each thread may decode a
+        batch at a time, so what is said of the memory of one batch holds for each.
 
     Raises
     ------
@@ -322,22 +346,29 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         max_records_per_partition,
         where,
     )
-    if where is not None:
-        views = [view for view in views if where.covers(view.topic_partition)]
     read_mode = ReadMode.parse(mode)
-    if read_mode.skips_damage:
-        # What planning meets, a reader reports: it goes the same way.
-        views = [view.refreshed(DamageReport(is_logged=False)) for view in views]
-    if not use_indexes:
-        views = [view.refreshed(view.damage, uses_indexes=False) for view in views]
     return Scan(
-        views,
+        _views_to_read(views, where, read_mode, use_indexes=use_indexes),
         wanted,
         schema,
         mode=read_mode,
         window_bytes=window_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
+        threads=thread_count(threads),
     )
+
+
+def _views_to_read(
+    views: list[LogView], where: RecordFilter | None, mode: ReadMode, *, use_indexes: bool
+) -> list[LogView]:
+    if where is not None:
+        views = [view for view in views if where.covers(view.topic_partition)]
+    if mode.skips_damage:
+        # What planning meets, a reader reports: it goes the same way.
+        views = [view.refreshed(DamageReport(is_logged=False)) for view in views]
+    if not use_indexes:
+        views = [view.refreshed(view.damage, uses_indexes=False) for view in views]
+    return views
 
 
 def _check_filter(where: object) -> None:

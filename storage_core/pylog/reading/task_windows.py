@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.planned_range import PlannedRange
     from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.windows_ahead import WindowsAhead
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 100
@@ -39,7 +40,7 @@ class TaskWindows:
     ----------
     task
         From the planner.
-    damage, verifies_checksums, window_bytes, max_decompressed_bytes
+    damage, verifies_checksums, window_bytes, max_decompressed_bytes, ahead
         As of `CheckedWindows`.
     """
 
@@ -51,8 +52,10 @@ class TaskWindows:
         verifies_checksums: bool = True,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         max_decompressed_bytes: int | None = None,
+        ahead: WindowsAhead | None = None,
     ) -> None:
         self._task = task
+        self._ahead = ahead
         self._max_decompressed_bytes = max_decompressed_bytes
         self._damage = damage
         self._verifies_checksums = verifies_checksums
@@ -104,6 +107,7 @@ class TaskWindows:
                 verifies_checksums=self._verifies_checksums,
                 window_bytes=self._window_bytes,
                 max_decompressed_bytes=self._max_decompressed_bytes,
+                ahead=self._ahead,
             )
             for window in windows:
                 if window.end_position >= segment_slice.end_position:

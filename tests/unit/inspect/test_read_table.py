@@ -75,6 +75,14 @@ def test_every_table_begins_with_topic_and_partition(logs: Path, name: str) -> N
     assert stamps <= {pa.timestamp("ms", tz="UTC")}
 
 
+def test_the_environment_says_how_many_threads_read(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYLOG_NUM_THREADS", "no")
+    with pytest.raises(ValueError, match="PYLOG_NUM_THREADS is 'no', expected a number"):
+        pylog.read_table(logs, "segments")
+
+
 def test_a_table_without_rows_has_all_columns(logs: Path) -> None:
     table = pylog.read_table(logs, "transactions")
     assert table.num_rows == 0

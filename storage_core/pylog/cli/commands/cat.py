@@ -143,6 +143,14 @@ bytes, and stays in the processor's cache meanwhile."""
     "files. This is slower; the records are the same unless an index file was forged.",
 )
 @click.option(
+    "--threads",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How many threads decompress and decode records. Default: what the environment variable "
+    "PYLOG_NUM_THREADS says, else as many as there are processors. The output does not depend on "
+    "it.",
+)
+@click.option(
     "--max-decompressed-bytes",
     metavar="BYTES",
     type=click.IntRange(min=1),
@@ -168,6 +176,7 @@ def cat(
     output_format: str,
     values: str | None,
     ignore_indexes: bool,
+    threads: int | None,
     max_decompressed_bytes: int,
 ) -> int:
     r"""Print records, as JSON lines or as text.
@@ -215,6 +224,7 @@ def cat(
         use_indexes=not ignore_indexes,
         max_decompressed_bytes=max_decompressed_bytes,
         where=_filter(keys),
+        threads=threads,
     )
     announce_compilation()
     with _advice_on_damage(mode):

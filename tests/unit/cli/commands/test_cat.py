@@ -347,3 +347,23 @@ def test_index_files_that_were_forged_may_be_ignored(
     segment_path(path, 0, ".index").write_bytes(offset_index_bytes(lies, 0))
     done = pylog_run("cat", tmp_path, "--start-offset", "190", "--ignore-indexes")
     assert partitions_and_offsets(done) == [(0, 300)]
+
+
+def test_threads_do_not_change_what_is_printed(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    batches = [batch_v2(plain_records(3 * at, 3), codec="zstd") for at in range(50)]
+    write_partition(tmp_path, {0: batches})
+    done = pylog_run("cat", tmp_path, "--threads", "3")
+    assert partitions_and_offsets(done) == [(0, offset) for offset in range(150)]
+    assert done.output == pylog_run("cat", tmp_path, "--threads", "1").output
+
+
+def test_a_wrong_number_of_threads_in_the_environment_is_named(
+    tmp_path: Path, pylog_run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 3))]})
+    monkeypatch.setenv("PYLOG_NUM_THREADS", "many")
+    done = pylog_run("cat", tmp_path)
+    assert done.status == 2
+    assert "PYLOG_NUM_THREADS is 'many', expected a number of threads, 1 or more" in done.error

@@ -1,0 +1,93 @@
+"""An iterator whose first items are made by another thread, before they are asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import LogStorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+
+    import pyarrow as pa
+
+    from pylog.worker_threads import WorkerThreads
+
+
+class _Made(NamedTuple):
+    """What a thread has made; ``rest`` goes on where it has stopped."""
+
+    batches: list[pa.RecordBatch]
+    rest: Iterator[pa.RecordBatch]
+    is_finished: bool
+    error: LogStorageError | None
+
+
+class HeadStart:
+    """Record batches of which a worker thread makes the first ones. To be iterated once.
+
+    The thread stops when it has made so much that memory counts; the rest is made by whoever
+    iterates. So it never waits, and nobody who stops iterating leaves it waiting.
+
+    Parameters
+    ----------
+    workers
+        Whose thread it is.
+    make
+        Returns the iterator; called by the thread, or by whoever iterates in a forked child, which
+        has no threads.
+    most_bytes
+        The thread stops after the batch that reaches it.
+    """
+
+    def __init__(
+        self,
+        workers: WorkerThreads,
+        make: Callable[[], Iterator[pa.RecordBatch]],
+        most_bytes: int,
+    ) -> None:
+        self._workers = workers
+        self._make = make
+        self._most_bytes = most_bytes
+        self._is_abandoned = False
+        self._future: Future[_Made] = workers.submit(self._start)
+
+    def _start(self) -> _Made:
+        made: list[pa.RecordBatch] = []
+        rest = self._make()
+        size = 0
+        try:
+            for batch in rest:
+                made.append(batch)
+                size += batch.nbytes
+                if size >= self._most_bytes or self._is_abandoned:
+                    return _Made(made, rest, is_finished=False, error=None)
+        except LogStorageError as error:
+            return _Made(made, rest, is_finished=True, error=error)
+        return _Made(made, rest, is_finished=True, error=None)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether its thread is one of this process."""
+        return self._workers.are_here
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Yield the batches, and then raise what stopped them."""
+        if not self._workers.are_here:
+            yield from self._make()
+            return
+        made = self._future.result()
+        made.batches.reverse()
+        while made.batches:
+            yield made.batches.pop()
+        if made.error is not None:
+            raise made.error
+        if not made.is_finished:
+            yield from made.rest
+
+    def abandon(self) -> None:
+        """Have the thread stop soon: nobody will iterate."""
+        self._is_abandoned = True
+        if self._workers.are_here:
+            self._future.cancel()

@@ -1,0 +1,69 @@
+"""What several threads read of a damaged log is what one reads: rows, errors and damage."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pylog
+from tests.property.test_damage import Damage, logs
+from tests.support.batches import Built, joined
+from tests.support.corruption import with_sound_checksums
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from pylog.reading.damage import DamagedRange
+
+COLUMNS = ["offset", "key", "value", "_corrupt_record"]
+
+
+def outcome(
+    directory: Path,
+    threads: int,
+    **options: Any,  # noqa: ANN401 - of scan
+) -> tuple[list[dict[str, object]], str | None, list[DamagedRange]]:
+    """Return rows, the error after them, and the damage."""
+    rows: list[dict[str, object]] = []
+    scan = pylog.scan(directory, threads=threads, columns=COLUMNS, **options)
+    try:
+        for batch in scan.to_batches():
+            rows += batch.to_pylist()
+    except pylog.errors.LogStorageError as error:
+        return rows, f"{type(error).__name__}: {error}", scan.damage.ranges
+    return rows, None, scan.damage.ranges
+
+
+@given(
+    data=st.data(),
+    batches=logs(),
+    mode=st.sampled_from(list(pylog.ReadMode)),
+    is_sealed=st.booleans(),
+    is_filtered=st.booleans(),
+    window_bytes=st.sampled_from((17, 300, 1 << 22)),
+)
+def test_threads_change_nothing(
+    data: st.DataObject,
+    batches: list[Built],
+    mode: pylog.ReadMode,
+    *,
+    is_sealed: bool,
+    is_filtered: bool,
+    window_bytes: int,
+) -> None:
+    content = bytearray(joined(batches))
+    for _ in range(data.draw(st.integers(0, 3))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        length, pattern = data.draw(st.sampled_from(((1, 1), (1, 0x80), (1, 0xFF), (40, 0))))
+        Damage(at, length, pattern).apply(content)
+    # Wrong records under a right checksum are what the threads themselves come upon.
+    damaged = with_sound_checksums(bytes(content)) if is_sealed else bytes(content)
+    where = pylog.RecordFilter(min_timestamp=2, max_timestamp=10**15) if is_filtered else None
+    options = {"mode": mode, "window_bytes": window_bytes, "where": where}
+    with tempfile.TemporaryDirectory() as place:
+        segments = {0: [Built(damaged, (), 2, 0, 0)]}
+        directory = write_partition(Path(place), segments, with_index=False, with_time_index=False)
+        assert outcome(directory, 4, **options) == outcome(directory, 1, **options)

@@ -1,0 +1,202 @@
+"""Windows that several threads decode: what is given, when they stop, and what stops them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING
+
+import pytest
+import zstandard
+
+import pylog
+from pylog.columnar.decode import RecordDecoder
+from tests.support.batches import (
+    Built,
+    batch_v2,
+    batch_v2_of,
+    joined,
+    plain_records,
+    record_v2,
+)
+from tests.support.codecs import CODEC_IDS
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from pylog.columnar.window import Window
+
+BATCHES = 200
+WINDOW_BYTES = 1 << 12
+THREADS = 3
+
+
+def decoding_threads() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name.startswith("pylog-read")]
+
+
+def has_no_threads_soon() -> bool:
+    for _ in range(200):
+        if not decoding_threads():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    batches = [
+        batch_v2(plain_records(10 * place, 10, value_size=50), codec="zstd")
+        for place in range(BATCHES)
+    ]
+    segments = {0: batches[:90], 900: batches[90:]}
+    return write_partition(tmp_path, segments, with_index=False, with_time_index=False)
+
+
+def scan(directory: Path, threads: int = THREADS) -> pylog.Scan:
+    return pylog.scan(directory, threads=threads, window_bytes=WINDOW_BYTES)
+
+
+def test_rows_are_in_order_and_decoded_by_several_threads(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by: set[str] = set()
+    decode = RecordDecoder.decode
+
+    def noting(
+        self: RecordDecoder, window: Window, start: int, end: int
+    ) -> Iterator[pa.RecordBatch]:
+        by.add(threading.current_thread().name)
+        time.sleep(0.001)
+        yield from decode(self, window, start, end)
+
+    monkeypatch.setattr(RecordDecoder, "decode", noting)
+    table = scan(directory).to_table()
+    assert table["offset"].to_pylist() == list(range(10 * BATCHES))
+    assert len(by) >= 2
+    assert all(name.startswith("pylog-read") for name in by)
+
+
+def test_the_threads_end_with_the_reader_that_is_closed_early(directory: Path) -> None:
+    batches = scan(directory).to_batches()
+    next(batches)
+    assert decoding_threads()
+    batches.close()  # type: ignore[attr-defined]
+    assert has_no_threads_soon()
+
+
+def test_the_threads_end_with_the_last_row(directory: Path) -> None:
+    assert scan(directory).to_table().num_rows == 10 * BATCHES
+    assert has_no_threads_soon()
+
+
+def test_what_fails_in_a_thread_has_its_own_traceback(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> Iterator[pa.RecordBatch]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(RecordDecoder, "decode", failing)
+    with pytest.raises(ZeroDivisionError) as caught:
+        scan(directory).to_table()
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert names[-1] == "failing"
+    assert has_no_threads_soon()
+
+
+def test_an_interrupt_ends_the_read_and_its_threads(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_self: object) -> Iterator[pa.RecordBatch]:
+        raise KeyboardInterrupt
+
+    batches = scan(directory).to_batches()
+    next(batches)
+    monkeypatch.setattr("pylog.reading.head_start.HeadStart.__iter__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(batches)
+    assert has_no_threads_soon()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_forked_child_reads_on_without_threads(directory: Path) -> None:
+    script = """
+import os, sys, pylog
+batches = pylog.scan(sys.argv[1], threads=3, window_bytes=4096).to_batches()
+rows = next(batches).num_rows
+child = os.fork()
+rows += sum(batch.num_rows for batch in batches)
+fresh = pylog.scan(sys.argv[1], threads=3, window_bytes=4096).to_table().num_rows
+if child == 0:
+    os._exit(0 if rows == fresh == 2000 else 1)
+print(rows, fresh, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(directory)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.stdout.split() == ["2000", "2000", "0"], done.stderr
+
+
+def test_an_abandoned_reader_does_not_keep_the_process_alive(directory: Path) -> None:
+    script = """
+import sys, pylog
+batches = pylog.scan(sys.argv[1], threads=3, window_bytes=4096).to_batches()
+print(next(batches).num_rows > 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(directory)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.stdout.split() == ["True"]
+
+
+def test_records_that_are_much_larger_than_their_batches_are_all_given(tmp_path: Path) -> None:
+    # More than a thread makes ahead: the rest is made by who asks for it.
+    batches = [
+        batch_v2(plain_records(10 * place, 10, value_size=200_000), codec="gzip")
+        for place in range(24)
+    ]
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    one, several = (pylog.scan(directory, threads=threads).to_table() for threads in (1, THREADS))
+    assert several.num_rows == 240
+    assert several.equals(one)
+
+
+def test_sound_batches_before_one_that_breaks_its_format_are_given_before_the_error(
+    tmp_path: Path,
+) -> None:
+    sound = [batch_v2(plain_records(10 * place, 10), codec="zstd") for place in range(5)]
+    payload = zstandard.compress(b"".join(record_v2(0, at, b"k", b"v") for at in range(10)))
+    data = batch_v2_of(
+        payload,
+        base_offset=50,
+        last_offset_delta=9,
+        record_count=9,  # of 10
+        attributes=CODEC_IDS["zstd"],
+    )
+    miscounted = Built(data, (), 2, 50, 59, codec="zstd")
+    directory = write_partition(
+        tmp_path, {0: [*sound, miscounted]}, with_index=False, with_time_index=False
+    )
+    for threads in (1, THREADS):
+        given: list[pa.RecordBatch] = []
+        with pytest.raises(pylog.errors.InvalidRecordError, match="bytes remain"):
+            given.extend(pylog.scan(directory, threads=threads).to_batches())
+        offsets = [each for batch in given for each in batch.column("offset").to_pylist()]
+        assert offsets == list(range(50))
+    assert len(joined(sound)) < 1 << 18  # all in one window
