@@ -1,7 +1,6 @@
 """Threads that a read may use: how many, and a pool of them that starts none before it has work.
 
-As Arrow has it: the processors that this process may run on, unless an argument or an environment
-variable says otherwise. No thread is started by an import.
+An argument says how many, or an environment variable. No thread is started by an import.
 """
 
 from __future__ import annotations
@@ -21,14 +20,16 @@ THREADS_VARIABLE = "PYLOG_NUM_THREADS"
 """Environment variable: how many threads a read uses where its caller does not say."""
 
 
-def thread_count(threads: int | None = None) -> int:
+def thread_count(threads: int | None = None, *, default: int) -> int:
     """Return how many threads to use.
 
     Parameters
     ----------
     threads
         What the caller wants, 1 or more; None for what the environment variable
-        ``PYLOG_NUM_THREADS`` says or, without one, the processors that this process may run on.
+        ``PYLOG_NUM_THREADS`` says.
+    default
+        What is returned if neither says anything.
 
     Raises
     ------
@@ -42,7 +43,7 @@ def thread_count(threads: int | None = None) -> int:
         return threads
     text = os.environ.get(THREADS_VARIABLE, "").strip()
     if not text:
-        return _usable_processors()
+        return default
     if not text.isdecimal() or int(text) < 1:
         msg = (
             f"environment variable {THREADS_VARIABLE} is {text!r}, expected a number of threads, "
@@ -52,7 +53,8 @@ def thread_count(threads: int | None = None) -> int:
     return int(text)
 
 
-def _usable_processors() -> int:
+def usable_processors() -> int:
+    """Return how many processors this process may run on."""
     try:
         return len(os.sched_getaffinity(0)) or 1
     except AttributeError:  # not on this platform

@@ -13,7 +13,7 @@ from pylog.keyword_arguments import names_nearest_keyword
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.worker_threads import thread_count
+from pylog.worker_threads import thread_count, usable_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -102,7 +102,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         return list(wanted.rows_of(view))
 
     # Threads: kernels and reads release the interpreter, and a disk or a store has latency to hide.
-    threads = max(1, min(_MAX_THREADS, len(views), thread_count()))
+    threads = max(1, min(_MAX_THREADS, len(views), thread_count(default=usable_processors())))
     with ThreadPoolExecutor(threads, "pylog-table") as pool:
         batches = [batch for partition in pool.map(rows_of, views) for batch in partition]
     return pa.Table.from_batches(batches, schema=wanted.schema)

@@ -147,8 +147,7 @@ bytes, and stays in the processor's cache meanwhile."""
     metavar="N",
     type=click.IntRange(min=1),
     help="How many threads decompress and decode records. Default: what the environment variable "
-    "PYLOG_NUM_THREADS says, else as many as there are processors. The output does not depend on "
-    "it.",
+    "PYLOG_NUM_THREADS says, else 1. The output does not depend on it.",
 )
 @click.option(
     "--max-decompressed-bytes",
