@@ -20,6 +20,6 @@ belong to the user or to root, and nobody else can write there. Where there is n
 compiled in every process. How all this works is in `pylog.native`.
 """
 
-from pylog.native.kernel import helper, intrinsic, kernel
+from pylog.native.kernel import helper, intrinsic, kernel, uses_instructions_of
 
-__all__ = ["helper", "intrinsic", "kernel"]
+__all__ = ["helper", "intrinsic", "kernel", "uses_instructions_of"]

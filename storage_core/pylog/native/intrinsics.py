@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 
 _BYTE_ORDER_IS_LITTLE = sys.byteorder == "little"
 _WORD = ir.IntType(64)
+_PAIR = ir.VectorType(_WORD, 2)
 
 
 def _address(context: Any, builder: Any, kind: Any, values: Any, at: Any) -> Any:
@@ -105,6 +106,52 @@ def read_file(typing: Any, descriptor: Any, buf: Any, at: Any, count: Any, posit
     return signature, generate
 
 
+@intrinsic
+def crc32c_byte(typing: Any, crc: Any, byte: Any) -> Any:
+    """Return the state of a CRC-32C after one more byte."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        half, byte_type = ir.IntType(32), ir.IntType(8)
+        kind = ir.FunctionType(half, [half, byte_type])
+        add = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.32.8")
+        state, byte = arguments
+        after = builder.call(add, [builder.trunc(state, half), builder.trunc(byte, byte_type)])
+        return builder.zext(after, _WORD)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def crc32c_word(typing: Any, crc: Any, word: Any) -> Any:
+    """Return the state of a CRC-32C after 8 more bytes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(_WORD, [_WORD, _WORD])
+        add = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.64.64")
+        return builder.call(add, arguments)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def multiply_without_carries(typing: Any, left: Any, right: Any) -> Any:
+    """Return the lower half of the product of two polynomials of 64 bits each."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        nothing = _PAIR([0, 0])
+        pairs = [builder.insert_element(nothing, each, ir.IntType(32)(0)) for each in arguments]
+        product = builder.call(_multiply(builder), [*pairs, ir.IntType(8)(0)])
+        return builder.extract_element(product, ir.IntType(32)(0))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+def _multiply(builder: Any) -> Any:
+    """Return the instruction that multiplies a half of each of two pairs, without carries."""
+    kind = ir.FunctionType(_PAIR, [_PAIR, _PAIR, ir.IntType(8)])
+    return cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.pclmulqdq")
+
+
 # x^(n+32) and x^(n-32) modulo the polynomial, bits reflected: they move 16 bytes by n bits.
 _FOLD_BY_1 = (0x01751997D0, 0x00CCAA009E)  # n = 128
 _FOLD_BY_4 = (0x0154442BD4, 0x01C6E41596)  # n = 512
@@ -121,24 +168,19 @@ def fold_crc32(typing: Any, buf: Any, start: Any, blocks: Any, crc: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, start, blocks, crc = arguments
-        pair = ir.VectorType(_WORD, 2)
-        multiply = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(pair, [pair, pair, ir.IntType(8)]),
-            "llvm.x86.pclmulqdq",
-        )
+        multiply = _multiply(builder)
 
         def block(number: Any) -> Any:
             at = builder.add(start, builder.shl(number, _WORD(4)))
             address = _address(context, builder, signature.args[0], array, at)
-            return builder.load(builder.bitcast(address, pair.as_pointer()), align=1)
+            return builder.load(builder.bitcast(address, _PAIR.as_pointer()), align=1)
 
         def move(what: Any, by: tuple[int, int]) -> Any:
-            low = builder.call(multiply, [what, pair(by), ir.IntType(8)(0x00)])
-            return builder.xor(low, builder.call(multiply, [what, pair(by), ir.IntType(8)(0x11)]))
+            low = builder.call(multiply, [what, _PAIR(by), ir.IntType(8)(0x00)])
+            return builder.xor(low, builder.call(multiply, [what, _PAIR(by), ir.IntType(8)(0x11)]))
 
         index = ir.IntType(32)
-        before = builder.insert_element(pair([0, 0]), crc, index(0))
+        before = builder.insert_element(_PAIR([0, 0]), crc, index(0))
         folded = cgutils.alloca_once_value(builder, builder.xor(block(_WORD(0)), before))
         done = cgutils.alloca_once_value(builder, _WORD(1))
         with builder.if_then(builder.icmp_signed(">=", blocks, _WORD(8))):

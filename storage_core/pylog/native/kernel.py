@@ -91,6 +91,12 @@ class Kernel:
         return self.signature.caller(_ENTRY(self._code.entry))
 
 
+def uses_instructions_of(level: str) -> bool:
+    """Return whether intrinsics that need a level of x86-64 are what kernels are compiled with."""
+    is_checked = _is_set("NUMBA_DISABLE_JIT") or _is_set("NUMBA_BOUNDSCHECK")
+    return not is_checked and this_level() == level
+
+
 def _is_set(variable: str) -> bool:
     """Return whether one of Numba's switches is on; Numba itself is not asked, nor imported."""
     return os.environ.get(variable, "0") not in {"", "0"}

@@ -15,6 +15,8 @@ from pylog.checksum import crc32c, wrong_checksum
 from pylog.errors import CorruptRecordError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import scan_batches as kernel
+from pylog.kernels import uses_instructions_of
+from pylog.kernels.crc32c import find_bad_crc32c
 from pylog.kernels.decode_headers import decode_headers
 from pylog.kernels.decode_legacy import find_bad_crc
 from pylog.record.batch_header import peek_entry_size
@@ -277,7 +279,8 @@ class BadChecksum:
 def find_bad_checksum(scan: BatchScan, only: BoolArray | None = None) -> BadChecksum | None:
     """Return the first batch of ``scan`` whose stored checksum is not the computed one, or None.
 
-    CRC-32C for v2, CRC-32 for v0 and v1. About 0.1 s a gigabyte of 16 KB batches.
+    CRC-32C for v2, CRC-32 for v0 and v1. About 0.05 s a gigabyte where the processor has an
+    instruction for CRC-32C, and without the interpreter's lock there.
 
     Parameters
     ----------
@@ -298,15 +301,27 @@ def find_bad_checksum(scan: BatchScan, only: BoolArray | None = None) -> BadChec
         limit = bad_legacy.index if bad_legacy else len(headers)
         checked = np.flatnonzero((chosen & headers.is_v2)[:limit])
         starts, sizes, crcs = starts[checked], sizes[checked], crcs[checked]
-    view = scan.buffer.data
-    from_attributes = (starts + ATTRIBUTES_OFFSET).tolist()
-    ends = (starts + sizes).tolist()
-    for place, stored in enumerate(crcs.tolist()):
-        computed = crc32c(view[from_attributes[place] : ends[place]])
+    place, computed = _find_bad_v2(scan.buffer, starts + ATTRIBUTES_OFFSET, starts + sizes, crcs)
+    if place < 0:
+        return bad_legacy
+    index = place if checked is None else int(checked[place])
+    return BadChecksum(index, int(crcs[place]), computed)
+
+
+def _find_bad_v2(
+    buffer: npt.NDArray[np.uint8], starts: Int64Array, ends: Int64Array, crcs: Int64Array
+) -> tuple[int, int]:
+    """Return the place of the first wrong checksum and the right one; place -1 if there is none."""
+    if starts.size and uses_instructions_of("x86-64-v3"):
+        place, computed = find_bad_crc32c(buffer, starts, ends, crcs)
+        return int(place), int(computed)
+    view = buffer.data
+    rows = zip(starts.tolist(), ends.tolist(), crcs.tolist(), strict=True)
+    for place, (start, end, stored) in enumerate(rows):
+        computed = crc32c(view[start:end])
         if computed != stored:
-            index = place if checked is None else int(checked[place])
-            return BadChecksum(index, stored, computed)
-    return bad_legacy
+            return place, computed
+    return -1, 0
 
 
 def _find_bad_legacy(scan: BatchScan, which: Int64Array) -> BadChecksum | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.kernels import (
+    crc32c,
     decode_control,
     decode_headers,
     decode_legacy,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MODULES = (
-    *(decode_control, decode_headers, decode_legacy, decode_records, encode_records),
+    *(crc32c, decode_control, decode_headers, decode_legacy, decode_records, encode_records),
     *(header_keys, murmur2, scan_batches, skip_headers, split_batch),
 )
 KERNELS = [value for each in MODULES for value in vars(each).values() if isinstance(value, Kernel)]

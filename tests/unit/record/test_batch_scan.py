@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pylog.kernels import decode_headers as fields
+from pylog.record import batch_scan
 from pylog.record.batch_header import parse_batch_header
 from pylog.record.batch_scan import BadChecksum, BatchScan, find_bad_checksum, find_batches
 from tests.support.batches import (
@@ -125,11 +126,20 @@ def test_fewer_than_17_bytes_of_anything_are_a_cut_header() -> None:
     assert scan(MIXED, b"\xff" * 17).defect is not None
 
 
+@pytest.fixture(params=["instruction", "library"])
+def summed_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have checksums computed by the kernel, and where its instruction is missing."""
+    if request.param == "library":
+        monkeypatch.setattr(batch_scan, "uses_instructions_of", lambda level: False)
+
+
+@pytest.mark.usefixtures("summed_by")
 def test_sound_checksums_are_found_sound() -> None:
     assert find_bad_checksum(scan(MIXED)) is None
     assert find_bad_checksum(scan([])) is None
 
 
+@pytest.mark.usefixtures("summed_by")
 @pytest.mark.parametrize("bad", range(len(MIXED)))
 def test_the_first_wrong_checksum_is_found_whatever_its_format(bad: int) -> None:
     batches = [with_bad_crc(b) if i >= bad else b for i, b in enumerate(MIXED)]
@@ -138,6 +148,7 @@ def test_the_first_wrong_checksum_is_found_whatever_its_format(bad: int) -> None
     assert found == BadChecksum(bad, stored=right ^ 0x01000000, computed=right)
 
 
+@pytest.mark.usefixtures("summed_by")
 def test_only_the_batches_asked_for_are_checked() -> None:
     batches = [with_bad_crc(built) for built in MIXED]
     only = np.zeros(len(MIXED), dtype=np.bool_)
