@@ -246,8 +246,8 @@ def test_damage_is_reported_with_file_position_and_the_way_out(tmp_path: Path) -
     with pytest.raises(CorruptRecordError) as caught:
         list(reader.read(partition))
     message = str(caught.value)
-    assert "batch CRC stored 0x" in message
-    assert f"in {path} at byte " in message
+    assert f": {path} at byte " in message
+    assert ": batch CRC stored 0x" in message
     assert message.endswith(
         "; read another replica, or what is sound: option mode=DROPMALFORMED leaves out exactly "
         "the damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets "

@@ -95,8 +95,8 @@ def test_a_middle_segment_that_is_torn_is_damage(directory: Path) -> None:
     error = damage(directory)
     missing = len(SECOND[1].data) - 1
     assert str(error) == (
-        f"whole batches end {missing} bytes before they should; the next segment begins at "
-        f"offset 20, so records from 15 on may be missing in {path} at byte {position}"
+        f"{path} at byte {position}: whole batches end {missing} bytes before they should; the "
+        "next segment begins at offset 20, so records from 15 on may be missing"
     )
     assert offsets(directory, end=15) == list(range(15))
     assert offsets(directory, start=20) == list(range(20, 30))
@@ -179,8 +179,8 @@ def test_records_that_break_the_format_under_a_right_checksum_are_reported(tmp_p
     with pytest.raises(pylog.LogStorageError) as caught:
         scanned(directory)
     path, position = segment_path(directory, 0), len(FIRST[0].data)
-    assert str(caught.value).startswith("bytes remain after the last record that the batch counts")
-    assert str(caught.value).endswith(f" in {path} at byte {position}")
+    reason = "bytes remain after the last record that the batch counts"
+    assert str(caught.value).startswith(f"{path} at byte {position}: {reason}")
 
 
 @pytest.mark.parametrize(
@@ -226,9 +226,8 @@ def test_a_segment_that_vanished_after_planning_is_reported(directory: Path) -> 
     with pytest.raises(SegmentVanishedError) as caught:
         next(stream)
     assert str(caught.value) == (
-        "file is gone (deleted or renamed since the directory was listed); records of orders-0 "
-        "with offsets 10 to 20 (exclusive) are lost, the log holds 0 to 30 (exclusive) now in "
-        f"{path}"
+        f"{path}: file is gone (deleted or renamed since the directory was listed); records of "
+        "orders-0 with offsets 10 to 20 (exclusive) are lost, the log holds 0 to 30 (exclusive) now"
     )
     with pytest.raises(SegmentVanishedError):
         scan.count()
