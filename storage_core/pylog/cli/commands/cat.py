@@ -64,7 +64,7 @@ _FORMATS: dict[tuple[str, str], tuple[tuple[str, ...], Callable[[pa.RecordBatch]
 )
 @click.option(
     "--isolation",
-    type=click.Choice([level.name.lower() for level in pylog.IsolationLevel]),
+    type=click.Choice([level.name.lower() for level in pylog.IsolationLevel], case_sensitive=False),
     default="read_uncommitted",
     help="read_committed leaves out aborted transactions, and everything from the first open "
     "transaction on.",
