@@ -198,7 +198,7 @@ def test_index_of_a_later_segment_does_not_pass_the_check(
     index.close()
     later = TransactionIndex(path, 100, DurableIO())
     with pytest.raises(
-        CorruptIndexError, match=r"last offset 10, expected at least 100 .*txnindex"
+        CorruptIndexError, match=r"txnindex at byte 0: .* last offset 10, expected at least 100 "
     ):
         later.sanity_check()
     later.reset()
