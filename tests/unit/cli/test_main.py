@@ -138,7 +138,7 @@ def test_an_error_is_one_line(
     monkeypatch.setattr(program, "_invoke", broken(error))
     done = pylog_run("ls", "/logs")
     assert done.status == 2
-    assert done.error == "pylog: error: Permission denied: /logs/new\\nline\n"
+    assert done.error == "pylog: error: /logs/new\\nline: Permission denied\n"
 
 
 def test_debug_shows_the_traceback(
