@@ -102,7 +102,7 @@ _OF_ANY_TABLE = frozenset(
 
 _CLIENT_PREFIX = "kafka."
 _CLIENT_ISOLATION = "kafka.isolation.level"
-_IN_A_CATALOG = ("owner", "provider")
+_IN_A_CATALOG = ("owner", "provider", "location")
 """What Spark adds to the options of a CREATE TABLE, and repeats as ``option.<name>``."""
 
 

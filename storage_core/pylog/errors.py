@@ -1,8 +1,8 @@
 """Every error that pylog raises on purpose, under one root.
 
 Arguments that make no sense are a ``ValueError``. Everything that can be wrong with a file, a
-directory or a requested offset is a `LogStorageError`. Its text is one line: what is wrong, in
-which file, at which byte, the stored and the expected value, and what to do if something can be
+directory or a requested offset is a `LogStorageError`. Its text is one line: in which file, at
+which byte, what is wrong, the stored and the expected value, and what to do if something can be
 done. Spark passes on the text of an error and not the object, so that line must suffice by itself.
 
 Every argument is handed to ``Exception.__init__`` positionally, so that errors survive pickling
@@ -49,12 +49,12 @@ class _LocatedError(LogStorageError):
         self.position = position
 
     def __str__(self) -> str:
-        where = ""
+        places = []
         if self.path is not None:
-            where += f" in {self.path}"
+            places.append(str(self.path))
         if self.position is not None:
-            where += f" at byte {self.position}"
-        return f"{self.reason}{where}"
+            places.append(f"at byte {self.position}")
+        return f"{' '.join(places)}: {self.reason}" if places else self.reason
 
 
 class CorruptRecordError(_LocatedError):
@@ -85,21 +85,11 @@ class CorruptCheckpointError(_LocatedError):
     """A text checkpoint or properties file that does not follow its format."""
 
 
-class _PathFirstError(_LocatedError):
-    """An error whose reason says what a path is, or what to do with it: so the path comes first."""
-
-    def __str__(self) -> str:
-        if self.path is None:
-            return self.reason
-        where = "" if self.position is None else f" at byte {self.position}"
-        return f"{self.path}{where}: {self.reason}"
-
-
-class UnexpectedFileError(_PathFirstError):
+class UnexpectedFileError(_LocatedError):
     """A file or directory name that cannot stand where it was found."""
 
 
-class LogDirectoryError(_PathFirstError):
+class LogDirectoryError(_LocatedError):
     """A path that holds no Kafka log, or that cannot be read."""
 
 
@@ -157,9 +147,12 @@ class OffsetOutOfRangeError(LogStorageError):
         self.log_end_offset = log_end_offset
 
     def __str__(self) -> str:
+        held = f"offsets {self.log_start_offset} to {self.log_end_offset} (exclusive)"
+        if self.log_start_offset == self.log_end_offset:
+            held = f"no records, and its next offset is {self.log_end_offset}"
         return (
             f"offset {self.requested} of {self.topic_partition} is out of range: the log holds "
-            f"offsets {self.log_start_offset} to {self.log_end_offset} (exclusive)"
+            f"{held}"
         )
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
+_PARTITIONS = ("partition", "partitions")
+
 
 def names_nearest_keyword(
     function: Callable[_Parameters, _Result],
@@ -28,8 +30,7 @@ def names_nearest_keyword(
     def checked(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         for name in kwargs:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else "."
+                hint = _hint(name, known)
                 msg = (
                     f"{function.__name__}() has no argument {name!r}{hint} "
                     f"Its arguments: {', '.join(known)}"
@@ -38,3 +39,10 @@ def names_nearest_keyword(
         return function(*args, **kwargs)
 
     return checked
+
+
+def _hint(name: str, known: list[str]) -> str:
+    if name in _PARTITIONS and "assign" in known:
+        return "; partitions are chosen by assign, as in assign={'orders': [0, 1]}."
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else "."

@@ -65,7 +65,7 @@ def test_failfast_is_the_default_and_tells_file_and_byte(
     told = last_line(load(spark, damaged).collect)
     size = len(batches(4, 5)[0].data)
     assert "pylog.errors.CorruptRecordError" in told
-    assert f"in {segment_path(damaged / 'orders-0', 0)} at byte {4 * size}" in told
+    assert f"{segment_path(damaged / 'orders-0', 0)} at byte {4 * size}: " in told
     assert last_line(load(spark, damaged, mode="failfast").collect) == told
 
 

@@ -159,11 +159,13 @@ def test_a_damaged_segment(spark: SparkSession, orders: Path) -> None:
     content[-1] ^= 0x10
     path.write_bytes(content)
     told = last_line(load(spark, orders).collect)
-    assert told.startswith(f"pylog.errors.CorruptRecordError: {HOST}batch CRC stored 0x")
+    assert told.startswith(
+        f"pylog.errors.CorruptRecordError: {HOST}{path} at byte {position}: batch CRC stored 0x"
+    )
     assert told.endswith(
-        f"in {path} at byte {position}; read another replica, or what is sound: option "
-        "mode=DROPMALFORMED leaves out exactly the damaged bytes, mode=PERMISSIVE gives a row of "
-        "nulls in their place, startingOffsets and endingOffsets leave out a range"
+        "; read another replica, or what is sound: option mode=DROPMALFORMED leaves out exactly "
+        "the damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets "
+        "and endingOffsets leave out a range"
     )
     # The advice is good.
     assert load(spark, orders, mode="DROPMALFORMED").count() == 5
@@ -182,7 +184,7 @@ def test_a_damaged_segment_that_only_a_later_row_needs(spark: SparkSession, orde
     content[16] = 9  # no such version of the record format
     path.write_bytes(content)
     told = last_line(lambda: load(spark, orders).count())
-    assert f"in {path} at byte 0" in told
+    assert f"{HOST}{path} at byte 0: " in told
 
 
 def test_a_segment_that_vanished_between_two_actions(spark: SparkSession, orders: Path) -> None:
@@ -192,10 +194,10 @@ def test_a_segment_that_vanished_between_two_actions(spark: SparkSession, orders
     path.unlink()  # as retention does
     told = last_line(frame.collect)
     assert told == (
-        f"pylog.errors.SegmentVanishedError: {HOST}file is gone (deleted or renamed since the "
-        "directory was listed); records of orders-0 with offsets 0 to 2 (exclusive) are lost, the "
-        f"log holds 2 to 6 (exclusive) now in {path}; if retention deleted it since the "
-        "DataFrame's first action, load() again, else make the directory visible on this host"
+        f"pylog.errors.SegmentVanishedError: {HOST}{path}: file is gone (deleted or renamed since "
+        "the directory was listed); records of orders-0 with offsets 0 to 2 (exclusive) are lost, "
+        "the log holds 2 to 6 (exclusive) now; if retention deleted it since the DataFrame's first "
+        "action, load() again, else make the directory visible on this host"
     )
     assert load(spark, orders).count() == 4  # the advice is good
 
@@ -209,8 +211,8 @@ def test_a_segment_that_was_truncated_between_two_actions(
     os.truncate(path, 40)
     told = last_line(frame.collect)
     assert told.startswith(
-        f"pylog.errors.SegmentVanishedError: {HOST}file ends here, it was planned to be read up to "
-        "byte "
+        f"pylog.errors.SegmentVanishedError: {HOST}{path}: file ends here, it was planned to be "
+        "read up to byte "
     )
     assert "; records of orders-0 with offsets 4 to 6 (exclusive) are lost, the log holds " in told
-    assert f" now in {path}; if retention deleted it" in told
+    assert " now; if retention deleted it" in told

@@ -9,6 +9,8 @@ import pytest
 
 from pylog import errors
 from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptRecordError,
     InvalidTimestampError,
     KafkaStorageError,
     LogLockedError,
@@ -70,7 +72,25 @@ def test_every_error_has_a_text_of_one_line(error_class: type[LogStorageError]) 
 def test_storage_error_keeps_the_errno_and_names_file_and_byte() -> None:
     error = KafkaStorageError("I/O error: cannot write 61 bytes", LOG, 122, errno.EIO)
     assert error.errno == errno.EIO
-    assert str(error) == f"I/O error: cannot write 61 bytes in {LOG} at byte 122"
+    assert str(error) == f"{LOG} at byte 122: I/O error: cannot write 61 bytes"
+
+
+def test_an_error_about_a_file_begins_with_the_file_and_the_byte() -> None:
+    assert str(CorruptCheckpointError("line 1 is 'x', expected 0", LOG)) == (
+        f"{LOG}: line 1 is 'x', expected 0"
+    )
+    assert str(CorruptRecordError("size is 7", LOG, 61)) == f"{LOG} at byte 61: size is 7"
+    assert str(CorruptRecordError("size is 7", None, 61)) == "at byte 61: size is 7"
+    assert str(CorruptRecordError("size is 7")) == "size is 7"
+
+
+def test_an_offset_outside_an_empty_log_is_told_apart_from_one_outside_a_range() -> None:
+    assert str(OffsetOutOfRangeError("orders-0", 3, 57, 57)) == (
+        "offset 3 of orders-0 is out of range: the log holds no records, and its next offset is 57"
+    )
+    assert str(OffsetOutOfRangeError("orders-0", 3, 7, 57)) == (
+        "offset 3 of orders-0 is out of range: the log holds offsets 7 to 57 (exclusive)"
+    )
 
 
 def test_refused_append_names_the_partition() -> None:

@@ -42,6 +42,8 @@ COMMANDS = {
 }
 """Command and its help in one line."""
 
+_OPTIONS_WITHOUT_COMMAND = ("--help", "--version")
+
 _EPILOG = """Exit status: 0 nothing wrong was seen, 1 damage was found, 2 wrong usage or a path that
 cannot be read.
 
@@ -78,7 +80,7 @@ class LazyGroup(click.Group):
         """Return the command that ``args`` begins with, imported, and the rest of ``args``."""
         name = args[0]
         if name not in COMMANDS and not ctx.resilient_parsing:
-            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            near = difflib.get_close_matches(name, [*COMMANDS, *_OPTIONS_WITHOUT_COMMAND], n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"No such command {name!r}.{hint}")
         return name, load_command(name) if name in COMMANDS else None, args[1:]
@@ -170,8 +172,8 @@ def _describe(error: Exception) -> str:
         where = error.ctx.command_path if error.ctx is not None else PROGRAM
         text = f"{_describe_usage(error)} (see '{where} --help')"
     elif isinstance(error, OSError) and error.strerror:
-        about = "" if error.filename is None else f": {os.fsdecode(error.filename)}"
-        text = f"{error.strerror}{about}"
+        about = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        text = f"{about}{error.strerror}"
     elif isinstance(error, (LogStorageError, ValueError, OSError)):
         text = str(error)
     else:
@@ -186,6 +188,7 @@ def _describe_usage(error: click.UsageError) -> str:
         hint = f". Did you mean {error.possibilities[0]}?" if error.possibilities else ""
         return f"no such option: {error.option_name}{hint}"
     text = error.format_message().rstrip(".")
+    text = text.replace("is not a valid integer range", "is not a whole number")
     return text[:1].lower() + text[1:]
 
 

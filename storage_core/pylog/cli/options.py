@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LINE_FORMATS = ("jsonl", "text")
 """How records are printed, and read back."""
 
+_SIGNS_OF_A_PATTERN = frozenset("*?[]^$|()+\\")
+
 VALUE_FORMATS = ("base64", "text")
 """How JSON lines have keys, values and headers' values."""
 
@@ -50,7 +52,12 @@ def names_in(topics: tuple[str, ...], pattern: str | None) -> list[str]:
     if topics and pattern is not None:
         msg = "give either --topic or --pattern, not both"
         raise click.UsageError(msg)
-    return [name for text in topics for name in text.split(",") if name]
+    names = [name for text in topics for name in text.split(",") if name]
+    for name in names:
+        if _SIGNS_OF_A_PATTERN.intersection(name):
+            msg = f"{name!r} is not a topic name; --pattern takes a regular expression"
+            raise click.UsageError(msg)
+    return names
 
 
 partition = click.option(

@@ -121,8 +121,8 @@ class Refusal(NamedTuple):
     def timestamp_overflow(self) -> TimestampOverflowError:
         """Return the error for a timestamp that does not fit the unit asked for."""
         reason = (
-            f"the timestamp of the record {self.inside} bytes into the batch does not fit into "
+            f"the timestamp of the record {self.inside} bytes into this batch does not fit into "
             "64-bit microseconds; leave the column 'timestamp' out, or (in the library) ask for "
-            "timestamp_unit='ms'. The batch begins"
+            "timestamp_unit='ms'"
         )
         return self.error(TimestampOverflowError, reason)

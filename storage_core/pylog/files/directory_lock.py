@@ -132,7 +132,7 @@ class DirectoryLock:
         if holder is not None and holder.process_id == os.getpid():
             reason = (
                 f"log directory is locked by this process (pid {holder.process_id}): use the log "
-                "manager that holds it, or close that one first; the lock lies"
+                "manager that holds it, or close that one first"
             )
             raise LogLockedError(reason, self.path, holder.process_id)
 
@@ -161,7 +161,7 @@ class DirectoryLock:
             who = "another process" if process_id is None else f"process {process_id}"
             reason = (
                 f"log directory is locked by {who}: stop it, or give another directory (deleting "
-                "the file would not free this one); the lock lies"
+                "the file would not free this one)"
             )
             raise LogLockedError(reason, self.path, process_id) from error
 

@@ -138,6 +138,8 @@ def list_directory(location: str) -> Sequence[DirectoryEntry]:
             return sorted(entries, key=lambda entry: entry.name)
     except FileNotFoundError as error:
         reason = "no such directory (is it mounted on this host?)"
+        if location.startswith("~"):
+            reason = "no such directory; '~' is taken as it is, os.path.expanduser() resolves it"
         raise LogDirectoryError(reason, location) from error
     except NotADirectoryError as error:
         reason = "not a directory; give a log directory or a <topic>-<partition> directory"

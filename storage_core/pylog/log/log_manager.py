@@ -17,6 +17,7 @@ Source: LogManager (Kafka 4.3).
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING, Self
 
@@ -24,14 +25,18 @@ from pylog.config import LogConfig, LogManagerConfig
 from pylog.errors import KafkaStorageError, LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.partition_metadata import new_topic_id
 from pylog.files.topic_configs import TopicConfigs
-from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partition
+from pylog.files.topic_name import (
+    ensure_valid_topic,
+    ensure_valid_topic_partition,
+    nearest_topic,
+)
+from pylog.files.writable_directory import local_location
 from pylog.log.log_context import LogContext
 from pylog.log.log_maintenance import LogMaintenance
 from pylog.log.owned_log_directory import OwnedLogDirectory
 from pylog.log.owned_logs import OwnedLogs
 
 if TYPE_CHECKING:
-    import os
     import uuid
     from collections.abc import Mapping, Sequence
     from types import TracebackType
@@ -50,7 +55,7 @@ class LogManager:
     Parameters
     ----------
     directories
-        Log directories. Made where they are not there.
+        Log directories, local. Made where they are not there.
     config, topic_configs
         Of all topics, and of single ones; the latter win over what is stored in the directories
         (`store_topic_config`).
@@ -70,6 +75,9 @@ class LogManager:
         context: LogContext | None = None,
         broker_epoch: int | None = None,
     ) -> None:
+        if isinstance(directories, str | os.PathLike):
+            msg = f"directories is one path, expected a list of them: [{os.fspath(directories)!r}]"
+            raise TypeError(msg)
         self.config = LogConfig() if config is None else config
         self.manager_config = LogManagerConfig() if manager_config is None else manager_config
         self._context = LogContext() if context is None else context
@@ -77,7 +85,7 @@ class LogManager:
         self._configs = TopicConfigs(self.config, topic_configs)
         self._logs = OwnedLogs(self._configs, self.manager_config, self._context)
         self._directories = [
-            OwnedLogDirectory(str(directory), self._context, self._logs.current_in)
+            OwnedLogDirectory(local_location(directory), self._context, self._logs.current_in)
             for directory in directories
         ]
         if len({directory.path for directory in self._directories}) < len(self._directories):
@@ -96,6 +104,9 @@ class LogManager:
         ------
         LogLockedError
             Another process holds a directory; nothing has been changed.
+        LogDirectoryError
+            A path is a topic-partition directory, lies in one or in another log directory, or
+            holds a log directory; nothing has been changed.
         UnexpectedFileError
             A directory holds something that is not Kafka's, a partition twice, or a symbolic link
             in the place of a partition or of a log's file.
@@ -202,9 +213,18 @@ class LogManager:
         log = self._logs.find(topic_partition)
         if log is None:
             where = ", ".join(directory.path for directory in self._directories)
-            msg = f"there is no log of {topic_partition} in {where}"
+            msg = f"there is no log of {topic_partition} in {where}{self._nearest(topic_partition)}"
             raise UnknownTopicOrPartitionError(msg)
         return log
+
+    def _nearest(self, topic_partition: TopicPartition) -> str:
+        """Return what is there instead of a log, as the end of a sentence."""
+        logs = self.logs
+        partitions = [str(each.partition) for each in logs if each.topic == topic_partition.topic]
+        if partitions:
+            return f"; partitions found: {', '.join(partitions)}"
+        near = nearest_topic(topic_partition.topic, {each.topic for each in logs})
+        return "" if near is None else f"; did you mean topic {near!r}?"
 
     def get_or_create_log(
         self, topic_partition: TopicPartition, topic_id: uuid.UUID | None = None
@@ -271,7 +291,10 @@ class LogManager:
 
     def _ensure_open(self) -> None:
         if not self._is_open:
-            reason = "log manager is closed: start one, and change logs through that"
+            reason = (
+                "log manager is not started, or closed: change logs inside of its with block, or "
+                "after startup() and before shutdown()"
+            )
             raise KafkaStorageError(reason, self._directories[0].path)
 
     def flush_dirty_logs(self) -> None:

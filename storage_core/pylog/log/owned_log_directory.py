@@ -44,6 +44,7 @@ from pylog.files.partition_directories import (
     partition_directories,
 )
 from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
+from pylog.files.writable_directory import ensure_writable_log_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -103,6 +104,9 @@ class OwnedLogDirectory:
 
         Raises
         ------
+        LogDirectoryError
+            It is not a log directory, and must not become one; see
+            `pylog.files.writable_directory`.
         LogLockedError
             Somebody else holds it.
         UnexpectedFileError
@@ -111,6 +115,7 @@ class OwnedLogDirectory:
         KafkaStorageError
             The disk failed.
         """
+        ensure_writable_log_directory(self.path)
         if self._io.make_directory(self.path, exist_ok=True):
             self._io.sync_directory(os.path.dirname(self.path))  # noqa: PTH120 - kept as text
         self._lock.try_lock()

@@ -12,7 +12,12 @@ from pylog.reading.discovery import PartitionDirectory, discover_all
 from pylog.reading.log_start_offsets import LogStartOffsets
 from pylog.reading.log_view import LogView
 from pylog.reading.short_repr import directories_repr, short_repr
-from pylog.reading.topic_choice import compile_topic_pattern, ensure_known_topics, topic_list
+from pylog.reading.topic_choice import (
+    compile_topic_pattern,
+    ensure_known_topics,
+    ensure_partitions_by_topic,
+    topic_list,
+)
 
 if TYPE_CHECKING:
     import os
@@ -143,6 +148,8 @@ class LogDirectory:
             By default nothing would be read.
         ValueError
             More than one of the arguments was given, or a pattern is not a regular expression.
+        TypeError
+            ``topics`` holds something other than names, or ``assign`` is not a mapping.
         """
         if sum(way is not None for way in (topics, assign, pattern)) > 1:
             msg = "give only one of topics (subscribe), assign and pattern (subscribePattern)"
@@ -150,6 +157,7 @@ class LogDirectory:
         if topics is not None:
             return self._subscribed(topics)
         if assign is not None:
+            ensure_partitions_by_topic(assign)
             return [
                 self[topic, partition]
                 for topic, partitions in sorted(assign.items())
@@ -184,7 +192,7 @@ class LogDirectory:
         by_topic: dict[str, list[TopicPartition]] = {}
         for each in self._live:
             by_topic.setdefault(each.topic, []).append(each)
-        names = sorted(set(topics))
+        names = sorted(set(topics), key=str)  # what is not a name is refused below
         ensure_known_topics(names, by_topic)
         return self._listed(each for name in names for each in by_topic[name])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pylog.errors import UnknownTopicOrPartitionError
@@ -12,16 +13,30 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 _MOST_NAMED = 20
+_ASSIGN = "partitions are chosen by assign, as in assign={'orders': [0, 1]}"
 
 
-def ensure_known_topics(names: Iterable[str], known: Collection[str]) -> None:
-    """Raise `UnknownTopicOrPartitionError`, which names the nearest, unless all are known."""
+def ensure_known_topics(names: Iterable[object], known: Collection[str]) -> None:
+    """Raise `UnknownTopicOrPartitionError`, which names the nearest, unless all are known.
+
+    ``TypeError`` for what is not a name, such as a topic with a partition.
+    """
     for name in names:
+        if not isinstance(name, str):
+            msg = f"topics has {name!r}, expected names of topics; {_ASSIGN}"
+            raise TypeError(msg)
         if name not in known:
             near = nearest_topic(name, known)
             hint = "." if near is None else f"; did you mean {near!r}?"
             msg = f"no topic {name!r} here{hint} Topics found: {topic_list(known)}"
             raise UnknownTopicOrPartitionError(msg)
+
+
+def ensure_partitions_by_topic(assign: object) -> None:
+    """Raise ``TypeError`` unless ``assign`` is a mapping."""
+    if not isinstance(assign, Mapping):
+        msg = f"assign is {assign!r}, expected partitions by topic; {_ASSIGN}"
+        raise TypeError(msg)
 
 
 def compile_topic_pattern(pattern: str) -> re.Pattern[str]:

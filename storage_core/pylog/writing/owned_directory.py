@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
+from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.writing.writable_directory import writable_log_directory
 
 if TYPE_CHECKING:
     import os

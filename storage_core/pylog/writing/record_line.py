@@ -40,6 +40,7 @@ _KNOWN = frozenset(
         "headers",
     }
 )
+_FORMAT_TEXT = "; if it is a key, a tab and a value, give --format text"
 _MAX_INT32 = 2**31 - 1
 _MAX_INT64 = 2**63 - 1
 _NULL = rb"\N"
@@ -76,7 +77,9 @@ def parse_json_line(line: bytes, values: str = "base64") -> ParsedLine | None:
     try:
         fields = json.loads(line.decode())
     except json.JSONDecodeError as error:
-        msg = f"not JSON: {error.msg} at column {error.colno}"
+        is_text = b"\t" in line and not line.lstrip().startswith(b"{")
+        hint = _FORMAT_TEXT if is_text else ""
+        msg = f"not JSON: {error.msg} at column {error.colno}{hint}"
         raise ValueError(msg) from error
     except UnicodeDecodeError as error:
         msg = f"byte {error.start + 1} is not UTF-8"

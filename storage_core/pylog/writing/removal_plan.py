@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.files.partition_directories import partition_directories
+from pylog.files.writable_directory import writable_log_directory
 from pylog.reading.log_directory import open_directory
 from pylog.reading.removal_preview import preview_record_deletion, preview_truncation
 from pylog.writing.moved_offset import MovedOffset
-from pylog.writing.writable_directory import writable_log_directory
 
 if TYPE_CHECKING:
     import os

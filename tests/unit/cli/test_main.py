@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,13 @@ def test_the_version_is_the_packages(pylog_run: Callable[..., Outcome]) -> None:
     assert (done.status, done.output) == (0, f"pylog {pylog.__version__}\n".encode())
 
 
+def test_python_runs_the_package_as_the_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pylog", "--version"], check=False, capture_output=True
+    )
+    assert (done.returncode, done.stdout.decode()) == (0, f"pylog {pylog.__version__}\n")
+
+
 def test_without_a_command_help_is_printed_and_the_usage_is_wrong(
     pylog_run: Callable[..., Outcome],
 ) -> None:
@@ -69,13 +77,18 @@ def test_without_a_command_help_is_printed_and_the_usage_is_wrong(
     ("arguments", "message"),
     [
         (["lss"], "no such command 'lss'. Did you mean 'ls'? (see 'pylog --help')"),
+        (["help"], "no such command 'help'. Did you mean '--help'? (see 'pylog --help')"),
+        (["version"], "no such command 'version'. Did you mean '--version'? (see 'pylog --help')"),
+        (["cat", ".", "--start-offset", "latest"], "'--start-offset': 'latest' is not a whole num"),
+        (["ls", ".", "--topic", "ord*"], "'ord*' is not a topic name; --pattern takes a regular"),
+        (["cat", ".", "--topic", "a,^b"], "'^b' is not a topic name; --pattern takes a regular"),
         (["cat"], "missing argument 'PATH' (see 'pylog cat --help')"),
         (
             ["cat", "--topics", "x", "."],
             "no such option: --topics. Did you mean --topic? (see 'pylog cat --help')",
         ),
         (["cat", ".", "--topic"], "option '--topic' requires an argument (see 'pylog cat --help')"),
-        (["cat", ".", "--partition", "x"], "'x' is not a valid integer"),
+        (["cat", ".", "--partition", "x"], "'x' is not a whole number"),
         (["--nope"], "no such option: --nope (see 'pylog --help')"),
         (
             ["cat", ".", "--start-offset", "-1"],
@@ -125,7 +138,7 @@ def test_an_error_is_one_line(
     monkeypatch.setattr(program, "_invoke", broken(error))
     done = pylog_run("ls", "/logs")
     assert done.status == 2
-    assert done.error == "pylog: error: Permission denied: /logs/new\\nline\n"
+    assert done.error == "pylog: error: /logs/new\\nline: Permission denied\n"
 
 
 def test_debug_shows_the_traceback(

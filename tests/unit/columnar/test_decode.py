@@ -107,10 +107,10 @@ def test_decompression_stops_at_the_limit_and_the_batch_is_reported() -> None:
     with pytest.raises(InvalidRecordError) as caught:
         kernel_batches_with_limit(first + bomb, record_schema(), 50_000)
     assert str(caught.value) == (
-        "batch has at least 50001 bytes of records, more than the limit of 50000 bytes; if the "
-        "batch is to be trusted, raise max_decompressed_bytes (in Spark maxDecompressedBytes, on "
-        f"the command line --max-decompressed-bytes) in {SEGMENT} "
-        f"at byte {FILE_POSITION + len(first)}"
+        f"{SEGMENT} at byte {FILE_POSITION + len(first)}: batch has at least 50001 bytes of "
+        "records, more than the limit of 50000 bytes; if the batch is to be trusted, raise "
+        "max_decompressed_bytes (in Spark maxDecompressedBytes, on the command line "
+        "--max-decompressed-bytes)"
     )
 
 
@@ -199,7 +199,7 @@ def test_a_timestamp_that_microseconds_cannot_hold_is_an_error(stamp: int, *, fi
             kernel_batches(built.data, schema)
         text = str(caught.value)
         assert "does not fit into 64-bit microseconds" in text
-        assert text.endswith(f"The batch begins in {SEGMENT} at byte {FILE_POSITION}")
+        assert text.startswith(f"{SEGMENT} at byte {FILE_POSITION}: ")
         without = record_schema(["offset"])
         assert kernel_batches(built.data, without)[0].num_rows == 1
 
@@ -361,4 +361,4 @@ def test_broken_records_are_an_error_that_names_file_batch_and_cause(
         kernel_records(b"".join(before) + data)
     assert type(caught.value) is error
     assert text in str(caught.value)
-    assert str(caught.value).endswith(f" in {SEGMENT} at byte {position}")
+    assert str(caught.value).startswith(f"{SEGMENT} at byte {position}: ")

@@ -198,7 +198,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_known_one(name: str, mess
     assert message in refusal({"path": "/logs", name: "1"})
 
 
-@pytest.mark.parametrize("name", ["owner", "provider", "option.path"])
+@pytest.mark.parametrize("name", ["owner", "provider", "location", "option.path"])
 def test_what_spark_adds_in_create_table_is_refused_with_the_temporary_view(name: str) -> None:
     message = refusal({"path": "/logs", name: "x"})
     assert message.startswith("A catalog table (CREATE TABLE … USING pylog) loses its options")

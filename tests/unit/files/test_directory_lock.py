@@ -80,9 +80,8 @@ def test_directory_of_another_process_is_refused_and_the_process_named(
             lock.try_lock()
         assert caught.value.process_id == process.pid
         assert str(caught.value) == (
-            f"log directory is locked by process {process.pid}: stop it, or give another "
-            "directory (deleting the file would not free this one); the lock lies in "
-            f"{tmp_path}/.lock"
+            f"{tmp_path}/.lock: log directory is locked by process {process.pid}: stop it, or give "
+            "another directory (deleting the file would not free this one)"
         )
         assert not lock.is_locked
         assert (tmp_path / ".lock").exists()

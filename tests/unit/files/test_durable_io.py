@@ -173,7 +173,7 @@ def test_disk_that_fails_after_a_part_is_named_with_position_and_errno(
     assert caught.value.errno == number
     assert caught.value.position == 104
     assert str(caught.value) == (
-        f"I/O error, cannot write 6 bytes: {os.strerror(number)} in {tmp_path}/a at byte 104"
+        f"{tmp_path}/a at byte 104: I/O error, cannot write 6 bytes: {os.strerror(number)}"
     )
     assert isinstance(caught.value.__cause__, OSError)
 

@@ -200,9 +200,9 @@ def test_entries_that_do_not_all_fit_are_not_appended_in_part(index: OffsetIndex
 @pytest.mark.parametrize("offset", [51, 50, 46])
 def test_offsets_must_go_up(index: OffsetIndex, offset: int) -> None:
     index.append(51, 0)
-    with pytest.raises(InvalidOffsetError, match=rf"offset {offset} cannot follow 51 .* at byte 8"):
+    with pytest.raises(InvalidOffsetError, match=rf" at byte 8: offset {offset} cannot follow 51"):
         index.append(offset, 1)
-    with pytest.raises(InvalidOffsetError, match=r"offset 52 cannot follow 52 .* at byte 16"):
+    with pytest.raises(InvalidOffsetError, match=r" at byte 16: offset 52 cannot follow 52"):
         index.append_all([(52, 5), (52, 6)])
     assert all_entries(index) == [(51, 0)]
 
@@ -238,7 +238,7 @@ def test_failed_write_leaves_the_entries_as_they_were(path: Path) -> None:
 
 def test_nothing_is_made_before_the_first_use(index: OffsetIndex, path: Path) -> None:
     assert not index.exists_on_disk
-    with pytest.raises(SegmentVanishedError, match=r"does not exist in .*index"):
+    with pytest.raises(SegmentVanishedError, match=r"index: .*does not exist"):
         index.ensure_exists()
     index.release()
     assert not path.exists()
@@ -415,7 +415,7 @@ def test_sound_indexes_pass_the_check(index: OffsetIndex) -> None:
 def test_impossible_indexes_do_not_pass_the_check(path: Path, content: bytes, reason: str) -> None:
     path.write_bytes(content)
     index = OffsetIndex(path, BASE, MAX_ENTRIES * 8, DurableIO())
-    with pytest.raises(CorruptIndexError, match=f"^{reason} in .*index$"):
+    with pytest.raises(CorruptIndexError, match=f"index: {reason}$"):
         index.sanity_check()
     index.reset()
     index.sanity_check()
@@ -439,7 +439,7 @@ def test_renamed_index_is_written_under_its_new_name(path: Path) -> None:
         index.append_all([(50 + n, n) for n in range(31)])
     index.resize(MAX_ENTRIES * 8)
     io.is_full = True
-    with pytest.raises(KafkaStorageError, match=r"No space left on device in .*\.index\.swap"):
+    with pytest.raises(KafkaStorageError, match=r"\.index\.swap.*: .*No space left on device"):
         index.append(48, 3)
 
 

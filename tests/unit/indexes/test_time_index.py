@@ -177,7 +177,7 @@ def test_last_entry_may_be_forced_again_into_a_trimmed_index(index: TimeIndex) -
 
 def test_offsets_must_not_go_down(index: TimeIndex) -> None:
     append_tens(index, 3)
-    with pytest.raises(InvalidOffsetError, match=r"offset 74 cannot follow 75 .* at byte 36"):
+    with pytest.raises(InvalidOffsetError, match=r" at byte 36: offset 74 cannot follow 75"):
         index.maybe_append(10_000, 74)
     with pytest.raises(InvalidOffsetError, match="offset 74 cannot follow 75"):
         index.maybe_append(10_000, 74, skip_full_check=True)
@@ -328,7 +328,7 @@ def test_sound_indexes_pass_the_check(index: TimeIndex) -> None:
 def test_impossible_indexes_do_not_pass_the_check(path: Path, content: bytes, reason: str) -> None:
     path.write_bytes(content)
     index = TimeIndex(path, BASE, MAX_ENTRIES * 12, DurableIO())
-    with pytest.raises(CorruptIndexError, match=f"^{reason} in .*timeindex$"):
+    with pytest.raises(CorruptIndexError, match=f"timeindex: {reason}$"):
         index.sanity_check()
 
 

@@ -198,7 +198,7 @@ def test_index_of_a_later_segment_does_not_pass_the_check(
     index.close()
     later = TransactionIndex(path, 100, DurableIO())
     with pytest.raises(
-        CorruptIndexError, match=r"last offset 10, expected at least 100 .*txnindex"
+        CorruptIndexError, match=r"txnindex at byte 0: .* last offset 10, expected at least 100 "
     ):
         later.sanity_check()
     later.reset()
@@ -211,7 +211,7 @@ def test_check_looks_at_the_file_as_it_is(index: TransactionIndex, path: Path) -
     content = bytearray(path.read_bytes())
     content[1] = 1  # the first entry's version
     path.write_bytes(content)
-    with pytest.raises(CorruptIndexError, match=r"has version 1, expected 0 .* at byte 0"):
+    with pytest.raises(CorruptIndexError, match=r" at byte 0: .* has version 1, expected 0"):
         index.sanity_check()
 
 

@@ -166,8 +166,7 @@ def test_what_cannot_be_told_without_a_checkpoint_is_null(logs: Path) -> None:
         assert (row["log_start_offset"], row["last_stable_offset"]) == (None, None)
         assert (row["log_end_offset"], row["segments"]) == (21, 1)
         (defect,) = row["defects"]
-        assert defect.startswith("text file is not utf-8")
-        assert defect.endswith(LOG_START_CHECKPOINT + " at byte 0")
+        assert defect.startswith(f"{logs / LOG_START_CHECKPOINT} at byte 0: text file is not utf-8")
     transactions = pylog.read_table(logs, "transactions").to_pylist()
     assert [row["begins_before_log_start"] for row in transactions] == [None, None]
 
@@ -187,7 +186,7 @@ def test_a_damaged_log_is_a_value_of_the_partitions_row(logs: Path) -> None:
     first, second = pylog.read_table(logs, "partitions").to_pylist()
     assert (first["log_start_offset"], first["log_end_offset"]) == (12, None)
     (defect,) = first["defects"]
-    assert defect.endswith(f"{path} at byte {len(joined(BATCHES))}")
+    assert defect.startswith(f"{path} at byte {len(joined(BATCHES))}: ")
     assert (second["log_end_offset"], second["defects"]) == (21, [])
     (epoch,) = pylog.read_table(logs, "leader_epochs", assign={"orders": [0]}).to_pylist()
     assert (epoch["epoch"], epoch["start_offset"], epoch["end_offset"]) == (0, 10, None)

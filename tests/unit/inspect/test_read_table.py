@@ -90,6 +90,10 @@ def test_a_table_without_rows_has_all_columns(logs: Path) -> None:
 
 
 def test_an_unknown_table_is_reported_with_the_nearest_name(logs: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"^records are not a table, pylog\.scan reads them\. The "
+    ):
+        pylog.read_table(logs, "records")
     with pytest.raises(ValueError, match=r"no table 'segmnt'; did you mean 'segments'\? The tab"):
         pylog.read_table(logs, "segmnt")
 

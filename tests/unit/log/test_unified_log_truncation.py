@@ -363,7 +363,7 @@ def test_only_a_policy_with_delete_or_none_allows_to_delete_records(
     if is_allowed:
         assert owned.log.delete_records(1) == 1
     else:
-        with pytest.raises(PolicyViolationError, match="contains delete"):
+        with pytest.raises(PolicyViolationError, match="does not contain delete"):
             owned.log.delete_records(1)
 
 

@@ -67,7 +67,7 @@ def test_an_impossible_header_ends_a_walk_with_an_error(path: Path) -> None:
     walked: list[PositionedHeader] = []
     with (
         LocalFile(path) as file,
-        pytest.raises(CorruptRecordError, match=rf"in {path} at byte {len(DATA)}$"),
+        pytest.raises(CorruptRecordError, match=rf"^{path} at byte {len(DATA)}: "),
     ):
         walked.extend(walk_headers(file, 0, file.size()))
     assert read_positions(path) == STARTS

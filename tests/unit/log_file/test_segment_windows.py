@@ -135,8 +135,7 @@ def test_a_file_that_has_become_shorter_is_reported(path: Path) -> None:
     with pytest.raises(SegmentVanishedError) as caught:
         read_windows(path, end=len(content), window_bytes=10_000_000)
     assert str(caught.value) == (
-        f"file ends here, it was planned to be read up to byte {len(content)} "
-        f"in {path} at byte 1000"
+        f"{path} at byte 1000: file ends here, it was planned to be read up to byte {len(content)}"
     )
 
 

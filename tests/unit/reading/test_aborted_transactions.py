@@ -171,7 +171,7 @@ def test_damage_that_has_to_be_looked_at_is_reported(tmp_path: Path) -> None:
     directory = write_partition(tmp_path, {0: [data(0)], 1: [abort(1)], 2: [data(2)]})
     path = segment_path(directory, 1)
     path.write_bytes(b"\xff" * 100)
-    with pytest.raises(CorruptRecordError, match=f"in {path} at byte 0"):
+    with pytest.raises(CorruptRecordError, match=f"^{path} at byte 0: "):
         find_last_stable_offset(view(directory))
 
 

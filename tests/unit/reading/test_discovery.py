@@ -132,6 +132,11 @@ def test_a_path_that_is_not_there_is_reported(tmp_path: Path) -> None:
     )
 
 
+def test_a_home_directory_is_not_expanded_and_the_error_says_so() -> None:
+    with pytest.raises(LogDirectoryError, match=r"^~/logs: no such directory; '~' is taken as it "):
+        pylog.open_directory("~/logs")
+
+
 def test_a_path_that_is_a_file_is_reported(tmp_path: Path) -> None:
     make(tmp_path, "orders-0")
     path = tmp_path / "orders-0" / "00000000000000000000.log"

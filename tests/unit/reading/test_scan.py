@@ -143,6 +143,26 @@ def test_an_argument_that_does_not_exist_is_reported_with_the_nearest_name(
         pylog.read_table(directory, "segments", topic="orders")  # type: ignore[call-arg]
 
 
+@pytest.mark.parametrize("name", ["partition", "partitions"])
+def test_whoever_asks_for_a_partition_is_told_of_assign(directory: Path, name: str) -> None:
+    with pytest.raises(TypeError, match=rf"no argument '{name}'; partitions are chosen by assign,"):
+        pylog.scan(directory, **{name: 0})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("topics", [("orders", 0), [("orders", 0)]])
+def test_a_topic_with_a_partition_is_not_a_name(directory: Path, topics: object) -> None:
+    with pytest.raises(TypeError, match=r"expected names of topics; partitions are chosen by assi"):
+        pylog.scan(directory, topics=topics).plan()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("assign", [[("orders", 0)], ["orders-0"]])
+def test_partitions_are_given_by_topic(directory: Path, assign: object) -> None:
+    with pytest.raises(
+        TypeError, match=r"^assign is \[.*, expected partitions by topic; partition"
+    ):
+        pylog.scan(directory, assign=assign).plan()  # type: ignore[arg-type]
+
+
 def test_a_scan_shows_what_it_reads(directory: Path) -> None:
     scan = pylog.scan(
         directory,

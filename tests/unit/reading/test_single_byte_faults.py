@@ -44,7 +44,7 @@ def test_no_wrong_byte_changes_what_is_read_in_silence(
             if scanned(directory) != records:
                 silent.append(position)
         except pylog.LogStorageError as error:
-            assert f"in {path} at byte " in str(error) or "orders-0" in str(error)  # noqa: PT017
+            assert f"{path} at byte " in str(error) or "orders-0" in str(error)  # noqa: PT017
     # The base offset of the log's last batch lies outside its checksum, and nothing follows it.
     last = len(content) - len(SEGMENTS[20][-1].data)
     allowed = range(last, last + 8) if base == 20 else range(0)

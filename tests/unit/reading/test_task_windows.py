@@ -145,9 +145,9 @@ def test_retention_under_a_reader_is_an_error_by_default(directory: Path) -> Non
     with pytest.raises(SegmentVanishedError) as caught:
         reading.rest()
     assert str(caught.value) == (
-        "file is gone (deleted or renamed since the directory was listed); records of orders-0 "
-        "with offsets 0 to 10 (exclusive) are lost, the log holds 10 to 40 (exclusive) now in "
-        f"{segment_path(directory, 0)}"
+        f"{segment_path(directory, 0)}: file is gone (deleted or renamed since the directory was "
+        "listed); records of orders-0 with offsets 0 to 10 (exclusive) are lost, the log holds 10 "
+        "to 40 (exclusive) now"
     )
 
 

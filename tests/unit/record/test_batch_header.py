@@ -144,8 +144,8 @@ def test_a_size_below_the_formats_minimum_is_corrupt(magic: int, least: int) -> 
         with pytest.raises(CorruptRecordError) as caught:
             peek_entry_size(header_bytes(size, magic), path="/d/0.log", position=99)
         assert str(caught.value) == (
-            f"batch size is {size}, expected at least {least} in format v{magic} "
-            "in /d/0.log at byte 99"
+            f"/d/0.log at byte 99: batch size is {size}, expected at least {least} in format "
+            f"v{magic}"
         )
 
 
@@ -154,7 +154,7 @@ def test_a_format_that_does_not_exist_is_corrupt(magic: int) -> None:
     with pytest.raises(CorruptRecordError) as caught:
         parse_batch_header(header_bytes(100, magic), path="/d/0.log", position=7)
     assert str(caught.value) == (
-        f"record format (magic) is {magic}, expected 0, 1 or 2 in /d/0.log at byte 7"
+        f"/d/0.log at byte 7: record format (magic) is {magic}, expected 0, 1 or 2"
     )
 
 
@@ -163,7 +163,7 @@ def test_fewer_bytes_than_a_header_needs_are_corrupt(magic: int, needed: int) ->
     data = header_bytes(200, magic)
     parse_batch_header(data[:needed])
     for length in (needed - 1, 17, 16, 0):
-        with pytest.raises(CorruptRecordError, match=rf"only {length} bytes .* in /d/0.log at"):
+        with pytest.raises(CorruptRecordError, match=rf"/d/0.log at byte 0: only {length} bytes "):
             parse_batch_header(data[:length], path="/d/0.log", position=0)
 
 

@@ -53,6 +53,7 @@ def test_a_blank_json_line_is_not_a_record(line: bytes) -> None:
     ("line", "reason"),
     [
         (b'{"value":', "not JSON: Expecting value at column 10"),
+        (b"key\tvalue", "column 1; if it is a key, a tab and a value, give --format text"),
         (b'{"value":"\xff"}', "byte 11 is not UTF-8"),
         (b"[" * 100_000, "nested too deep"),
         (b"[]", "not a JSON object, but a list"),

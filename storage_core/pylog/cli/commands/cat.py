@@ -65,7 +65,7 @@ bytes, and stays in the processor's cache meanwhile."""
 )
 @click.option(
     "--isolation",
-    type=click.Choice([level.name.lower() for level in pylog.IsolationLevel]),
+    type=click.Choice([level.name.lower() for level in pylog.IsolationLevel], case_sensitive=False),
     default="read_uncommitted",
     help="read_committed leaves out aborted transactions, and everything from the first open "
     "transaction on.",

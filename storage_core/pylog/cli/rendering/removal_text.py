@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 def removal_lines(what: str, removal: Removal) -> list[str]:
     """Return what would be done, and what would be removed with it."""
     first, end = removal.start_offset, removal.end_offset
+    offsets = f"offset {first}" if end - first == 1 else f"offsets {first} to {end - 1}"
     gone = (
-        f"offsets {first} to {end - 1} would be removed: {counted(removal.records, 'record')}, "
+        f"{offsets} would be removed: {counted(removal.records, 'record')}, "
         f"{counted(removal.size_bytes, 'byte')}, {counted(removal.segments, 'whole segment')}"
     )
     return [what, gone]

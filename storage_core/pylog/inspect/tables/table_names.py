@@ -14,10 +14,13 @@ TABLE_NAMES = (
     "leader_epochs",
     "findings",
 )
+_ALL = ", ".join(TABLE_NAMES)
 
 
 def unknown_table(name: str) -> str:
     """Return what to say of a table that does not exist: the nearest name, and all names."""
+    if name.lower() == "records":
+        return f"records are not a table, pylog.scan reads them. The tables are: {_ALL}"
     near = difflib.get_close_matches(name.lower(), TABLE_NAMES, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else "."
-    return f"no table {name!r}{hint} The tables are: {', '.join(TABLE_NAMES)}"
+    return f"no table {name!r}{hint} The tables are: {_ALL}"

@@ -397,7 +397,7 @@ def test_what_fails_before_a_record_is_appended_leaves_no_new_topic(
 def test_a_missing_file_is_reported(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
     done = pylog_run("append", tmp_path / "logs", tmp_path / "none", "--topic", "t")
     assert done.status == 2
-    assert done.error == f"pylog: error: No such file or directory: {tmp_path / 'none'}\n"
+    assert done.error == f"pylog: error: {tmp_path / 'none'}: No such file or directory\n"
     assert not (tmp_path / "logs").exists()
 
 
@@ -418,7 +418,8 @@ def test_a_full_disk_is_one_clear_line(
     assert done.status == 2
     assert done.error.count("\n") == 1
     log = tmp_path / "logs" / "t-0" / "00000000000000000000.log"
-    assert done.error.startswith("pylog: error: I/O error, cannot write")
+    assert done.error.startswith(f"pylog: error: {log} at byte ")
+    assert ": I/O error, cannot write" in done.error
     assert "No space left on device" in done.error
     assert str(log) in done.error
     assert "2 records had been appended before" in done.error
@@ -489,8 +490,8 @@ def test_a_locked_directory_is_refused_with_the_process_that_holds_it(
         process.communicate()
     assert (done.status, done.output) == (2, b"")
     who = f"process {process.pid}" if hasattr(fcntl, "F_GETLK") and sys.platform == "linux" else ""
-    assert done.error.startswith(f"pylog: error: log directory is locked by {who}")
-    assert done.error.endswith(f" in {tmp_path / '.lock'}\n")
+    lock = tmp_path / ".lock"
+    assert done.error.startswith(f"pylog: error: {lock}: log directory is locked by {who}")
     assert done.error.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, ".lock"])
 

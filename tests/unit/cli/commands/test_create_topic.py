@@ -80,8 +80,8 @@ def test_a_property_file_that_cannot_be_read_is_one_line(
     done = pylog_run("create-topic", tmp_path, "--topic", "u")
     assert done.status == 1
     assert done.error == (
-        "pylog: error: configuration of topic 't': segment.byte is not a property of a topic; did "
-        f"you mean segment.bytes? in {path}\n"
+        f"pylog: error: {path}: configuration of topic 't': segment.byte is not a property of a "
+        "topic; did you mean segment.bytes?\n"
     )
 
 

@@ -174,11 +174,31 @@ def test_a_dry_run_reports_what_the_cut_removes(
     assert removed["sizeBytes"] == size - log.stat().st_size
 
 
+def test_a_single_offset_is_not_called_a_range(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    with pylog.LogManager([tmp_path / "one"]) as manager:
+        log = manager.get_or_create_log(pylog.TopicPartition("t", 0))
+        batch = pylog.RecordBatchBuilder()
+        batch.append(0, None, b"v")
+        log.append_as_leader(batch.build())
+    done = pylog_run("truncate", tmp_path / "one", *WHERE, 0, "--dry-run")
+    assert done.lines[1].startswith("offset 0 would be removed: 1 record, ")
+
+
+def test_a_topic_that_is_nearly_there_is_suggested(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    pylog.create_topic(logs, "orders", 1)
+    done = pylog_run("truncate", logs, "--topic", "order", "--partition", "0", "--offset", "0")
+    assert done.error.endswith("; did you mean topic 'orders'?\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--topic", "u", "--partition", "0", "--offset", "0"], "there is no log of u-0 in"),
-        (["--topic", "t", "--partition", "1", "--offset", "0"], "there is no log of t-1 in"),
+        (["--topic", "t", "--partition", "1", "--offset", "0"], "partitions found: 0\n"),
         (["--topic", "t", "--partition", "0", "--offset", "-1"], "--offset"),
         (["--topic", "t", "--partition", "0"], "missing option '--offset'"),
     ],

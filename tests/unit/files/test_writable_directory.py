@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.errors import LogDirectoryError
-from pylog.writing.writable_directory import writable_log_directory
+from pylog.errors import KafkaStorageError, LogDirectoryError
+from pylog.files.writable_directory import writable_log_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +76,15 @@ def test_a_directory_that_a_broker_would_refuse_in_a_log_directory_is_refused(
     )
 
 
+def test_a_directory_one_level_too_high_is_refused_with_the_one_to_give(
+    logs: Path, tmp_path: Path
+) -> None:
+    assert refusal(tmp_path) == (
+        f"{tmp_path}: no topic-partition directory here, but one level below, in {logs}: give that "
+        "path, or one outside it"
+    )
+
+
 def test_links_are_followed(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").symlink_to(logs / "orders-0")
     assert f"give the log directory that holds it, {logs}" in refusal(tmp_path / "elsewhere")
@@ -101,6 +110,8 @@ def test_a_log_directory_in_another_can_still_be_changed(logs: Path, tmp_path: P
         lambda path: pylog.create_topic(path, "web", 1),
         lambda path: pylog.write_topic(path, "web", []),
         pylog.own_log_directory,
+        lambda path: pylog.LogManager([path]).startup(),
+        lambda path: pylog.LogManager([path.as_uri()]).startup(),
         lambda path: pylog.delete_topic(path, "web"),
     ],
 )
@@ -110,3 +121,20 @@ def test_whatever_writes_refuses_it(logs: Path, name: str, write: Callable[[Path
     with pytest.raises(LogDirectoryError):
         write(logs / name)
     assert sorted(logs.rglob("*")) == before
+
+
+def test_a_manager_of_one_path_asks_for_a_list(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"^directories is one path, expected a list of them: \['/"):
+        pylog.LogManager(str(tmp_path))
+
+
+def test_a_manager_that_was_not_started_says_how_to(tmp_path: Path) -> None:
+    manager = pylog.LogManager([tmp_path])
+    with pytest.raises(KafkaStorageError, match=r": log manager is not started, or closed: .*with"):
+        manager.get_or_create_log(pylog.TopicPartition("orders", 0))
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/logs", "gs://bucket/logs"])
+def test_no_manager_takes_an_object_store_for_a_local_path(path: str) -> None:
+    with pytest.raises(LogDirectoryError, match="only local directories can be written to"):
+        pylog.LogManager([path])

@@ -43,19 +43,34 @@ def writable_log_directory(path: str | os.PathLike[str], *, must_exist: bool = F
     ------
     LogDirectoryError
         It lies in an object store, is a file, is a topic-partition directory or lies in one, or
-        does not exist though it must. Or it would be a new log directory inside another one, which
-        a broker then refuses.
+        does not exist though it must. Or it would be a new log directory inside another one, or
+        around one, which a broker then refuses.
     ValueError
         It is empty, or a URI of a scheme that is not known.
+    """
+    location = local_location(path)
+    ensure_writable_log_directory(location, must_exist=must_exist)
+    return location
+
+
+def local_location(path: str | os.PathLike[str]) -> str:
+    """Return ``path``, also one given as ``file:///…``, as a local path.
+
+    `LogDirectoryError` if it lies in an object store; ``ValueError`` as `writable_log_directory`.
     """
     location = parse_location(os.fspath(path))
     if is_remote(location):
         reason = "only local directories can be written to"
         raise LogDirectoryError(reason, location)
+    return location
+
+
+def ensure_writable_log_directory(location: str, *, must_exist: bool = False) -> None:
+    """Raise `LogDirectoryError` as `writable_log_directory` does, for a local path."""
     resolved = Path(location).resolve()
     if not must_exist and not os.path.lexists(location):
         _ensure_not_nested(resolved, location)
-        return location
+        return
     names = [entry.name for entry in list_directory(location)]
     if any(map(is_partition_file, names)):
         reason = (
@@ -66,7 +81,19 @@ def writable_log_directory(path: str | os.PathLike[str], *, must_exist: bool = F
     # Whatever holds a log already is not made here, and cannot be moved by refusing it.
     if not any(map(find_partition_directory_name, names)):
         _ensure_not_nested(resolved, location)
-    return location
+        _ensure_not_above(resolved, names, location)
+
+
+def _ensure_not_above(resolved: Path, names: list[str], location: str) -> None:
+    """Refuse what is about to become a log directory around another one."""
+    for name in names:
+        below = resolved / name
+        if _holds_partitions(below):
+            reason = (
+                f"no topic-partition directory here, but one level below, in {below}: give that "
+                "path, or one outside it"
+            )
+            raise LogDirectoryError(reason, location)
 
 
 def _ensure_not_nested(resolved: Path, location: str) -> None:
