@@ -123,20 +123,18 @@ def test_directory_is_an_error_of_the_log_directory(tmp_path: Path) -> None:
     )
 )
 def test_what_a_broker_writes_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory, offsets: dict[tuple[str, int], int]
+    scratch: Path, offsets: dict[tuple[str, int], int]
 ) -> None:
     lines = [f"{topic} {partition} {offset}\n" for (topic, partition), offset in offsets.items()]
-    path = write(tmp_path_factory.getbasetemp(), "".join(["0\n", f"{len(lines)}\n", *lines]))
+    path = write(scratch, "".join(["0\n", f"{len(lines)}\n", *lines]))
     assert read_offset_checkpoint(path) == offsets
 
 
 @settings(deadline=None)  # files and busy machines are slow at times
 @given(st.one_of(st.binary(max_size=80), st.text(max_size=40).map(lambda t: f"0\n1\n{t}".encode())))
-def test_any_bytes_are_a_checkpoint_or_corrupt(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes
-) -> None:
+def test_any_bytes_are_a_checkpoint_or_corrupt(scratch: Path, data: bytes) -> None:
     try:
-        read_offset_checkpoint(write(tmp_path_factory.getbasetemp(), data))
+        read_offset_checkpoint(write(scratch, data))
     except CorruptCheckpointError as error:
         assert len(str(error).splitlines()) == 1  # noqa: PT017 - no error is fine too
 

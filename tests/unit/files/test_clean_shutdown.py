@@ -62,10 +62,8 @@ def test_directory_is_an_error(tmp_path: Path) -> None:
 
 @settings(deadline=None)  # files and busy machines are slow at times
 @given(st.binary(max_size=100))
-def test_any_bytes_are_a_clean_shutdown(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes
-) -> None:
-    assert read_clean_shutdown(write(tmp_path_factory.getbasetemp(), data)) is not None
+def test_any_bytes_are_a_clean_shutdown(scratch: Path, data: bytes) -> None:
+    assert read_clean_shutdown(write(scratch, data)) is not None
 
 
 @pytest.mark.parametrize(

@@ -105,10 +105,8 @@ def test_missing_file_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
 
 @settings(deadline=None)  # files and busy machines are slow at times
 @given(st.binary(max_size=200))
-def test_any_bytes_are_entries_or_corrupt(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes
-) -> None:
-    path = write(tmp_path_factory.getbasetemp(), data, "hostile.txnindex")
+def test_any_bytes_are_entries_or_corrupt(scratch: Path, data: bytes) -> None:
+    path = write(scratch, data, "hostile.txnindex")
     with suppress(CorruptIndexError):
         assert len(read_transaction_index(path)) == len(data) // 34
 
