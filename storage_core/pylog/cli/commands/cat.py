@@ -15,6 +15,7 @@ from pylog.cli.parameter_types import FILE, TIME
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.compile_notice import announce_compilation
 from pylog.cli.rendering.scan_note import nothing_matched
+from pylog.cli.rendering.whole_output import write_whole
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.lazy_modules import LazyModule
 
@@ -289,7 +290,7 @@ def _print(scan: pylog.Scan, lines_of: LinesOf, limit: int | None) -> int:
         for batch in _limited(scan.to_batches(), limit):
             row_count += batch.num_rows
             for part in _parts(batch):
-                output.write(lines_of(part))
+                write_whole(output, lines_of(part))
             if has_bar:
                 bar.show(planned.before_end_of(batch))
     return row_count

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from pylog.cli.rendering.whole_output import write_whole
+
+
+class BareFile(io.RawIOBase):
+    """A file that takes at most 7 bytes at once, as an unbuffered pipe may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.content = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: memoryview) -> int:  # type: ignore[override]
+        self.content += bytes(data[:7])
+        return min(7, len(data))
+
+
+class FullPipe(BareFile):
+    """A pipe that is full, and not waited for."""
+
+    def write(self, data: memoryview) -> None:  # type: ignore[override]
+        return None
+
+
+def test_what_a_file_does_not_take_at_once_is_written_afterwards() -> None:
+    file = BareFile()
+    write_whole(file, memoryview(bytes(range(100))))  # type: ignore[arg-type]
+    assert file.content == bytes(range(100))
+
+
+def test_output_that_is_not_waited_for_is_an_error() -> None:
+    with pytest.raises(BlockingIOError, match="temporarily unavailable"):
+        write_whole(FullPipe(), memoryview(b"x"))  # type: ignore[arg-type]
+
+
+def test_nothing_is_written_without_bytes() -> None:
+    file = BareFile()
+    write_whole(file, memoryview(b""))  # type: ignore[arg-type]
+    assert file.content == b""
