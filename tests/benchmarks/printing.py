@@ -1,18 +1,26 @@
-"""``pylog cat`` over a whole data set, as a user runs it: process start included, output dropped.
+"""``pylog cat`` and ``pylog append`` over a whole data set, as a user runs them.
 
-The kernels are in Numba's cache: the check, which is not counted, puts them there.
+The start of the process is included. The output of ``cat`` is dropped; ``append`` reads what
+``cat`` has printed into a file, and makes a new log directory beside it. The kernels are in their
+cache: the checks, which are not counted, put them there.
 """
 
+import json
 import resource
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from tests.benchmarks.data_sets import Bench, DataSet
 from tests.benchmarks.measuring import Figure, Run, ensure_equal, rounds_of
 from tests.benchmarks.start_up import program
 
 JSON = "pylog cat --format jsonl"
+APPEND = "pylog append, of these lines"
 FORMATS = {
     JSON: ("--format", "jsonl"),
     f"{JSON} --values text": ("--format", "jsonl", "--values", "text"),
@@ -47,6 +55,41 @@ class _Cat:
         return Run(seconds, _cpu_seconds_of_children() - cpu_before)
 
 
+class _Append:
+    """Appends all lines of one data set to a new topic."""
+
+    name = APPEND
+
+    def __init__(self, bench: Bench, data_set: DataSet, scratch: Path) -> None:
+        self.records = data_set.records
+        self.log_bytes = data_set.log_bytes
+        self._lines = scratch / "lines.jsonl"
+        self._logs = scratch / "logs"
+        self._command = [program(), "append", str(self._logs), "--json", str(self._lines)]
+        cat = [program(), "cat", str(bench.directory(data_set.name)), "--format", "jsonl"]
+        with self._lines.open("wb") as file:
+            subprocess.run(cat, check=True, stdout=file)
+
+    def check(self) -> None:
+        """Append once, and look at what it says that it has appended."""
+        summary = self._append()
+        appended = sum(each["records"] for each in summary["partitions"])
+        ensure_equal(self.name, appended, self.records)
+
+    def repeat(self) -> Run:
+        """Append once; the processor time is the command's."""
+        shutil.rmtree(self._logs)
+        cpu_before, started = _cpu_seconds_of_children(), time.perf_counter()
+        self._append()
+        seconds = time.perf_counter() - started
+        return Run(seconds, _cpu_seconds_of_children() - cpu_before)
+
+    def _append(self) -> dict[str, Any]:
+        done = subprocess.run(self._command, check=True, capture_output=True)
+        summary: dict[str, Any] = json.loads(done.stdout)
+        return summary
+
+
 def _cpu_seconds_of_children() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
@@ -56,4 +99,6 @@ def print_records(bench: Bench, rounds: int, say: Callable[[str], None]) -> list
     """Return a figure a format, for 100-byte values without a codec."""
     data_set = bench.base(100, "none")
     say(f"printing {data_set.name}")
-    return rounds_of([_Cat(name, bench, data_set) for name in FORMATS], rounds)
+    cats = [_Cat(name, bench, data_set) for name in FORMATS]
+    with tempfile.TemporaryDirectory(prefix="pylog-bench-") as scratch:
+        return rounds_of([*cats, _Append(bench, data_set, Path(scratch))], rounds)

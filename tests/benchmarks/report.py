@@ -196,7 +196,7 @@ def _others(results: Results) -> Iterator[str]:
         )
         yield from _table(("data set", "MB of log", "MB/s of log", "M records/s"), rows)
     if results.printing:
-        yield from _section("Printing records of 100 B")
+        yield from _section("Lines of records of 100 B")
         printed = (
             (
                 f.reader,

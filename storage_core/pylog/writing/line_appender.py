@@ -10,16 +10,20 @@ from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.topic_name import nearest_topic
 from pylog.record.compressor import ensure_level
+from pylog.writing.line_run import LineRuns
 from pylog.writing.record_line import LINE_PARSERS, VALUE_PARSERS, parse_json_line
 from pylog.writing.topic_destination import TopicDestination
 from pylog.writing.topic_writer import TopicWriter, parse_compression
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pylog.log.log_manager import LogManager
     from pylog.model import CompressionType
     from pylog.writing.write_summary import PartitionSummary
+
+_FEWEST_LINES_OF_RUNS = 64
+"""Fewer lines at once are typed, or made by a slow program: no kernel is loaded for them."""
 
 _SIMILARITY_OF_TYPOS = 0.8
 """As of `nearest_topic`: ``ordes`` is that similar to ``orders``, and ``events`` is not."""
@@ -84,6 +88,8 @@ class LineAppender:
         self._manager = manager
         self._source = source
         self._parse = LINE_PARSERS[line_format]
+        self._is_text = values == "text"
+        self._finds_runs = line_format == "jsonl"
         if line_format == "jsonl":
             self._parse = partial(parse_json_line, values=values)
         self._topic = topic
@@ -117,13 +123,15 @@ class LineAppender:
             The log refuses a record, or the disk failed; notes say between which lines.
         """
         first_number = self.line_count + 1
-        for number, line in enumerate(lines, first_number):
-            try:
-                self._take(line)
-            except ValueError as error:
-                self._flush(first_number, number - 1)
-                reason = f"{self._source}, line {number}: {error}; {self._fate_before(number)}"
-                raise InvalidRecordError(reason) from error
+        taken = 0
+        try:
+            for count in self._taken(lines):
+                taken += count
+        except ValueError as error:
+            number = first_number + taken
+            self._flush(first_number, number - 1)
+            reason = f"{self._source}, line {number}: {error}; {self._fate_before(number)}"
+            raise InvalidRecordError(reason) from error
         self._flush(first_number, first_number + len(lines) - 1)
 
     def _fate_before(self, number: int) -> str:
@@ -131,16 +139,44 @@ class LineAppender:
             return "nothing was appended"
         return f"all lines before it have been appended ({self._records_appended()})"
 
+    def _taken(self, lines: Sequence[bytes]) -> Iterator[int]:
+        """Take all lines, and yield how many after each step."""
+        runs = None
+        if self._finds_runs and len(lines) >= _FEWEST_LINES_OF_RUNS:
+            runs = LineRuns(lines, is_text=self._is_text)
+        at = 0
+        next_look = 0
+        step = 1
+        while at < len(lines):
+            run = runs.run_from(at) if runs is not None and at >= next_look else None
+            if run is not None:
+                partition = self._partition_of(run.partition)
+                self._destination_of(run.topic).add_batch(partition, run.rows)
+                count, step = run.rows.num_rows, 1
+            else:
+                if at >= next_look:  # where lines are of another form, looking is given up soon
+                    next_look, step = at + step, 2 * step
+                self._take(lines[at])
+                count = 1
+            at += count
+            yield count
+
     def _take(self, line: bytes) -> None:
         parsed = self._parse(line)
-        if parsed is None:
-            return
-        topic = self._topic if self._topic is not None else parsed.topic
-        if topic is None:
+        if parsed is not None:
+            destination = self._destination_of(parsed.topic)
+            destination.add(self._partition_of(parsed.partition), parsed.row)
+
+    def _partition_of(self, partition: int | None) -> int | None:
+        return self._partition if partition is None else partition
+
+    def _destination_of(self, topic: str | None) -> TopicDestination:
+        """Return where a line goes that names ``topic``, or none."""
+        wanted = self._topic if self._topic is not None else topic
+        if wanted is None:
             msg = "it names no topic, and --topic is not given"
             raise ValueError(msg)
-        partition = self._partition if parsed.partition is None else parsed.partition
-        self._destination(topic).add(partition, parsed.row)
+        return self._destination(wanted)
 
     def _destination(self, topic: str) -> TopicDestination:
         destination = self._destinations.get(topic)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 16_384
 BYTES_AT_ONCE = 8 << 20
 
-_SCHEMA = pa.schema(
+ROW_SCHEMA = pa.schema(
     [
         ("key", pa.binary()),
         ("value", pa.binary()),
@@ -59,7 +59,7 @@ class ColumnNames(NamedTuple):
 
 def rows_to_batch(rows: Iterable[RecordRow]) -> pa.RecordBatch:
     """Return the rows as columns ``key``, ``value``, ``timestamp`` (ms or null), ``headers``."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
+    columns = list(zip(*rows, strict=True)) or [()] * len(ROW_SCHEMA)
     keys, values, timestamps, headers = columns
     return pa.record_batch(
         [
@@ -68,7 +68,7 @@ def rows_to_batch(rows: Iterable[RecordRow]) -> pa.RecordBatch:
             pa.array(timestamps, pa.int64()),
             pa.array([each or None for each in headers], HEADERS_TYPE),
         ],
-        schema=_SCHEMA,
+        schema=ROW_SCHEMA,
     )
 
 

@@ -15,6 +15,9 @@ from pylog.writing.topic_writer import UNASSIGNED, TopicWriter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+    import pyarrow as pa
+
     from pylog.log.log_manager import LogManager
     from pylog.writing.write_summary import PartitionSummary
 
@@ -57,6 +60,7 @@ class TopicDestination:
         self._to_make: set[int] = set()
         self._rows: list[RecordRow] = []
         self._partitions: list[int] = []
+        self._batches: list[tuple[pa.RecordBatch, npt.NDArray[np.int64]]] = []
         config = manager.config if self.is_new else manager.config_of(topic)
         self._writer = make_writer(topic, self._logs, config)
 
@@ -78,12 +82,40 @@ class TopicDestination:
         ValueError
             The topic was there before and has no such partition.
         """
+        self._ensure_some_partition(partition)
+        self._rows.append(row)
+        self._partitions.append(UNASSIGNED if partition is None else partition)
+
+    def add_batch(self, partition: int | None, rows: pa.RecordBatch) -> None:
+        """Take many rows of one partition, or of whichever each is given; see `add`.
+
+        Parameters
+        ----------
+        rows
+            As of `rows_to_batch`, one or more.
+
+        Raises
+        ------
+        ValueError
+            The topic was there before and has no such partition.
+        """
+        self._ensure_some_partition(partition)
+        self._end_rows()
+        number = UNASSIGNED if partition is None else partition
+        self._batches.append((rows, np.full(rows.num_rows, number, dtype=np.int64)))
+
+    def _ensure_some_partition(self, partition: int | None) -> None:
         if partition is not None:
             self.ensure_partition(partition)
         elif not self._logs and not self._to_make:
             self._to_make.add(0)
-        self._rows.append(row)
-        self._partitions.append(UNASSIGNED if partition is None else partition)
+
+    def _end_rows(self) -> None:
+        """Make a batch of the rows that came one by one."""
+        if self._rows:
+            partitions = np.array(self._partitions, dtype=np.int64)
+            self._batches.append((rows_to_batch(self._rows), partitions))
+            self._rows, self._partitions = [], []
 
     def ensure_partition(self, partition: int) -> None:
         """Note that the partition has to be there, or raise ``ValueError``: see `add`."""
@@ -98,10 +130,9 @@ class TopicDestination:
 
     def flush(self, now_ms: int) -> None:
         """Append the rows taken; those without a timestamp are of ``now_ms``."""
-        rows, partitions = self._rows, np.array(self._partitions, dtype=np.int64)
-        self._rows, self._partitions = [], []
-        if rows:
-            batch = rows_to_batch(rows)
+        self._end_rows()
+        batches, self._batches = self._batches, []
+        for batch, partitions in batches:
             self._make_partitions()
             self._writer.append(batch, timestamp_ms=now_ms, partitions=partitions)
 

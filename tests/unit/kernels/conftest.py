@@ -16,6 +16,7 @@ from pylog.kernels import (
     encode_records,
     header_keys,
     murmur2,
+    parse_lines,
     scan_batches,
     skip_headers,
     split_batch,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 MODULES = (
     *(crc32c, decode_control, decode_headers, decode_legacy, decode_records, encode_records),
-    *(header_keys, murmur2, scan_batches, skip_headers, split_batch),
+    *(header_keys, murmur2, parse_lines, scan_batches, skip_headers, split_batch),
 )
 KERNELS = [value for each in MODULES for value in vars(each).values() if isinstance(value, Kernel)]
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -72,3 +74,57 @@ def test_wrong_options_are_refused_before_a_line_is_read(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         pylog.LineAppender(manager, source="it", **options)
+
+
+def common(number: int, partition: int = 0) -> bytes:
+    value = base64.b64encode(b"%d" % number).decode()
+    return f'{{"topic":"t","partition":{partition},"value":"{value}"}}'.encode()
+
+
+def with_headers(number: int, partition: int = 0) -> bytes:
+    fields = {"topic": "t", "partition": partition, "values": "text", "value": str(number)}
+    return json.dumps({**fields, "headers": [["h", "x"]]}).encode()
+
+
+def test_lines_of_all_forms_keep_their_order(tmp_path: Path) -> None:
+    # Enough of them for those of the common form to be read many at once.
+    forms = [common] * 100 + [with_headers] * 3 + [common] * 90 + [with_headers, common] * 40
+    lines = [form(number, number // 50 % 2) for number, form in enumerate(forms)]
+    with pylog.own_log_directory(tmp_path / "logs") as manager:
+        pylog.LineAppender(manager, source="it").append([*lines, b"", *lines])
+    numbers = [*range(len(lines))] * 2
+    for partition in (0, 1):
+        scan = pylog.scan(tmp_path / "logs", assign={"t": [partition]}, include_headers=True)
+        table = scan.to_table()
+        expected = [number for number in numbers if number // 50 % 2 == partition]
+        assert table["value"].to_pylist() == [b"%d" % number for number in expected]
+        has_headers = [headers is not None for headers in table["headers"].to_pylist()]
+        assert has_headers == [forms[number] is with_headers for number in expected]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"topic":"t","partition":0,"value":"?"}', "value is not base64"),
+        (b'{"topic":"a/b","partition":0,"value":null}', "'a/b' is not a topic name"),
+        (b'{"partition":0,"value":null}', "it names no topic"),
+    ],
+)
+def test_a_line_among_many_is_named_by_its_number(
+    manager: LogManager, line: bytes, reason: str
+) -> None:
+    lines = [common(number) for number in range(200)]
+    lines[150:150] = [line, line]
+    appender = pylog.LineAppender(manager, source="it")
+    with pytest.raises(InvalidRecordError) as raised:
+        appender.append(lines)
+    assert str(raised.value).startswith(f"it, line 151: {reason}")
+    assert str(raised.value).endswith("all lines before it have been appended (150 records)")
+    assert appender.line_count == 150
+
+
+def test_a_partition_that_a_topic_does_not_have_is_named_with_its_line(manager: LogManager) -> None:
+    pylog.LineAppender(manager, source="it").append([common(0)])
+    lines = [common(number, number // 70) for number in range(100)]
+    with pytest.raises(InvalidRecordError, match="it, line 71: topic 't' has no partition 1 here"):
+        pylog.LineAppender(manager, source="it").append(lines)
