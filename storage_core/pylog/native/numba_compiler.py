@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from pylog.native import intrinsics
+from pylog.native.code_image import UnsupportedObjectError
 from pylog.native.elf_object import link
 from pylog.native.signature import SCRATCH_WORDS
 
@@ -48,12 +49,16 @@ def compile_image(function: Callable[..., object], signature: Signature, level: 
     namespace = _with_helpers(function, _INNER, level, checks_bounds=False)
     kernel = _njit(**_INNER)(_moved(function, namespace))
     entry = _njit(types.void(types.CPointer(types.int64)), **_INNER)(_entry(kernel, signature))
-    (compiled,) = entry.overloads.values()
+    try:
+        (compiled,) = entry.overloads.values()
+        module, name = compiled.library._final_module, compiled.fndesc.llvm_func_name
+    except AttributeError as error:  # these are Numba's own affair
+        msg = f"Numba {numba.__version__} keeps its code elsewhere: {error}"
+        raise UnsupportedObjectError(msg) from error
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
         cpu=level, features=_FEATURES.get(level, ""), opt=3, reloc="pic", codemodel="small"
     )
-    object_file = machine.emit_object(compiled.library._final_module)
-    return link(object_file, compiled.fndesc.llvm_func_name)
+    return link(machine.emit_object(module), name)
 
 
 def run_by_numba(function: Callable[..., object], signature: Signature) -> Callable[..., object]:

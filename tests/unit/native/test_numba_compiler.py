@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,3 +65,13 @@ def test_a_kernel_that_is_refused_runs_by_numba() -> None:
     with pytest.raises(ValueError, match=r"^$"):
         sample_kernels.raises(11)
     assert sample_kernels.calls_a_library(1) == 841
+
+
+def test_a_numba_whose_insides_are_others_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pylog.native import numba_compiler  # noqa: PLC0415 - imports Numba
+
+    unlike_ours = SimpleNamespace(overloads={(): SimpleNamespace(library=object())})
+    monkeypatch.setattr(numba_compiler, "_njit", lambda *_, **__: lambda _: unlike_ours)
+    kernel: Kernel = sample_kernels.raises
+    with pytest.raises(UnsupportedObjectError, match=r"code elsewhere: .*_final_module"):
+        numba_compiler.compile_image(kernel.function, kernel.signature, "x86-64")
