@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.kernels import uses_instructions_of
 from tests.support.batches import batch_v2, plain_records
 from tests.support.golden import differences, read_expected
 from tests.support.log_files import write_partition
@@ -138,13 +139,14 @@ def test_help_of_cat_imports_nothing_heavy() -> None:
     assert found.isdisjoint({"numba", "llvmlite", "pyarrow", "pandas", "rich"})
 
 
-def test_cat_imports_arrow_and_numpy_and_once_its_kernels_are_kept_nothing_else(
+def test_cat_imports_arrow_and_numpy_and_no_numba_once_its_kernels_are_kept(
     golden_root: GoldenRoot,
 ) -> None:
     case = golden_root.case("4.3.0/plain")
     modules_after("cat", case)
     found = modules_after("cat", case)
-    assert found == {"numpy", "pyarrow", "pylog.cli.commands.cat"}
+    # Lines are made by Arrow's functions, column by column.
+    assert found == {"numpy", "pyarrow", "pyarrow.compute", "pylog.cli.commands.cat"}
 
 
 def test_a_reader_that_goes_away_ends_cat_quietly(large_log: Path) -> None:
@@ -266,11 +268,10 @@ def test_a_read_only_installation_keeps_kernels_in_the_users_cache(
     first = cat_from(unwritable_installation, case, {"HOME": str(home)})
     assert (first.returncode, first.stderr) == (0, b"")
     kept = {path: path.stat().st_mtime_ns for path in home.rglob("*.kernel")}
-    assert {path.name.split(".")[0] for path in kept} == {
-        "decode_headers",
-        "decode_records",
-        "scan_batches",
-    }
+    needed = {"decode_headers", "decode_records", "scan_batches"}
+    if uses_instructions_of("x86-64-v3"):
+        needed.add("crc32c")
+    assert {path.name.split(".")[0] for path in kept} == needed
     second = cat_from(unwritable_installation, case, {"HOME": str(home)})
     assert second.stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*.kernel")} == kept

@@ -23,4 +23,4 @@ def test_a_file_that_is_another_one_or_gone_comes_with_what_to_do(
     with pytest.raises(kind) as caught, advice_added():
         raise kind("file is not what it was", LOG)
     assert type(caught.value) is kind
-    assert f": file is not what it was in {LOG}{advice}" in str(caught.value)
+    assert f": {LOG}: file is not what it was{advice}" in str(caught.value)

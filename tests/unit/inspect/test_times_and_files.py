@@ -100,6 +100,8 @@ def test_a_file_that_compaction_has_replaced_is_reported(tmp_path: Path, name: s
     batches = [batch_v2(plain_records(offset, 2)) for offset in (0, 2)]
     directory = write_partition(tmp_path, {0: batches, 4: [batch_v2(plain_records(4, 1))]})
     opened = pylog.open_directory(tmp_path)
+    (view,) = opened  # a partition is listed when it is first asked for
+    assert len(view.segments) == 2
     path = segment_path(directory, 0)
     other = path.with_suffix(".new")
     other.write_bytes(path.read_bytes())
