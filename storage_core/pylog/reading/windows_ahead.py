@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     Decoder = RecordDecoder | FilteredDecoder
     Wanted = Callable[[SegmentWindow], npt.NDArray[np.bool_] | None]
 
-_SLOW_CODECS = (CompressionType.GZIP.value, CompressionType.ZSTD.value)
+_SLOW_CODECS = tuple(
+    codec.value for codec in (CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.ZSTD)
+)
 _LARGEST_WINDOW_BYTES = 1 << 23
 """A batch that makes a larger one is held alone, as with one thread."""
 _PART_BYTES = 1 << 22
