@@ -41,7 +41,6 @@ NONE = -1
 NULL_TIMESTAMP = -2
 """In ``timestamps``, of a line without one; -1 is what a line may say."""
 
-_LF = 0x0A
 _QUOTE = 0x22
 _COMMA = 0x2C
 _MINUS = 0x2D
@@ -144,41 +143,42 @@ def _number(buf: npt.NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
 
 @helper
 def _decode_base64(
-    buf: npt.NDArray[np.uint8], start: int, end: int, out: npt.NDArray[np.uint8], to: int
-) -> int:
-    """Write the bytes of base64 text; return where they end, -1 if it is not base64."""
-    size = end - start
-    if size & 3:
-        return _BAD
-    pads = 0
-    if size and buf[end - 1] == _PAD:
-        pads = 2 if buf[end - 2] == _PAD else 1
-    whole_end = end - 4 if pads else end
-    for at in range(start, whole_end, 4):
+    buf: npt.NDArray[np.uint8], at: int, end: int, out: npt.NDArray[np.uint8], to: int
+) -> tuple[int, int]:
+    """Write the bytes of base64 text; return where its quote is, and where the bytes end.
+
+    The quote is at -1 if it is not base64.
+    """
+    while at + 4 <= end:
         a = np.int64(_VALUES[buf[at]])
         b = np.int64(_VALUES[buf[at + 1]])
         c = np.int64(_VALUES[buf[at + 2]])
         d = np.int64(_VALUES[buf[at + 3]])
         if (a | b | c | d) & _NOT_BASE64:
-            return _BAD
+            break
         word = a << 18 | b << 12 | c << 6 | d
         out[to] = word >> 16
         out[to + 1] = word >> 8 & 0xFF
         out[to + 2] = word & 0xFF
         to += 3
-    if pads:
-        a = np.int64(_VALUES[buf[end - 4]])
-        b = np.int64(_VALUES[buf[end - 3]])
-        c = np.int64(_VALUES[buf[end - 2]]) if pads == 1 else np.int64(0)
-        if (a | b | c) & _NOT_BASE64:
-            return _BAD
-        word = a << 18 | b << 12 | c << 6
-        out[to] = word >> 16
+        at += 4
+    if at < end and buf[at] == _QUOTE:
+        return np.int64(at), np.int64(to)
+    if at + 5 > end or buf[at + 3] != _PAD or buf[at + 4] != _QUOTE:
+        return np.int64(_BAD), np.int64(to)
+    has_third = buf[at + 2] != _PAD
+    a = np.int64(_VALUES[buf[at]])
+    b = np.int64(_VALUES[buf[at + 1]])
+    c = np.int64(_VALUES[buf[at + 2]]) if has_third else np.int64(0)
+    if (a | b | c) & _NOT_BASE64:
+        return np.int64(_BAD), np.int64(to)
+    word = a << 18 | b << 12 | c << 6
+    out[to] = word >> 16
+    to += 1
+    if has_third:
+        out[to] = word >> 8 & 0xFF
         to += 1
-        if pads == 1:
-            out[to] = word >> 8 & 0xFF
-            to += 1
-    return to
+    return np.int64(at + 4), np.int64(to)
 
 
 @helper
@@ -198,18 +198,14 @@ def _bytes(
         return np.int64(at + 4), np.int64(_IS_NULL)
     if at >= end or buf[at] != _QUOTE:
         return np.int64(_BAD), np.int64(to)
-    closing = _string_end(buf, at + 1, end)
-    if closing < 0:
-        return np.int64(_BAD), np.int64(to)
     if is_text:
+        closing = np.int64(_string_end(buf, at + 1, end))
         for i in range(at + 1, closing):
             out[to] = buf[i]
             to += 1
-        return np.int64(closing + 1), np.int64(to)
-    written = _decode_base64(buf, at + 1, closing, out, to)
-    if written < 0:
-        return np.int64(_BAD), np.int64(to)
-    return np.int64(closing + 1), np.int64(written)
+    else:
+        closing, to = _decode_base64(buf, at + 1, end, out, to)
+    return np.int64(closing + 1 if closing >= 0 else _BAD), np.int64(to)
 
 
 @helper
@@ -240,7 +236,7 @@ def _is_same(buf: npt.NDArray[np.uint8], first: int, last: int, start: int, end:
 )
 def parse_lines(
     buf: npt.NDArray[np.uint8],
-    at: int,
+    starts: npt.NDArray[np.int64],
     is_text: bool,  # noqa: FBT001 - kernels take no keywords
     timestamps: npt.NDArray[np.int64],
     key_ends: npt.NDArray[np.int32],
@@ -250,11 +246,12 @@ def parse_lines(
     value_data: npt.NDArray[np.uint8],
     has_value: npt.NDArray[np.uint8],
     run: npt.NDArray[np.int64],
-) -> tuple[int, int]:
-    """Parse lines of the common form from ``at`` on; return how many, and where the next begins.
+) -> int:
+    """Parse lines as long as they are of the common form, and return how many.
 
-    Lines end with a line feed, the last one, too. ``timestamps``, ``has_key`` and ``has_value``
-    have room for as many rows as are to be parsed, ``key_ends`` and ``value_ends`` for one more,
+    ``starts`` says where each line begins in ``buf``, and then, where one would after the last;
+    before each of these but the first there is a line feed. ``timestamps``, ``has_key`` and
+    ``has_value`` have room for a row a line, ``key_ends`` and ``value_ends`` for one more,
     ``key_data`` and ``value_data`` for as many bytes as ``buf`` has.
     """
     key_ends[0] = 0
@@ -265,11 +262,10 @@ def parse_lines(
     key_to = np.int64(0)
     value_to = np.int64(0)
     row = 0
-    while row < timestamps.size and at < buf.size:
-        end = at
-        while end < buf.size and buf[end] != _LF:
-            end += 1
-        if end == buf.size or end - at < 2 or buf[at] != _OPEN:
+    while row < starts.size - 1:
+        at = starts[row]
+        end = starts[row + 1] - 1  # where the line feed is
+        if end - at < 2 or buf[at] != _OPEN:
             break
         seen = 0
         line_is_text = is_text
@@ -366,7 +362,6 @@ def parse_lines(
         row += 1
         key_ends[row] = key_to
         value_ends[row] = value_to
-        at = end + 1
     run[RUN_KEY_BYTES] = key_to
     run[RUN_VALUE_BYTES] = value_to
-    return row, at
+    return row

@@ -52,10 +52,11 @@ class LineRuns:
     def __init__(self, lines: Sequence[bytes], *, is_text: bool) -> None:
         self._is_text = is_text
         content = b"\n".join([*lines, b""])
-        self._is_possible = len(content) <= _MOST_BYTES
         self._content = np.frombuffer(content, dtype=np.uint8)
-        starts = np.cumsum([0, *(len(line) + 1 for line in lines)])
-        self._starts = starts.tolist()
+        line_feeds = np.flatnonzero(self._content == ord("\n"))
+        # A line feed within a line would be a blank to JSON, and must not be an end to us.
+        self._is_possible = len(content) <= _MOST_BYTES and line_feeds.size == len(lines)
+        self._starts = np.concatenate([[0], line_feeds + 1])
         rows = len(lines)
         self._timestamps = np.empty(rows, dtype=np.int64)
         self._ends = [np.empty(rows + 1, dtype=np.int32) for _ in range(2)]
@@ -68,11 +69,11 @@ class LineRuns:
             return None
         run = np.empty(kernel.RUN_FIELDS, dtype=np.int64)
         columns = zip(self._ends, self._data, self._has, strict=True)
-        count, _ = kernel.parse_lines(
+        count = kernel.parse_lines(
             self._content,
-            self._starts[index],
+            self._starts[index:],
             self._is_text,
-            self._timestamps[: len(self._starts) - 1 - index],
+            self._timestamps,
             *(array for column in columns for array in column),
             run,
         )

@@ -121,6 +121,11 @@ def test_a_run_ends_where_the_topic_or_the_partition_changes() -> None:
     assert ensure_as_line_by_line(lines) == 6
 
 
+def test_a_line_feed_within_a_line_is_not_an_end() -> None:
+    assert parsed_in_runs([COMMON, COMMON[:-1] + b"\n}", COMMON]) == {}
+    assert parsed_in_runs([COMMON + b"\n" + COMMON]) == {}
+
+
 def test_text_is_taken_as_it_stands() -> None:
     line = b'{"key":"a b","value":"~ {}[],:\'"}'
     assert ensure_as_line_by_line([line], "text") == 1
