@@ -90,7 +90,9 @@ def write_private_file(path: Path, content: bytes) -> bool:
 def make_private_directory(directory: Path) -> bool:
     """Make ``directory``, and its parents, if it does not exist; return whether it is private."""
     try:
-        directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        # One by one: mkdir() would make parents that a group may write to, where the umask says so.
+        for missing in (*reversed(directory.parents), directory):
+            missing.mkdir(mode=0o755, exist_ok=True)
     except OSError:
         return False
     return is_private_directory(directory)

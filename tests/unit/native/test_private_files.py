@@ -107,3 +107,11 @@ def test_a_directory_that_cannot_be_made_or_written_is_said_to_be_none(directory
     (directory / "file").write_bytes(b"")
     assert not make_private_directory(directory / "file" / "below")
     assert not write_private_file(directory / "missing" / "file", b"code")
+
+
+def test_parents_that_are_made_are_private_whatever_the_umask(directory: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        assert make_private_directory(directory / "cache" / "pylog")
+    finally:
+        os.umask(before)
