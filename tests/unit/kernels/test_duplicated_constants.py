@@ -1,29 +1,14 @@
-"""Kernel files repeat constants, since Numba caches by file; here they are held together."""
+"""Kernel files repeat constants, since code is kept by file; here they are held together."""
 
 from __future__ import annotations
 
 import pytest
 
 from pylog import model
-from pylog.kernels import (
-    decode_control,
-    decode_headers,
-    decode_legacy,
-    decode_records,
-    encode_records,
-    header_keys,
-    murmur2,
-    scan_batches,
-    skip_headers,
-    split_batch,
-)
+from pylog.kernels import decode_headers, decode_legacy, decode_records, scan_batches
 from pylog.model import ControlRecordType
 from pylog.record import batch_header, batch_layout
-
-KERNELS = (
-    *(decode_control, decode_headers, decode_legacy, decode_records),
-    *(encode_records, header_keys, murmur2, scan_batches, skip_headers, split_batch),
-)
+from tests.unit.kernels.conftest import MODULES
 
 # Names that a kernel has under another one than the layout.
 RENAMED = {
@@ -39,11 +24,21 @@ RENAMED = {
     "UNKNOWN": ControlRecordType.UNKNOWN,
 }
 # A kernel's own: statuses, rows of its tables and totals, flags of what is wanted.
-OWN_PREFIXES = ("STATUS_", "BATCH_", "SET_", "WANT_", "PIECE_", "TOTAL_", "HEADERS_")
+OWN_PREFIXES = (
+    "STATUS_",
+    "BATCH_",
+    "SET_",
+    "WANT_",
+    "PIECE_",
+    "TOTAL_",
+    "HEADERS_",
+    "SEEN_",
+    "RUN_",
+)
 OWN = {
     *("COMMON_HEADER_BYTES", "TOTALS", "NO_OFFSET"),
     *("SETTINGS", "SPARE_BYTES", "MAX_BATCH_BYTES", "NULL_KEY", "TYPE_CHECKING"),
-    "CRC32_POLYNOMIAL",
+    *("CRC32_POLYNOMIAL", "CRC32C_POLYNOMIAL", "NULL_TIMESTAMP"),
     *("REPLACEMENT_SIZE", "KEY_BYTES", "REPLACED_KEY_BYTES", "VALUE_BYTES", "MEASURES"),
     "NEEDS_REFERENCE",
     *("POSITION", "SIZE_BYTES", "OFFSET", "LAST_OFFSET", "MAGIC", "CRC", "ATTRIBUTES"),
@@ -52,7 +47,7 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__.split(".")[-1])
+@pytest.mark.parametrize("kernel", MODULES, ids=lambda kernel: kernel.__name__.split(".")[-1])
 def test_every_constant_of_a_kernel_is_the_layouts(kernel: object) -> None:
     for name, value in vars(kernel).items():
         if not name.isupper() or name.startswith("_") or name in OWN:
