@@ -66,17 +66,14 @@ CRC32_POLYNOMIAL = 0xEDB88320
 
 
 def _crc32_tables() -> npt.NDArray[np.uint32]:
-    tables = np.zeros((16, 256), dtype=np.uint32)
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = (value >> 1) ^ (CRC32_POLYNOMIAL if value & 1 else 0)
-        tables[0, byte] = value
-    for byte in range(256):
-        value = int(tables[0, byte])
-        for table in range(1, 16):
-            value = (value >> 8) ^ int(tables[0, value & 0xFF])
-            tables[table, byte] = value
+    tables = np.empty((16, 256), dtype=np.uint32)
+    values = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        values = (values >> 1) ^ (values & 1) * np.uint32(CRC32_POLYNOMIAL)
+    tables[0] = values
+    for table in range(1, 16):
+        before = tables[table - 1]
+        tables[table] = (before >> 8) ^ values[before & 0xFF]
     return tables
 
 
