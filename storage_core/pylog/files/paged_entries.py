@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 PAGE_BYTES = 4096
 _CACHED_PAGES = 32
+_END_ENTRIES = 16
+"""Entries at the end of a file, which are read by themselves. A look-up by time asks every segment
+before the one that it looks for for its last two entries, and for nothing else."""
 
 
 class PagedEntries(StoredEntries):
@@ -46,6 +49,9 @@ class PagedEntries(StoredEntries):
     """
 
     __slots__ = (
+        "_end",
+        "_end_bytes",
+        "_end_position",
         "_entry_count",
         "_last_number",
         "_last_page",
@@ -74,6 +80,9 @@ class PagedEntries(StoredEntries):
         self._page_bytes = PAGE_BYTES - PAGE_BYTES % entry_struct.size
         self._pages: dict[int, bytes] = {}
         self._last_number, self._last_page = -1, b""  # most look-ups stay on one page
+        self._end: bytes | None = None
+        self._end_bytes = _END_ENTRIES * entry_struct.size
+        self._end_position = max(0, self.slot_count - _END_ENTRIES) * entry_struct.size
         self._entry_count: int | None = None
 
     def __len__(self) -> int:
@@ -84,9 +93,15 @@ class PagedEntries(StoredEntries):
 
     def __getitem__(self, slot: int) -> tuple[int, int]:
         """Return the two integers at ``slot``, which is not checked: zeros past the end."""
-        number, position = divmod(slot * self.entry_struct.size, self._page_bytes)
+        position = slot * self.entry_struct.size
+        if 0 <= position - self._end_position < self._end_bytes:
+            if self._end is None:
+                self._end = self._read(self._end_position, self._end_bytes)
+            first, second = self.entry_struct.unpack_from(self._end, position - self._end_position)
+            return first, second
+        number, at = divmod(position, self._page_bytes)
         page = self._last_page if number == self._last_number else self._page(number)
-        first, second = self.entry_struct.unpack_from(page, position)
+        first, second = self.entry_struct.unpack_from(page, at)
         return first, second
 
     def close(self) -> None:
@@ -108,15 +123,16 @@ class PagedEntries(StoredEntries):
         return self[slot][self._relative_offset_column] == 0
 
     def _page(self, number: int) -> bytes:
-        """Return page ``number``, zero-filled where the file has become shorter."""
         page = self._pages.pop(number, None)
         if page is None:
-            page = b""
-            if self._source is not None:
-                page = self._source.read_at(number * self._page_bytes, self._page_bytes)
-            page = page.ljust(self._page_bytes, b"\0")
+            page = self._read(number * self._page_bytes, self._page_bytes)
             if len(self._pages) >= _CACHED_PAGES:
                 del self._pages[next(iter(self._pages))]  # the least recently used
         self._pages[number] = page
         self._last_number, self._last_page = number, page
         return page
+
+    def _read(self, position: int, length: int) -> bytes:
+        """Return bytes of the file, followed by zeros where it has become shorter."""
+        data = b"" if self._source is None else self._source.read_at(position, length)
+        return data.ljust(length, b"\0")

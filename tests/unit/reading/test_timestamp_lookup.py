@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.files.byte_source import LocalFile
 from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
 from tests.support.batches import (
     COMMIT,
@@ -26,7 +31,7 @@ from tests.support.batches import (
 from tests.support.log_files import segment_path, time_index_bytes, write_partition
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from pylog.reading.log_view import LogView
 
@@ -36,8 +41,47 @@ def view(directory: Path) -> LogView:
     return found
 
 
+@contextmanager
+def bytes_read() -> Iterator[Counter[str]]:
+    """Count the bytes that are read of local files, by the files' suffix."""
+    counted: Counter[str] = Counter()
+    read_at, read_into = LocalFile.read_at, LocalFile.read_into
+
+    def note_read_at(self: LocalFile, position: int, length: int) -> bytes:
+        data = read_at(self, position, length)
+        counted[Path(self.path).suffix] += len(data)
+        return data
+
+    def note_read_into(self: LocalFile, position: int, buffer: memoryview) -> int:
+        count = read_into(self, position, buffer)
+        counted[Path(self.path).suffix] += count
+        return count
+
+    with (
+        mock.patch.object(LocalFile, "read_at", note_read_at),
+        mock.patch.object(LocalFile, "read_into", note_read_into),
+    ):
+        yield counted
+
+
 def record_at(offset: int, timestamp: int) -> Stored:
     return Stored(offset, timestamp, None, None)
+
+
+def test_little_is_read_of_the_time_index_of_each_earlier_segment(tmp_path: Path) -> None:
+    count, batches = 20, 300
+    segments = {
+        base: [batch_v2([record_at(base + i, base + i)]) for i in range(batches)]
+        for base in range(0, count * batches, batches)
+    }
+    directory = write_partition(tmp_path, segments)
+    last = count * batches - 1
+    log_view = view(directory)
+    with bytes_read() as counted:
+        assert find_offset_for_timestamp(log_view, last) == (last, last)
+    # The last segment is searched: a page or two more.
+    assert segment_path(directory, 0, ".timeindex").stat().st_size > 11 * batches
+    assert counted[".timeindex"] <= count * 256 + 3 * 4_096
 
 
 def test_a_time_index_that_lost_its_last_entries_hides_nothing(tmp_path: Path) -> None:
