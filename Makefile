@@ -22,7 +22,7 @@ test: $(VENV)/.dev ## All tests
 	@$(BIN)/python -m pytest -m "spark or broker"  # by themselves: JVMs, which use all cores
 
 test-fast: $(VENV)/.dev ## All tests but those that need Spark or a broker, or take long
-	@$(BIN)/python -m pytest -n 2 -m "not spark and not broker and not slow"
+	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n 2 -m "not spark and not broker and not slow"
 
 test-spark-versions: $(VENV)/.dev ## The Spark tests with the newest 4.1, 4.2 and 4.3
 	@$(BIN)/python -m tests.spark_versions $(SPARKS)

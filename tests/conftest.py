@@ -24,6 +24,8 @@ NUMBA_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.register_profile("nightly", deadline=None, max_examples=2_000, print_blob=True)
+# For `make test-fast`, where each property has a few cases, other ones each time.
+settings.register_profile("fast", deadline=None, max_examples=25)
 # For kernels that are not compiled, and for the modes that a test runs in a process of its own.
 settings.register_profile(
     "few", deadline=None, max_examples=20, derandomize=True, database=None, print_blob=True

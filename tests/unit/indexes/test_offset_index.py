@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 import threading
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -24,6 +25,7 @@ from tests.support.golden import golden_partitions
 from tests.support.kafka_dump import dumped_files, not_dumped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.conftest import Counted
@@ -481,6 +483,16 @@ def test_flush_makes_the_file(index: OffsetIndex, path: Path) -> None:
 # ---- threads
 
 
+@pytest.fixture
+def threads_take_short_turns() -> Iterator[None]:
+    """Let threads take turns more often than usual: more of what can happen does in less time."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(usual / 100)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("threads_take_short_turns")
 def test_readers_see_the_entries_of_some_moment_while_one_thread_writes(
     index: OffsetIndex,
 ) -> None:
