@@ -167,6 +167,16 @@ class SegmentWindows:
         if self.tail.defect and is_zero(self._source, self.tail.position, self._end):
             self.tail = SegmentTail(self.tail.position, None)
 
+    def skip_to(self, position: int) -> None:
+        """Go on at a byte where a batch begins: all before it has been read otherwise.
+
+        An iteration that has begun is not to be gone on with; there may be another one.
+        """
+        self.tail = SegmentTail(position, None)
+        self._held_bytes = 0
+        if position < self._end:
+            self._keep_from(0, self._window_bytes)
+
     def _fill(self, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         wanted = min(len(self._memory), self._end - position)
         view = memoryview(self._memory)[:wanted]

@@ -147,7 +147,7 @@ class CheckedWindows:
     def _in_order(self, windows: SegmentWindows) -> Iterator[SegmentWindow]:
         if self._ahead is None:
             return iter(windows)
-        return self._ahead.over(windows, self._slice.path)
+        return self._ahead.over(windows, self._source, self._slice)
 
     def _find_bad_checksum(self, window: SegmentWindow) -> BadChecksum | None:
         known = None if self._ahead is None else self._ahead.find(window)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import wait
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogStorageError
@@ -85,6 +86,19 @@ class HeadStart:
             raise made.error
         if not made.is_finished:
             yield from made.rest
+
+    def wait(self) -> None:
+        """Return once the thread has made what it makes; only where `is_here`."""
+        self._future.result()
+
+    def stop(self) -> bool:
+        """Have the thread stop, and return once it has; False where it is not of this process."""
+        self.abandon()
+        if not self._workers.are_here:
+            return False
+        if not self._future.cancelled():
+            wait((self._future,))
+        return True
 
     def abandon(self) -> None:
         """Have the thread stop soon: nobody will iterate."""

@@ -163,6 +163,8 @@ class TaskReader:
             self._make_decoder,
             self._wanted,
             offsets,
+            window_bytes=self._window_bytes,
+            uses_indexes=self._task.directory.uses_indexes,
             # A filter gives nothing of a window in which it meets damage.
             cuts_windows=self._filter is None,
         )

@@ -6,41 +6,41 @@ else; threads work that out ahead. Where the reader turns out to ask for somethi
 there is damage, it works that out itself, and what was made ahead is dropped: so rows, errors and
 damage are those of one thread.
 
-Only windows whose codec takes long for a batch are given to threads. With the others, and without a
-codec, so much of the work holds the interpreter's lock, in slices of some microseconds, that two
-threads are slower than one.
+The first window of a slice is read by whoever asks for it. After it threads read, check and decode
+ranges of the file on their own, from one entry of the offset index to another, so that hardly
+anything is handed over. A range that is not just what its window was to be, since the index is
+wrong or the file is damaged, is read once more, and so is all that follows it in the slice: window
+by window, of which threads decode parts where the codec takes long for a batch. So they do where
+there is no index, or the file is remote.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.columnar.window import Window
 from pylog.errors import LogStorageError
+from pylog.files.byte_source import LocalFile
 from pylog.model import CompressionType
-from pylog.reading.head_start import HeadStart
+from pylog.reading.index_cuts import IndexCuts
+from pylog.reading.range_ahead import RangeAhead
+from pylog.reading.window_ahead import PartAhead, WindowAhead
 from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
 from pylog.record.batch_scan import find_bad_checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
-    import numpy.typing as npt
-    import pyarrow as pa
-
-    from pylog.columnar.decode import RecordDecoder
+    from pylog.files.byte_source import ByteSource
     from pylog.log_file.segment_windows import SegmentWindow, SegmentWindows
-    from pylog.reading.filtered_decode import FilteredDecoder
-    from pylog.record.batch_scan import BadChecksum, BatchHeaders
+    from pylog.reading.range_ahead import Wanted
+    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.window_ahead import Decoder
+    from pylog.record.batch_scan import BatchHeaders
     from pylog.worker_threads import WorkerThreads
-
-    Decoder = RecordDecoder | FilteredDecoder
-    Wanted = Callable[[SegmentWindow], npt.NDArray[np.bool_] | None]
 
 _SLOW_CODECS = tuple(
     codec.value for codec in (CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.ZSTD)
@@ -49,86 +49,11 @@ _LARGEST_WINDOW_BYTES = 1 << 23
 """A batch that makes a larger one is held alone, as with one thread."""
 _PART_BYTES = 1 << 22
 """About how many bytes of records a thread decodes at a time."""
-_MOST_BYTES = 2 * _PART_BYTES
-"""How much a thread makes before it is asked for: records may turn out to be more than a part."""
+_LEAST_RANGE_BYTES = 1 << 16
+_MEMORY_UNIT = 1 << 19
+"""Memory of ranges has a multiple of it, so that it is of use for others, too."""
 _FIRST_RATIO = 8.0
 """How many times its size a compressed batch is expected to have, before one was seen."""
-
-
-class PartAhead:
-    """Consecutive batches of a window, with right checksums, that a thread decodes.
-
-    Attributes
-    ----------
-    headers
-        The batches.
-    """
-
-    def __init__(
-        self, window: SegmentWindow, path: str, headers: BatchHeaders, last_offset: int
-    ) -> None:
-        self.headers = headers
-        self._window = Window(window.scan.buffer, headers, path, window.file_position)
-        self._last_offset = last_offset  # of the batch before
-        self._decoder: Decoder | None = None
-        self._batches: HeadStart | None = None
-
-    @property
-    def decoder(self) -> Decoder | None:
-        """What decodes it; None where no thread of this process does."""
-        return self._decoder if self._batches is not None and self._batches.is_here else None
-
-    def start(self, workers: WorkerThreads, decoder: Decoder, offsets: tuple[int, int]) -> None:
-        """Have a thread decode the records in the range of offsets, ``[start, end)``."""
-        self._decoder = decoder
-
-        def make() -> Iterator[pa.RecordBatch]:
-            decoder.restart(self._last_offset)
-            return decoder.decode(self._window, *offsets)
-
-        self._batches = HeadStart(workers, make, _MOST_BYTES)
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield its records; errors as of the decoder."""
-        if self._batches is not None:
-            yield from self._batches
-
-    def abandon(self) -> None:
-        """Have the thread stop soon."""
-        if self._batches is not None:
-            self._batches.abandon()
-
-
-@dataclass(slots=True)
-class WindowAhead:
-    """A window that was read ahead.
-
-    Attributes
-    ----------
-    window
-        As read.
-    memory
-        What it was read into.
-    wanted
-        Mask of its batches that are decoded; None for all.
-    is_checked
-        Whether its checksums have been looked at.
-    bad
-        The first batch whose checksum is wrong.
-    parts
-        Its wanted batches; none where whoever asks for the window decodes them.
-    """
-
-    window: SegmentWindow
-    memory: bytearray
-    wanted: npt.NDArray[np.bool_] | None
-    is_checked: bool = False
-    bad: BadChecksum | None = None
-    parts: list[PartAhead] = field(default_factory=list)
-
-    def find_bad_checksum(self) -> BadChecksum | None:
-        """Return the first batch with a wrong checksum, None if all are right."""
-        return self.bad if self.is_checked else find_bad_checksum(self.window.scan)
 
 
 class WindowsAhead:
@@ -144,8 +69,12 @@ class WindowsAhead:
         Says which batches of a window the reader decodes.
     offsets
         The range ``[start, end)`` that it reads.
+    window_bytes
+        How much of a file is read at once, at the most.
     cuts_windows
         Whether parts of a window can be decoded on their own.
+    uses_indexes
+        Whether an offset index may say where ranges begin.
     """
 
     def __init__(
@@ -155,13 +84,17 @@ class WindowsAhead:
         wanted: Wanted,
         offsets: tuple[int, int],
         *,
+        window_bytes: int,
         cuts_windows: bool,
+        uses_indexes: bool,
     ) -> None:
         self._workers = workers
         self._make_decoder = make_decoder
         self._wanted = wanted
         self._offsets = offsets
+        self._window_bytes = window_bytes
         self._cuts_windows = cuts_windows
+        self._uses_indexes = uses_indexes
         self._most_parts = workers.count + 1
         self._ahead = 1  # how many parts there are to be, more with each window
         self._waiting: deque[WindowAhead] = deque()
@@ -172,15 +105,98 @@ class WindowsAhead:
         self._last_offset = -1
         self._ratio = _FIRST_RATIO
 
-    def over(self, windows: SegmentWindows, path: str) -> Iterator[SegmentWindow]:
+    def over(
+        self, windows: SegmentWindows, source: ByteSource, segment_slice: SegmentSlice
+    ) -> Iterator[SegmentWindow]:
         """Yield the windows of a slice, as ``windows`` does, having read the next ones already.
 
         What stops the reading is raised once the windows before it have been given.
+
+        Parameters
+        ----------
+        windows
+            The windows, of which none has been asked for.
+        source
+            The opened file of which they are.
+        segment_slice
+            The slice whose end is theirs.
         """
+        self.drop()
         reading = iter(windows)
+        for first in reading:
+            if not self._is_for_ranges(first, source, segment_slice):
+                reading = chain((first,), reading)
+                break
+            position = yield from self._in_ranges(first, source, segment_slice)
+            windows.skip_to(position)
+            reading = iter(windows)
+            break
+        yield from self._window_by_window(reading, segment_slice.path)
+
+    def _is_for_ranges(
+        self, first: SegmentWindow, source: ByteSource, segment_slice: SegmentSlice
+    ) -> bool:
+        return (
+            self._uses_indexes
+            and self._workers.are_here
+            and isinstance(source, LocalFile)
+            and first.scan.defect is None
+            and first.scan.headers.traits.all_v2
+            and first.end_position < segment_slice.end_position
+        )
+
+    def _in_ranges(
+        self, first: SegmentWindow, source: ByteSource, segment_slice: SegmentSlice
+    ) -> Generator[SegmentWindow, None, int]:
+        """Yield the first window, and those that threads make; return the byte after the last."""
+        if not first.scan.headers.traits.any_has(COMPRESSION_CODEC_MASK):
+            self._ratio = 1.0
+        ranges: deque[RangeAhead] = deque()
+        position = first.end_position
+        try:
+            with IndexCuts(segment_slice, position) as cuts:
+                self._current = WindowAhead(first, self._memory, self._wanted(first))
+                self._begin_ranges(ranges, cuts, source)
+                yield first
+                self._reuse_memory(self._current)
+                while ranges:
+                    made = ranges[0].finish()
+                    if made is None:
+                        break
+                    del ranges[0]
+                    self._ahead = min(self._ahead + 1, self._most_parts)
+                    self._begin_ranges(ranges, cuts, source)
+                    self._current = made
+                    position = made.window.end_position
+                    yield made.window
+                    self._reuse_memory(made)
+        finally:
+            self._current = None
+            for each in ranges:  # before the file is closed
+                decoder = each.stop()
+                if decoder is not None:
+                    self._idle.append(decoder)
+        return position
+
+    def _begin_ranges(self, ranges: deque[RangeAhead], cuts: IndexCuts, source: ByteSource) -> None:
+        while len(ranges) < self._ahead and self._workers.are_here:
+            most = min(self._window_bytes, _LARGEST_WINDOW_BYTES)
+            wanted = min(max(int(_PART_BYTES / self._ratio), _LEAST_RANGE_BYTES), most)
+            bounds = cuts.next_range(wanted, 2 * most)
+            if bounds is None:
+                break
+            size_bytes = bounds[1] - bounds[0]
+            self.memory(-(-size_bytes // _MEMORY_UNIT) * _MEMORY_UNIT)
+            each = RangeAhead(source, bounds, self._memory)
+            ranges.append(each)
+            decoder = self._idle.pop() if self._idle else self._make_decoder()
+            each.begin(self._workers, decoder, self._wanted, self._offsets)
+
+    def _window_by_window(
+        self, reading: Iterator[SegmentWindow], path: str
+    ) -> Iterator[SegmentWindow]:
         stopped_by: LogStorageError | None = None
         is_at_end = False
-        self.drop()
         while True:
             while not is_at_end and self._wants_more():
                 try:

@@ -81,8 +81,7 @@ def test_rows_are_in_order_and_decoded_by_several_threads(
     monkeypatch.setattr(RecordDecoder, "decode", noting)
     table = scan(directory).to_table()
     assert table["offset"].to_pylist() == list(range(10 * BATCHES))
-    assert len(by) >= 2
-    assert all(name.startswith("pylog-read") for name in by)
+    assert len([name for name in by if name.startswith("pylog-read")]) >= 2
 
 
 def test_the_threads_end_with_the_reader_that_is_closed_early(directory: Path) -> None:
