@@ -267,7 +267,7 @@ def test_a_read_only_installation_keeps_kernels_in_the_users_cache(
     first = cat_from(unwritable_installation, case, {"HOME": str(home)})
     assert (first.returncode, first.stderr) == (0, b"")
     kept = {path: path.stat().st_mtime_ns for path in home.rglob("*.kernel")}
-    # Not the kernel of checksums: what it would gain on a small log is less than compiling it takes.
+    # Not the kernel of checksums, which gains less on a small log than compiling it takes.
     needed = {"decode_headers", "decode_records", "scan_batches"}
     assert {path.name.split(".")[0] for path in kept} == needed
     second = cat_from(unwritable_installation, case, {"HOME": str(home)})
