@@ -128,8 +128,10 @@ def test_fewer_than_17_bytes_of_anything_are_a_cut_header() -> None:
 
 @pytest.fixture(params=["instruction", "library"])
 def summed_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have checksums computed by the kernel, and where its instruction is missing."""
-    if request.param == "library":
+    """Have checksums computed by the kernel, as those of many bytes are, and by the library."""
+    if request.param == "instruction":
+        monkeypatch.setattr(batch_scan, "LEAST_KERNEL_BYTES", 1)
+    else:
         monkeypatch.setattr(batch_scan, "uses_instructions_of", lambda level: False)
 
 
