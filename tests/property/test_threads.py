@@ -75,10 +75,10 @@ def test_threads_change_nothing(
         directory = write_partition(Path(place), segments, with_index=False, with_time_index=False)
         if is_indexed:
             entries = offset_entries(batches)
-            places = st.integers(0, max(0, len(entries) - 1))
-            for place in data.draw(st.lists(places, max_size=min(2, len(entries)))):
-                offset, position = entries[place]  # which need not be where a batch begins
-                entries[place] = offset, position + data.draw(st.integers(-3, 3))
+            slots = st.integers(0, max(0, len(entries) - 1))
+            for slot in data.draw(st.lists(slots, max_size=min(2, len(entries)))):
+                offset, position = entries[slot]  # which need not be where a batch begins
+                entries[slot] = offset, position + data.draw(st.integers(-3, 3))
             path = segment_path(directory, 0, ".index")
             path.write_bytes(offset_index_bytes(entries, 0))
         assert outcome(directory, 4, **options) == outcome(directory, 1, **options)
