@@ -80,6 +80,8 @@ def _start_up(results: Results, bench: Bench) -> None:
 
 
 def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
+    if only in "threads":
+        results.threads = measure_threads(bench, rounds, _say)
     if only in "look-up":
         results.look_ups = look_up_in_sparse_log(bench, _say)
     if only in "planning":
@@ -126,8 +128,6 @@ def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results
         results.printing = print_records(bench, rounds, _say)
     if only in "memory":
         results.memory = measure_memory(bench, _say)
-    if only in "threads":
-        results.threads = measure_threads(bench, rounds, _say)
     _measure_scale(results, bench, only, rounds)
     if only in "start-up":
         _start_up(results, bench)

@@ -307,7 +307,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     threads
         How many threads read, check and decode ahead of the caller's thread: ranges of local files
         that an offset index cuts; elsewhere batches of gzip, snappy and zstd that the caller's
-        thread reads. Batches of lz4 are left to the caller's thread. The default is what the environment variable ``PYLOG_NUM_THREADS``
+        thread reads. Batches of lz4 are left to the caller's thread. The default is what the
+        environment variable ``PYLOG_NUM_THREADS``
         says or, without one, 1: the caller's thread does it all, in the least processor time. Rows,
         their order, errors and damage do not depend on it. Each thread may decode a batch at a
         time, so what is said of the memory of one batch holds for each.
