@@ -28,6 +28,7 @@ from tests.benchmarks.spark_scan import scan_by_spark
 from tests.benchmarks.spark_small import measure_small
 from tests.benchmarks.sparse_log import look_up_in_sparse_log
 from tests.benchmarks.start_up import CommandFailedError, measure_start_up
+from tests.benchmarks.threads import measure_threads
 
 ROUNDS = 7
 QUICK_ROUNDS = 3
@@ -44,7 +45,7 @@ def _arguments() -> argparse.Namespace:
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
         "spark-100B, spark-1000B, encode, own, count, cat, memory, look-up, planning, pruning, "
-        "spark-small, remote, start-up",
+        "spark-small, remote, start-up, threads",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -79,6 +80,8 @@ def _start_up(results: Results, bench: Bench) -> None:
 
 
 def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
+    if only in "threads":
+        results.threads = measure_threads(bench, rounds, _say)
     if only in "look-up":
         results.look_ups = look_up_in_sparse_log(bench, _say)
     if only in "planning":

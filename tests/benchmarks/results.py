@@ -14,6 +14,7 @@ from tests.benchmarks.spark_scan import SparkResult
 from tests.benchmarks.spark_small import PairFigure
 from tests.benchmarks.sparse_log import LookUpFigure
 from tests.benchmarks.start_up import StartUpFigure
+from tests.benchmarks.threads import ThreadsResult
 
 
 @dataclass(slots=True)
@@ -27,6 +28,7 @@ class Results:
     counts: list[Figure] = field(default_factory=list)
     printing: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)
+    threads: ThreadsResult = field(default_factory=ThreadsResult)
     look_ups: list[LookUpFigure] = field(default_factory=list)
     planning: list[PlanningFigure] = field(default_factory=list)
     pruning: list[PruningFigure] = field(default_factory=list)

@@ -28,6 +28,8 @@ APPEND_BATCHES_TIMES = 5
 RECOVERY_GB_PER_SECOND = 2.0
 LINES_PER_SECOND = 1e6
 MEMORY_MB = 32.0
+THREADS_TIMES = 1.8
+THREAD_MB = 32.0
 REQUESTED_AT_MOST = 1.1
 PLANNING_SECONDS = 10.0
 PLANNING_GROWTH = 2.3
@@ -224,6 +226,20 @@ def _memory(results: Results) -> Iterator[Target]:
         yield Target(text, _NOT_MEASURED, None)
 
 
+def _threads(results: Results) -> Iterator[Target]:
+    found = results.threads
+    for codec, two in found.two.items():
+        text = f"two threads, {codec}: ≥ {THREADS_TIMES:g} times one thread"
+        yield _at_least(text, faster(two, found.one[codec]), THREADS_TIMES)
+    peaks = found.peaks_mb
+    for threads in sorted(peaks)[1:]:
+        more = peaks[threads] - peaks[threads - 1]
+        text = f"memory of thread {threads}: ≤ {THREAD_MB:g} MB more"
+        yield Target(text, f"{more:+.1f} MB", more <= THREAD_MB)
+    if not found.two:
+        yield Target(f"two threads: ≥ {THREADS_TIMES:g} times one", _NOT_MEASURED, None)
+
+
 def _remote(results: Results) -> Iterator[Target]:
     text = f"S3: bytes requested ≤ {REQUESTED_AT_MOST:g} times those needed"
     for figure in results.remote:
@@ -311,6 +327,7 @@ def targets(results: Results) -> list[Target]:
         _count,
         _printing,
         _memory,
+        _threads,
         _look_ups,
         _planning,
         _pruning,

@@ -13,7 +13,12 @@ import pylog
 from tests.property.test_damage import Damage, logs
 from tests.support.batches import Built, joined
 from tests.support.corruption import with_sound_checksums
-from tests.support.log_files import write_partition
+from tests.support.log_files import (
+    offset_entries,
+    offset_index_bytes,
+    segment_path,
+    write_partition,
+)
 
 if TYPE_CHECKING:
     from pylog.reading.damage import DamagedRange
@@ -43,6 +48,7 @@ def outcome(
     mode=st.sampled_from(list(pylog.ReadMode)),
     is_sealed=st.booleans(),
     is_filtered=st.booleans(),
+    is_indexed=st.booleans(),
     window_bytes=st.sampled_from((17, 300, 1 << 22)),
 )
 def test_threads_change_nothing(
@@ -52,6 +58,7 @@ def test_threads_change_nothing(
     *,
     is_sealed: bool,
     is_filtered: bool,
+    is_indexed: bool,
     window_bytes: int,
 ) -> None:
     content = bytearray(joined(batches))
@@ -66,4 +73,12 @@ def test_threads_change_nothing(
     with tempfile.TemporaryDirectory() as place:
         segments = {0: [Built(damaged, (), 2, 0, 0)]}
         directory = write_partition(Path(place), segments, with_index=False, with_time_index=False)
+        if is_indexed:
+            entries = offset_entries(batches)
+            slots = st.integers(0, max(0, len(entries) - 1))
+            for slot in data.draw(st.lists(slots, max_size=min(2, len(entries)))):
+                offset, position = entries[slot]  # which need not be where a batch begins
+                entries[slot] = offset, position + data.draw(st.integers(-3, 3))
+            path = segment_path(directory, 0, ".index")
+            path.write_bytes(offset_index_bytes(entries, 0))
         assert outcome(directory, 4, **options) == outcome(directory, 1, **options)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pylog.reading.planned_range import PlannedRange
     from pylog.reading.segment_slice import SegmentSlice
-    from pylog.reading.windows_ahead import WindowAhead
+    from pylog.reading.window_ahead import WindowAhead
     from pylog.record.batch_scan import BatchHeaders
     from pylog.worker_threads import WorkerThreads
 

@@ -305,8 +305,10 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         from the first byte of a segment, and aborted transactions come from the markers. That is
         slower, and a wrong index file cannot matter.
     threads
-        How many threads decompress and decode what the caller's thread reads, where the codec is
-        gzip, snappy or zstd. The default is what the environment variable ``PYLOG_NUM_THREADS``
+        How many threads read, check and decode ahead of the caller's thread: ranges of local files
+        that an offset index cuts; elsewhere batches of gzip, snappy and zstd that the caller's
+        thread reads. Batches of lz4 are left to the caller's thread. The default is what the
+        environment variable ``PYLOG_NUM_THREADS``
         says or, without one, 1: the caller's thread does it all, in the least processor time. Rows,
         their order, errors and damage do not depend on it. Each thread may decode a batch at a
         time, so what is said of the memory of one batch holds for each.

@@ -11,7 +11,8 @@ ranges of the file on their own, from one entry of the offset index to another, 
 anything is handed over. A range that is not just what its window was to be, since the index is
 wrong or the file is damaged, is read once more, and so is all that follows it in the slice: window
 by window, of which threads decode parts where the codec takes long for a batch. So they do where
-there is no index, or the file is remote.
+there is no index, or the file is remote. LZ4 is left to one thread: its library keeps the
+interpreter's lock, and two threads were slower.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class WindowsAhead:
         Whether an offset index may say where ranges begin.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         workers: WorkerThreads,
         make_decoder: Callable[[], Decoder],
@@ -124,12 +125,14 @@ class WindowsAhead:
         self.drop()
         reading = iter(windows)
         for first in reading:
-            if not self._is_for_ranges(first, source, segment_slice):
+            position = None
+            if self._is_for_ranges(first, source, segment_slice):
+                position = yield from self._in_ranges(first, source, segment_slice)
+            if position is None:
                 reading = chain((first,), reading)
-                break
-            position = yield from self._in_ranges(first, source, segment_slice)
-            windows.skip_to(position)
-            reading = iter(windows)
+            else:
+                windows.skip_to(position)
+                reading = iter(windows)
             break
         yield from self._window_by_window(reading, segment_slice.path)
 
@@ -142,13 +145,17 @@ class WindowsAhead:
             and isinstance(source, LocalFile)
             and first.scan.defect is None
             and first.scan.headers.traits.all_v2
+            and not (first.scan.headers.codec_ids == CompressionType.LZ4).any()
             and first.end_position < segment_slice.end_position
         )
 
     def _in_ranges(
         self, first: SegmentWindow, source: ByteSource, segment_slice: SegmentSlice
-    ) -> Generator[SegmentWindow, None, int]:
-        """Yield the first window, and those that threads make; return the byte after the last."""
+    ) -> Generator[SegmentWindow, None, int | None]:
+        """Yield the first window, and those that threads make; return the byte after the last.
+
+        None, and nothing is yielded, where the index cuts off no range.
+        """
         if not first.scan.headers.traits.any_has(COMPRESSION_CODEC_MASK):
             self._ratio = 1.0
         ranges: deque[RangeAhead] = deque()
@@ -157,6 +164,8 @@ class WindowsAhead:
             with IndexCuts(segment_slice, position) as cuts:
                 self._current = WindowAhead(first, self._memory, self._wanted(first))
                 self._begin_ranges(ranges, cuts, source)
+                if not ranges:
+                    return None
                 yield first
                 self._reuse_memory(self._current)
                 while ranges:

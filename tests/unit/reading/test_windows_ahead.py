@@ -15,6 +15,7 @@ import zstandard
 
 import pylog
 from pylog.columnar.decode import RecordDecoder
+from pylog.files.byte_source import LocalFile
 from tests.support.batches import (
     Built,
     batch_v2,
@@ -81,7 +82,39 @@ def test_rows_are_in_order_and_decoded_by_several_threads(
     monkeypatch.setattr(RecordDecoder, "decode", noting)
     table = scan(directory).to_table()
     assert table["offset"].to_pylist() == list(range(10 * BATCHES))
-    assert len([name for name in by if name.startswith("pylog-read")]) >= 2
+    assert len(by) >= 2
+    assert all(name.startswith("pylog-read") for name in by)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "zstd"])
+def test_threads_read_ranges_of_the_file_from_index_entry_to_index_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str
+) -> None:
+    batches = [batch_v2(plain_records(10 * at, 10, value_size=90), codec=codec) for at in range(99)]
+    directory = write_partition(tmp_path, {0: batches}, with_time_index=False)
+    read_by: list[str] = []
+    read_into = LocalFile.read_into
+
+    def noting(self: LocalFile, position: int, buffer: memoryview) -> int:
+        read_by.append(threading.current_thread().name)
+        return read_into(self, position, buffer)
+
+    monkeypatch.setattr(LocalFile, "read_into", noting)
+    table = scan(directory).to_table()
+    assert table["offset"].to_pylist() == list(range(990))
+    by_threads = [name for name in read_by if name.startswith("pylog-read")]
+    assert len(by_threads) > len(read_by) // 2
+
+
+def test_an_index_that_lies_changes_nothing(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(10 * at, 10, value_size=90)) for at in range(99)]
+    directory = write_partition(tmp_path, {0: batches}, with_time_index=False)
+    index = next(directory.glob("*-*/*.index"), None) or next(directory.glob("*.index"))
+    entries = bytearray(index.read_bytes())
+    assert len(entries) > 80
+    entries[47] ^= 1  # a position of an entry: one byte away from a batch
+    index.write_bytes(entries)
+    assert scan(directory).to_table()["offset"].to_pylist() == list(range(990))
 
 
 def test_the_threads_end_with_the_reader_that_is_closed_early(directory: Path) -> None:
