@@ -11,7 +11,7 @@ from pyspark_pylog.batch_reader import PylogBatchReader, TaskPartition
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.record_counts import COUNT
 from pyspark_pylog.spark_schema import read_schema
-from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
+from pyspark_pylog.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ class RecordCountReader(DataSourceReader):
             return
         import pyarrow as pa  # noqa: PLC0415 - looking for the data source does not need it
 
-        let_warnings_through()
+        prepare_worker()
         with advice_added():
             records = sum(
                 task.count(
@@ -59,4 +59,3 @@ class RecordCountReader(DataSourceReader):
             [pa.Array.from_buffers(pa.int64(), 1, buffers)],
             schema=pa.schema([pa.field(COUNT, pa.int64())]),
         )
-        exempt_modules_from_collection()

@@ -50,15 +50,15 @@ def test_up_to_200_are_left_alone_and_more_are_packed_into_at_least_200() -> Non
 
 
 def test_no_input_partition_exceeds_the_most_bytes_with_4_mb_for_each_opening() -> None:
-    # 128 MB hold 32 openings, less what the bytes themselves take.
-    assert max(sizes_of_groups([Range(0)] * 20_000)) == 32
-    assert max(sizes_of_groups([Range(110_000)] * 20_000)) == 31
-    assert max(sizes_of_groups([Range(60 * MB)] * 1000)) == 2
-    assert max(sizes_of_groups([Range(61 * MB)] * 1000)) == 1
+    # 256 MB hold 64 openings, less what the bytes themselves take.
+    assert max(sizes_of_groups([Range(0)] * 20_000)) == 64
+    assert max(sizes_of_groups([Range(110_000)] * 20_000)) == 62
+    assert max(sizes_of_groups([Range(124 * MB)] * 1000)) == 2
+    assert max(sizes_of_groups([Range(125 * MB)] * 1000)) == 1
     assert max(sizes_of_groups([Range(0)] * 1000, maxPartitionBytes="8m")) == 2
     assert max(sizes_of_groups([Range(0)] * 1000, maxPartitionBytes="7m")) == 1
     # What is larger by itself shares with nobody.
-    assert sizes_of_groups([Range(0), Range(200 * MB), Range(0)], packPartitions="true") == [
+    assert sizes_of_groups([Range(0), Range(400 * MB), Range(0)], packPartitions="true") == [
         1,
         1,
         1,
