@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +39,8 @@ class SparkResult:
     settings: str
 
 
-def spark_session() -> SparkSession:
-    """Return a session under ``spark-conf/``, its workers in this environment."""
+def spark_session(more: Mapping[str, str] | None = None) -> SparkSession:
+    """Return a session under ``spark-conf/`` and `more`, its workers in this environment."""
     conf = _REPOSITORY / "spark-conf"
     if (conf / "spark-defaults.conf").exists():
         os.environ["SPARK_CONF_DIR"] = str(conf)
@@ -56,6 +56,7 @@ def spark_session() -> SparkSession:
         "spark.driver.memory": "2g",
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
+        **(more or {}),
     }
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -3,9 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +12,7 @@ import pylog
 import pyspark_pylog
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.measuring import ensure_equal
+from tests.benchmarks.pair_figure import PairFigure
 from tests.benchmarks.prebuilt_source import NAME
 from tests.benchmarks.pruning import large_topic
 from tests.benchmarks.spark_scan import spark_session
@@ -34,22 +33,6 @@ _TOPIC = "small"
 
 Way = Callable[[], int]
 """Does the work, and returns how many records it saw."""
-
-
-@dataclass(slots=True)
-class PairFigure:
-    """Seconds of one way to read and of what it is held against, taken in turns."""
-
-    name: str
-    peer: str
-    seconds: list[float] = field(default_factory=list)
-    peer_seconds: list[float] = field(default_factory=list)
-
-    @property
-    def times(self) -> float:
-        """How many times as long as the peer it takes: the median of the rounds."""
-        rounds = zip(self.seconds, self.peer_seconds, strict=True)
-        return median(ours / peer for ours, peer in rounds)
 
 
 def _batches() -> list[Built]:

@@ -66,7 +66,7 @@ def test_no_input_partition_exceeds_the_most_bytes_with_4_mb_for_each_opening() 
 
 
 def test_packing_can_be_asked_for_where_there_are_few() -> None:
-    assert sizes_of_groups([Range(0)] * 40, packPartitions="true") == [32, 8]
+    assert sizes_of_groups([Range(0)] * 72, packPartitions="true") == [64, 8]
     assert sizes_of_groups([Range(0)] * 40, packPartitions="true", minPartitions="8") == [5] * 8
     assert sizes_of_groups([Range(0)], packPartitions="true") == [1]
     assert sizes_of_groups([], packPartitions="true") == []
