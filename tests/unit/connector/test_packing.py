@@ -139,7 +139,7 @@ def test_the_rows_are_those_of_one_partition_a_directory(
     assert packed == 200
     assert packed_rows == rows
     few, few_rows = read_all(many, packPartitions="true", **options)
-    assert few == 20  # of 31 at most
+    assert few == 10  # of 63 at most
     assert few_rows == rows
 
 
