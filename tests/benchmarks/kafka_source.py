@@ -13,9 +13,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,7 +23,7 @@ from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.measuring import NotHereError, ensure_equal
 from tests.benchmarks.pair_figure import PairFigure
 from tests.benchmarks.pruning import large_topic
-from tests.benchmarks.spark_scan import UNIX_SOCKET, spark_session
+from tests.benchmarks.spark_scan import UNIX_SOCKET, save, spark_session
 from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
 from tests.support.kafka_broker_jars import KafkaNotFoundError
 from tests.support.large_topic import FIRST_TIMESTAMP_MS, STEP_MS
@@ -95,6 +95,9 @@ def _session(*, with_sockets: bool) -> SparkSession:
     )
 
 
+_Pair = tuple[PairFigure, Callable[[], DataFrame], Callable[[], DataFrame]]
+
+
 class _Ways:
     """Both ways to read, in one session."""
 
@@ -102,9 +105,7 @@ class _Ways:
         self._spark = spark
         self._servers = bootstrap_servers
 
-    def pair(
-        self, name: str, topic: _Topic, records: int, **options: str
-    ) -> tuple[PairFigure, Callable[[], DataFrame], Callable[[], DataFrame]]:
+    def pair(self, name: str, topic: _Topic, records: int, **options: str) -> _Pair:
         """Return how to read a topic by options that both have, after a check of both."""
         if "assign" not in options:
             options["subscribe"] = topic.name
@@ -116,12 +117,13 @@ class _Ways:
             reader = self._spark.read.format("kafka").options(**options)
             return reader.option("kafka.bootstrap.servers", self._servers).load()
 
-        for read in (ours, theirs):
+        for read in (ours, theirs):  # which also warms up
             ensure_equal(name, read().count(), records)
+            save(read)
         return PairFigure(name, PEER), ours, theirs
 
 
-def _small_pairs(ways: _Ways, bench: Bench, large: _Topic) -> Iterator[object]:
+def _small_pairs(ways: _Ways, bench: Bench, large: _Topic) -> Iterator[_Pair]:
     """Yield one offset, and one per cent of the time, both from the middle."""
     topic = large_topic(bench)
     middle, name = topic.end_offset // 2, large.name
@@ -158,13 +160,9 @@ def _measure(rounds: int, *, quick: bool, with_sockets: bool) -> list[PairFigure
         ]
         if with_sockets:
             pairs += _small_pairs(ways, bench, large)
-        for at in range(-1, rounds):
+        for _ in range(rounds):
             for figure, ours, theirs in pairs:
-                for make, seconds in ((ours, figure.seconds), (theirs, figure.peer_seconds)):
-                    start = perf_counter()
-                    make().write.format("noop").mode("overwrite").save()
-                    if at >= 0:  # the round before the first warms up
-                        seconds.append(perf_counter() - start)
+                figure.measure_round(partial(save, ours), partial(save, theirs))
         spark.stop()
     return [figure for figure, _, _ in pairs]
 
@@ -205,8 +203,7 @@ def main() -> None:
     except (BrokerFailedError, KafkaNotFoundError) as error:
         sys.exit(str(error))
     for figure in figures:
-        fields = ("name", "peer", "seconds", "peer_seconds")
-        sys.stdout.write(json.dumps({field: getattr(figure, field) for field in fields}) + "\n")
+        sys.stdout.write(json.dumps(asdict(figure)) + "\n")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ OURS = 'format("pylog")'
 PREBUILT = "prebuilt Arrow from Python"
 CYCLING = "256 MB of prebuilt Arrow from Python"
 PARQUET = "Spark's Parquet scan"
-MASTER = "local[2]"
+CORES = 2
+MASTER = f"local[{CORES}]"
 LEAST_ROUNDS = 5
 WARM_UPS = 2
 UNIX_SOCKET = "spark.python.unix.domain.socket.enabled"
@@ -63,6 +64,11 @@ def spark_session(more: Mapping[str, str] | None = None) -> SparkSession:
     session = builder.getOrCreate()
     session.dataSource.register(PrebuiltDataSource)
     return session
+
+
+def save(load: Callable[[], DataFrame]) -> None:
+    """Load, and write into the sink that drops all rows."""
+    load().write.format("noop").mode("overwrite").save()
 
 
 def _tables(bench: Bench, data_set: DataSet) -> Iterator[pa.Table]:
@@ -133,7 +139,7 @@ class _ScanReader:
         return timed(self._scan)
 
     def _scan(self) -> None:
-        self._load().write.format("noop").mode("overwrite").save()
+        save(self._load)
 
 
 def _readers(
