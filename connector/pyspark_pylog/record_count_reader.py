@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from pyspark_pylog.options import ReadOptions
 
 
+_SPLIT_TIMES = 4
+"""Counting a gigabyte takes less than two of Spark's tasks cost, so that it is split less."""
+
+
 class RecordCountReader(DataSourceReader):
     """Plans as `PylogBatchReader` does; its tasks count what that one's would read.
 
@@ -34,8 +38,9 @@ class RecordCountReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """Return the input partitions of the records."""
-        options = replace(self._options, columns=("offset",))
+        """Return input partitions of the records, fewer than a read of them has."""
+        most_bytes = _SPLIT_TIMES * self._options.max_partition_bytes
+        options = replace(self._options, columns=("offset",), max_partition_bytes=most_bytes)
         return PylogBatchReader(options, read_schema(options)).partitions()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ class PairFigure:
     seconds, peer_seconds
         Wall times by round.
     worker_seconds, peer_worker_seconds
-        Processor time of Spark's Python workers by round.
+        Processor time of Spark's Python workers by round, without those that have ended.
     """
 
     name: str
@@ -42,20 +42,21 @@ class PairFigure:
         if len(self.seconds) % 2:
             sides.reverse()
         for work, seconds, worker_seconds in sides:
-            workers, start = _workers_cpu_seconds(), perf_counter()
+            before, start = _workers_cpu_seconds(), perf_counter()
             work()
             seconds.append(perf_counter() - start)
-            worker_seconds.append(_workers_cpu_seconds() - workers)
+            after = _workers_cpu_seconds()
+            worker_seconds.append(sum(after[each] - before.get(each, 0.0) for each in after))
 
 
-def _workers_cpu_seconds() -> float:
-    """Return the processor time that Python processes below this one have used, also ended ones."""
-    total = 0.0
+def _workers_cpu_seconds() -> dict[int, float]:
+    """Return the processor time of each Python process below this one, by its id."""
+    used = {}
     for process in psutil.Process().children(recursive=True):
         try:
             if process.name().startswith("python"):
                 times = process.cpu_times()
-                total += times.user + times.system + times.children_user + times.children_system
+                used[process.pid] = times.user + times.system
         except psutil.NoSuchProcess:
             continue
-    return total
+    return used
