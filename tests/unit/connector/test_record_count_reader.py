@@ -8,6 +8,7 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 
 from pyspark_pylog import DefaultSource
 from pyspark_pylog.batch_reader import TaskPartition
+from pyspark_pylog.record_count_reader import RecordCountReader
 from pyspark_pylog.record_counts import COUNT, RECORD_COUNTS
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
@@ -23,6 +24,7 @@ def counts(path: Path, **options: str) -> list[int]:
     given = {"path": str(path), RECORD_COUNTS: "true", **options}
     source = DefaultSource(CaseInsensitiveDict(given))
     reader = source.reader(source.schema())
+    assert isinstance(reader, RecordCountReader)
     partitions = reader.partitions()
     assert all(isinstance(each, TaskPartition) for each in partitions)
     return [
