@@ -19,7 +19,7 @@ from pyspark_pylog.packing import pack
 from pyspark_pylog.pattern_warning import warn_if_no_topic_matches
 from pyspark_pylog.pushdown import PushFilters, is_pruning
 from pyspark_pylog.spark_schema import check_damaged_rows_fit, check_schema
-from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
+from pyspark_pylog.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ class PylogBatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return input partitions for the topic-partitions that have anything to read."""
-        let_warnings_through()
+        prepare_worker()
         options = self._options
         with advice_added():
             directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
@@ -105,7 +105,7 @@ class PylogBatchReader(DataSourceReader):
         """Yield the records of one input partition."""
         if not isinstance(partition, TaskPartition):  # Spark's stand-in for "no partitions"
             return
-        let_warnings_through()
+        prepare_worker()
         with advice_added():
             for task in partition.tasks:
                 yield from task.read(
@@ -113,7 +113,6 @@ class PylogBatchReader(DataSourceReader):
                     mode=self._options.mode,
                     max_decompressed_bytes=self._options.max_decompressed_bytes,
                 )
-        exempt_modules_from_collection()
 
     def _where(self) -> RecordFilter | None:
         """Return the predicates that leave out records here, whoever gave them."""

@@ -24,6 +24,7 @@ from pyspark_pylog.record_counts import COUNT_SCHEMA
 from pyspark_pylog.spark_schema import read_schema
 from pyspark_pylog.table_reader import PylogTableReader
 from pyspark_pylog.table_schema import table_schema
+from pyspark_pylog.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -73,6 +74,7 @@ class PylogDataSource(DataSource):
         LogStorageError
             The path holds no Kafka log, or not the topics asked for.
         """
+        prepare_worker()
         options = self._options()
         # At load(), where the user still sees which call was wrong, and not at the first action.
         with advice_added():

@@ -11,7 +11,7 @@ from pyspark_pylog.batch_reader import PylogBatchReader, TaskPartition
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.record_counts import COUNT
 from pyspark_pylog.spark_schema import read_schema
-from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
+from pyspark_pylog.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pyspark_pylog.options import ReadOptions
+
+
+_SPLIT_TIMES = 4
+"""Counting a gigabyte takes less than two of Spark's tasks cost, so that it is split less."""
 
 
 class RecordCountReader(DataSourceReader):
@@ -34,8 +38,9 @@ class RecordCountReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """Return the input partitions of the records."""
-        options = replace(self._options, columns=("offset",))
+        """Return input partitions of the records, fewer than a read of them has."""
+        most_bytes = _SPLIT_TIMES * self._options.max_partition_bytes
+        options = replace(self._options, columns=("offset",), max_partition_bytes=most_bytes)
         return PylogBatchReader(options, read_schema(options)).partitions()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -44,7 +49,7 @@ class RecordCountReader(DataSourceReader):
             return
         import pyarrow as pa  # noqa: PLC0415 - looking for the data source does not need it
 
-        let_warnings_through()
+        prepare_worker()
         with advice_added():
             records = sum(
                 task.count(
@@ -59,4 +64,3 @@ class RecordCountReader(DataSourceReader):
             [pa.Array.from_buffers(pa.int64(), 1, buffers)],
             schema=pa.schema([pa.field(COUNT, pa.int64())]),
         )
-        exempt_modules_from_collection()

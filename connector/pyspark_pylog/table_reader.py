@@ -14,7 +14,7 @@ from pyspark_pylog.errors import advice_added
 from pyspark_pylog.packing import pack
 from pyspark_pylog.pattern_warning import warn_if_no_topic_matches
 from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
-from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
+from pyspark_pylog.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,7 +67,7 @@ class PylogTableReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return input partitions for the topic-partitions; many small ones share some."""
-        let_warnings_through()
+        prepare_worker()
         options = self._options
         with advice_added(_OF_DAMAGE):
             directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
@@ -84,14 +84,13 @@ class PylogTableReader(DataSourceReader):
         """Yield the rows of one input partition."""
         if not isinstance(partition, ViewPartition):  # Spark's stand-in for "no partitions"
             return
-        let_warnings_through()
+        prepare_worker()
         with advice_added(_OF_DAMAGE):
             table = pylog.metadata_table(
                 self._options.table, max_decompressed_bytes=self._options.max_decompressed_bytes
             )
             for view in partition.views:
                 yield from _as_spark_demands(table.rows_of(view), self._schema, view)
-        exempt_modules_from_collection()
 
 
 def _size_bytes(view: LogView) -> int:

@@ -1,8 +1,9 @@
 """What a Python worker of Spark needs: its warnings written, and little garbage collection.
 
-Spark keeps its workers from task to task, and its daemon runs ``gc.collect()`` after each one. That
-walks every object of every loaded module: 30 ms with Arrow and Numba, where a task over a small
-partition takes 5. Modules never become garbage, so they are taken out of the walk, once.
+Spark keeps its workers from task to task, those that plan as well as those that read, and their
+daemon runs ``gc.collect()`` after each task. That walks every object of every loaded module: 30 ms
+with Arrow, where our own part of a task over a small partition takes less than one. Modules never
+become garbage, so they are taken out of the walk, once.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ import logging
 import sys
 
 _DAEMON = "pyspark.daemon"
-_exempted: list[bool] = []
-"""Not empty once the modules of this process are exempt. Asking the collector how many objects it
-passes over would walk all of them: 17 ms, in each task."""
+_EXEMPT_AT = 2
+_begun: list[bool] = []
+"""An entry for each of the first `_EXEMPT_AT` tasks of this process. Asking the collector how many
+objects it passes over would walk all of them: 17 ms, in each task."""
 
 
-def let_warnings_through() -> None:
+def prepare_worker() -> None:
+    """Make this process ready for a task; call it first wherever Spark calls."""
+    _let_warnings_through()
+    _exempt_modules_from_collection()
+
+
+def _let_warnings_through() -> None:
     """Have pylog's warnings written to the worker's stderr, which Spark keeps in its logs.
 
     As any library, pylog leaves it to its user to configure logging. In a worker nobody does, and
@@ -27,17 +35,17 @@ def let_warnings_through() -> None:
         logging.getLogger("pylog").addHandler(logging.lastResort)
 
 
-def exempt_modules_from_collection() -> None:
+def _exempt_modules_from_collection() -> None:
     """Let the collector pass over what is alive now; once a process, and only in Spark's workers.
 
-    Call it after the first task, when all modules and kernels are loaded. The garbage of that task
-    is collected first, so that it is not kept.
+    At the beginning of the second task: all modules and kernels are loaded then, and the daemon has
+    just collected the garbage of the first, so that none is kept and nobody waits for a collection.
     """
-    if _exempted or not is_reused_worker():
+    if len(_begun) == _EXEMPT_AT or not is_reused_worker():
         return
-    _exempted.append(True)
-    gc.collect()
-    gc.freeze()
+    _begun.append(True)
+    if len(_begun) == _EXEMPT_AT:
+        gc.freeze()
 
 
 def is_reused_worker() -> bool:

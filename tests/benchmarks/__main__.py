@@ -12,6 +12,7 @@ from tests.benchmarks.counting import count_sets
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.encoding import encode_sets
 from tests.benchmarks.java_peer import JavaTools, java_tools
+from tests.benchmarks.kafka_source import measure_kafka_source
 from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import NotHereError
@@ -45,7 +46,7 @@ def _arguments() -> argparse.Namespace:
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
         "spark-100B, spark-1000B, encode, own, count, cat, memory, look-up, planning, pruning, "
-        "spark-small, remote, start-up, threads",
+        "spark-small, spark-kafka, remote, start-up, threads",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -96,6 +97,11 @@ def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> No
             results.notes.append("the part spark-small: no Java")
         else:
             results.small = measure_small(bench, rounds, _say)
+    if only in "spark-kafka":
+        try:
+            results.kafka_source = measure_kafka_source(bench, rounds, _say)
+        except NotHereError as error:
+            results.notes.append(f"the rows of Spark's kafka source: {error}")
     if only in "remote":
         results.remote = measure_remote(bench, _say)
 

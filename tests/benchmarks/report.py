@@ -1,11 +1,12 @@
 """The results as Markdown: targets first, then the tables they come from."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from tests.benchmarks import encoding, owned_logs, spark_scan
 from tests.benchmarks.data_sets import QUICK_DIVISOR
 from tests.benchmarks.measuring import Figure
+from tests.benchmarks.pair_figure import PairFigure
 from tests.benchmarks.reading import AIOKAFKA, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
 from tests.benchmarks.results import Results
 from tests.benchmarks.targets import Ratio, faster, over_floor, targets
@@ -233,13 +234,7 @@ def _others(results: Results) -> Iterator[str]:
             for f in results.pruning
         )
         yield from _table(("read", "rows", "seconds, best / median"), pruned)
-    if results.small:
-        yield from _section("What is small, Spark, noop sink")
-        small = (
-            (f.name, f"{median(f.seconds):.3f}", f.peer, f"{median(f.peer_seconds):.3f}")
-            for f in results.small
-        )
-        yield from _table(("read", "seconds, median", "held against", "seconds, median"), small)
+    yield from _pair_sections(results)
     if results.remote:
         yield from _section("Remote")
         rows_of_remote = (
@@ -259,6 +254,35 @@ def _others(results: Results) -> Iterator[str]:
             (f.command, f"{f.best_seconds:.2f} / {f.median_seconds:.2f}") for f in results.start_up
         )
         yield from _table(("command", "seconds, best / median"), times)
+
+
+def _pair_sections(results: Results) -> Iterator[str]:
+    for title, pairs in (
+        ("What is small, Spark, noop sink", results.small),
+        ("Spark's kafka source with a local broker, noop sink", results.kafka_source),
+    ):
+        if pairs:
+            yield from _section(title)
+            yield from _pairs(pairs)
+
+
+def _pairs(figures: Sequence[PairFigure]) -> Iterator[str]:
+    times = ("seconds, median", "in workers")
+    head = ("read", *times, "held against", *times)
+    rows = (
+        (
+            f.name,
+            f"{median(f.seconds):.3f}",
+            f"{median(f.worker_seconds):.3f}",
+            f.peer,
+            f"{median(f.peer_seconds):.3f}",
+            f"{median(f.peer_worker_seconds):.3f}",
+        )
+        for f in figures
+    )
+    yield from _table(head, rows)
+    yield ""
+    yield "In workers: processor time of Spark's Python processes."
 
 
 def _section(title: str) -> Iterator[str]:

@@ -6,12 +6,12 @@ from tests.benchmarks.encoding import EncodeResult
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.memory import MemoryFigure
 from tests.benchmarks.owned_logs import OwnResults
+from tests.benchmarks.pair_figure import PairFigure
 from tests.benchmarks.planning import PlanningFigure
 from tests.benchmarks.pruning import PruningFigure
 from tests.benchmarks.reading import SetResult
 from tests.benchmarks.remote import RemoteFigure
 from tests.benchmarks.spark_scan import SparkResult
-from tests.benchmarks.spark_small import PairFigure
 from tests.benchmarks.sparse_log import LookUpFigure
 from tests.benchmarks.start_up import StartUpFigure
 from tests.benchmarks.threads import ThreadsResult
@@ -33,6 +33,7 @@ class Results:
     planning: list[PlanningFigure] = field(default_factory=list)
     pruning: list[PruningFigure] = field(default_factory=list)
     small: list[PairFigure] = field(default_factory=list)
+    kafka_source: list[PairFigure] = field(default_factory=list)
     remote: list[RemoteFigure] = field(default_factory=list)
     start_up: list[StartUpFigure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

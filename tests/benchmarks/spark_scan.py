@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,8 @@ OURS = 'format("pylog")'
 PREBUILT = "prebuilt Arrow from Python"
 CYCLING = "256 MB of prebuilt Arrow from Python"
 PARQUET = "Spark's Parquet scan"
-MASTER = "local[2]"
+CORES = 2
+MASTER = f"local[{CORES}]"
 LEAST_ROUNDS = 5
 WARM_UPS = 2
 UNIX_SOCKET = "spark.python.unix.domain.socket.enabled"
@@ -39,8 +40,8 @@ class SparkResult:
     settings: str
 
 
-def spark_session() -> SparkSession:
-    """Return a session under ``spark-conf/``, its workers in this environment."""
+def spark_session(more: Mapping[str, str] | None = None) -> SparkSession:
+    """Return a session under ``spark-conf/`` and `more`, its workers in this environment."""
     conf = _REPOSITORY / "spark-conf"
     if (conf / "spark-defaults.conf").exists():
         os.environ["SPARK_CONF_DIR"] = str(conf)
@@ -56,12 +57,18 @@ def spark_session() -> SparkSession:
         "spark.driver.memory": "2g",
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
+        **(more or {}),
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.dataSource.register(PrebuiltDataSource)
     return session
+
+
+def save(load: Callable[[], DataFrame]) -> None:
+    """Load, and write into the sink that drops all rows."""
+    load().write.format("noop").mode("overwrite").save()
 
 
 def _tables(bench: Bench, data_set: DataSet) -> Iterator[pa.Table]:
@@ -132,7 +139,7 @@ class _ScanReader:
         return timed(self._scan)
 
     def _scan(self) -> None:
-        self._load().write.format("noop").mode("overwrite").save()
+        save(self._load)
 
 
 def _readers(

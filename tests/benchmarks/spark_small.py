@@ -3,10 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,19 +11,23 @@ import pylog
 import pyspark_pylog
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.measuring import ensure_equal
+from tests.benchmarks.pair_figure import PairFigure
 from tests.benchmarks.prebuilt_source import NAME
 from tests.benchmarks.pruning import large_topic
-from tests.benchmarks.spark_scan import spark_session
+from tests.benchmarks.spark_scan import save, spark_session
 from tests.support.batches import Built, batch_v2, plain_records
 from tests.support.log_files import write_segment
 
 DIRECTORIES = 5_000
 DIRECTORY_BYTES = 110_000
-TASKS = 100
+TASKS = 200
 LEAST_ROUNDS = 5
 MANY = "5,000 topic-partitions of 110 KB"
-TASK = "100 tasks of one batch"
+TASK = "200 tasks of one batch"
 ONE_OFFSET = "one offset"
+FRESH_TASKS = 8
+FRESH = "8 tasks, each the first of its worker"
+REUSE = "spark.python.worker.reuse"
 COUNT = "count of 1 GB by table"
 _BATCH_RECORDS = 140
 _VALUE_BYTES = 100
@@ -34,22 +35,6 @@ _TOPIC = "small"
 
 Way = Callable[[], int]
 """Does the work, and returns how many records it saw."""
-
-
-@dataclass(slots=True)
-class PairFigure:
-    """Seconds of one way to read and of what it is held against, taken in turns."""
-
-    name: str
-    peer: str
-    seconds: list[float] = field(default_factory=list)
-    peer_seconds: list[float] = field(default_factory=list)
-
-    @property
-    def times(self) -> float:
-        """How many times as long as the peer it takes: the median of the rounds."""
-        rounds = zip(self.seconds, self.peer_seconds, strict=True)
-        return median(ours / peer for ours, peer in rounds)
 
 
 def _batches() -> list[Built]:
@@ -76,10 +61,6 @@ def _directories(bench: Bench) -> tuple[Path, int]:
             shutil.copytree(root / "model", root / "logs" / f"{_TOPIC}-{number}")
         made.write_text(str(len(batches) * _BATCH_RECORDS), encoding="ascii")
     return root / "logs", int(made.read_text("ascii"))
-
-
-def _saved(frame: DataFrame) -> None:
-    frame.write.format("noop").mode("overwrite").save()
 
 
 def _pairs(
@@ -132,34 +113,65 @@ def _pairs(
     ensure_equal(TASK, of_tasks().count(), TASKS * _BATCH_RECORDS)
     ensure_equal(ONE_OFFSET, one_offset().count(), 1)
     return [
-        (PairFigure(MANY, "the library"), lambda: _saved(ours.load(str(logs))), by_library),
+        (PairFigure(MANY, "the library"), lambda: save(lambda: ours.load(str(logs))), by_library),
         (
             PairFigure(TASK, "prebuilt Arrow"),
-            lambda: _saved(of_tasks()),
-            lambda: _saved(of_prebuilt(TASKS, _BATCH_RECORDS)),
+            lambda: save(of_tasks),
+            lambda: save(lambda: of_prebuilt(TASKS, _BATCH_RECORDS)),
         ),
         (
             PairFigure(ONE_OFFSET, "prebuilt Arrow"),
-            lambda: _saved(one_offset()),
-            lambda: _saved(of_prebuilt(1, 1)),
+            lambda: save(one_offset),
+            lambda: save(lambda: of_prebuilt(1, 1)),
         ),
-        (PairFigure(COUNT, "a full scan"), counted, lambda: _saved(ours.load(path))),
+        (PairFigure(COUNT, "a full scan"), counted, lambda: save(lambda: ours.load(path))),
     ]
+
+
+def _fresh_pair(
+    spark: SparkSession, bench: Bench
+) -> tuple[PairFigure, Callable[[], None], Callable[[], None]]:
+    """Return how to read by tasks that each have a worker of their own."""
+    logs, _ = _directories(bench)
+    assign = json.dumps({_TOPIC: [*range(FRESH_TASKS)]})
+    ends = json.dumps({_TOPIC: {str(number): _BATCH_RECORDS for number in range(FRESH_TASKS)}})
+
+    def ours() -> DataFrame:
+        reader = spark.read.format("pylog").options(assign=assign, endingOffsets=ends)
+        return reader.load(str(logs))
+
+    def prebuilt() -> DataFrame:
+        return spark.read.format(NAME).load(
+            records=FRESH_TASKS * _BATCH_RECORDS,
+            partitions=FRESH_TASKS,
+            batchrows=_BATCH_RECORDS,
+            valuebytes=_VALUE_BYTES,
+            cycles=0,
+        )
+
+    ensure_equal(FRESH, ours().count(), FRESH_TASKS * _BATCH_RECORDS)
+    ensure_equal(FRESH, prebuilt().count(), FRESH_TASKS * _BATCH_RECORDS)
+    return PairFigure(FRESH, "prebuilt Arrow"), lambda: save(ours), lambda: save(prebuilt)
 
 
 def measure_small(bench: Bench, rounds: int, say: Callable[[str], None]) -> list[PairFigure]:
     """Return the figures of all pairs."""
-    say("what is small in Spark")
-    session = spark_session()
-    try:
-        pairs = _pairs(session, bench)
-        for at in range(-1, max(rounds, LEAST_ROUNDS)):
-            for figure, ours, peer in pairs:
-                for work, seconds in ((ours, figure.seconds), (peer, figure.peer_seconds)):
-                    start = perf_counter()
-                    work()
-                    if at >= 0:  # the round before the first warms up
-                        seconds.append(perf_counter() - start)
-    finally:
-        session.stop()
-    return [figure for figure, _, _ in pairs]
+    figures = []
+    for make, settings in (
+        (_pairs, {}),
+        (lambda spark, bench: [_fresh_pair(spark, bench)], {REUSE: "false"}),
+    ):
+        say("fresh workers of Spark" if settings else "what is small in Spark")
+        session = spark_session(settings)
+        try:
+            pairs = make(session, bench)
+            for _, ours, peer in pairs:  # a warm-up
+                ours()
+                peer()
+            for _ in range(max(rounds, LEAST_ROUNDS)):
+                for figure, ours, peer in pairs:
+                    figure.measure_round(ours, peer)
+            figures += [figure for figure, _, _ in pairs]
+        finally:
+            session.stop()
+    return figures

@@ -9,7 +9,15 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.benchmarks import encoding, owned_logs, printing, spark_scan, spark_small, start_up
+from tests.benchmarks import (
+    encoding,
+    kafka_source,
+    owned_logs,
+    printing,
+    spark_scan,
+    spark_small,
+    start_up,
+)
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.pruning import FULL
 from tests.benchmarks.reading import AIOKAFKA, CODEC_ALONE, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
@@ -34,7 +42,7 @@ REQUESTED_AT_MOST = 1.1
 PLANNING_SECONDS = 10.0
 PLANNING_GROWTH = 2.3
 PRUNING_TIMES = 20.0
-PREDICATE_TIMES = 5.0
+PREDICATE_TIMES = 8.0
 START_TIMES = 1.3
 FIRST_CAT_TIMES = 5.8  # what it was when every process imported Numba
 SMALL_TIMES = {
@@ -44,6 +52,18 @@ SMALL_TIMES = {
     spark_small.COUNT: 0.1,
 }
 """At most so many times the peer's time; None where no target is set."""
+
+FRESH_SECONDS = 0.3
+KAFKA_SOURCE_TIMES = {
+    **{
+        kafka_source.full_scan(value_bytes, with_sockets=with_sockets): 4.0
+        for with_sockets in (True, False)
+        for value_bytes in kafka_source.VALUE_SIZES
+    },
+    kafka_source.ONE_OFFSET: 1.0,
+    kafka_source.ONE_PER_CENT: 1.0,
+}
+"""At least so many times as fast as Spark's own source."""
 
 _NOT_MEASURED = "not measured"
 
@@ -299,6 +319,29 @@ def _small(results: Results) -> Iterator[Target]:
             yield Target(f"{text} the time of {figure.peer}", measured, figure.times <= limit)
 
 
+def _fresh(results: Results) -> Iterator[Target]:
+    text = f"Spark, the first task of a worker: ≤ {FRESH_SECONDS:g} s longer than prebuilt Arrow's"
+    figure = next((each for each in results.small if each.name == spark_small.FRESH), None)
+    if figure is None:
+        yield Target(text, _NOT_MEASURED, None)
+        return
+    rounds = zip(figure.seconds, figure.peer_seconds, strict=True)
+    longer = statistics.median(ours - peer for ours, peer in rounds)
+    seconds = longer * spark_scan.CORES / spark_small.FRESH_TASKS
+    yield Target(text, f"{seconds:+.3f} s", seconds <= FRESH_SECONDS)
+
+
+def _kafka_source(results: Results) -> Iterator[Target]:
+    figures = {figure.name: figure for figure in results.kafka_source}
+    for name, limit in KAFKA_SOURCE_TIMES.items():
+        text = f"{name}: ≥ {limit:g} times as fast as {kafka_source.PEER}"
+        if name not in figures:
+            yield Target(text, _NOT_MEASURED, None)
+            continue
+        times = 1 / figures[name].times
+        yield Target(text, f"{times:.2f}", times >= limit)
+
+
 def _start_up(results: Results) -> Iterator[Target]:
     figures = {figure.command: figure for figure in results.start_up}
     for name, peer, limit in (
@@ -332,6 +375,8 @@ def targets(results: Results) -> list[Target]:
         _planning,
         _pruning,
         _small,
+        _fresh,
+        _kafka_source,
         _remote,
         _start_up,
     )

@@ -14,7 +14,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
-from pyspark_pylog.worker_process import exempt_modules_from_collection
+from pyspark_pylog.worker_process import prepare_worker
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
 from tests.support.spark_session import NEEDS_SPARK, SPARK_CONF, load, require_java
@@ -216,7 +216,8 @@ def test_workers_exempt_loaded_modules_from_collection(spark: SparkSession) -> N
     # In the function, so that it travels to the workers by value.
     class FrozenReader(DataSourceReader):
         def read(self, _: object) -> Iterator[tuple[int]]:
-            exempt_modules_from_collection()
+            for _ in range(2):  # as at the beginning of two tasks
+                prepare_worker()
             yield (gc.get_freeze_count(),)
 
     class FrozenObjects(DataSource):
@@ -236,5 +237,6 @@ def test_workers_exempt_loaded_modules_from_collection(spark: SparkSession) -> N
 
 
 def test_other_processes_keep_their_collection() -> None:
-    exempt_modules_from_collection()
+    for _ in range(2):
+        prepare_worker()
     assert gc.get_freeze_count() == 0

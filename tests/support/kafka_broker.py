@@ -28,13 +28,14 @@ from tests.support.kafka_broker_clients import BrokerClients
 from tests.support.kafka_broker_jars import NEWEST_VERSION, find_java, kafka_class_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 
-_HEAP = "300m"
+# A short life on few cores: little memory, no second compiler, no parallel collector.
+_SHORT_LIFE = ("-Xmx300m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _START_SECONDS = 90.0
 _STOP_SECONDS = 60.0
 _FORMAT_SECONDS = 90.0
@@ -94,6 +95,8 @@ class KafkaBroker(BrokerClients):
         Where partitions lie, and ``__cluster_metadata-0``; ``directory/logs`` by default.
     properties
         Server properties on top of, or instead of, those for a small broker.
+    java_options
+        Of the broker's JVM and of its tools; by default those for a short life.
     """
 
     def __init__(
@@ -103,12 +106,14 @@ class KafkaBroker(BrokerClients):
         version: str = NEWEST_VERSION,
         log_dir: Path | None = None,
         properties: Mapping[str, str] | None = None,
+        java_options: Sequence[str] = _SHORT_LIFE,
     ) -> None:
         self.version = version
         self.directory = directory
         self.log_dir = log_dir if log_dir is not None else directory / "logs"
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self._own_properties = dict(properties or {})
+        self._java_options = tuple(java_options)
         self._java = find_java()
         self._class_path = kafka_class_path(version)
         self._process: subprocess.Popen[bytes] | None = None
@@ -262,9 +267,7 @@ class KafkaBroker(BrokerClients):
     def _command(self, main_class: str, *arguments: str) -> list[str]:
         return [
             str(self._java),
-            f"-Xmx{_HEAP}",
-            # A short life on few cores: no second compiler, no parallel collector.
-            *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+            *self._java_options,
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
             *("-cp", self._class_path, main_class, *arguments),
         ]
