@@ -67,9 +67,8 @@ READ_OPTIONS = (
 
 PUSHDOWN = ("auto", "on", "off")
 PACKING = ("auto", "true", "false")
-DEFAULT_MAX_PARTITION_BYTES = 256 << 20
-"""Twice Spark's ``spark.sql.files.maxPartitionBytes``: a task of a Python source costs tens of
-milliseconds before it reads, a tenth of what reading 128 MB takes."""
+DEFAULT_MAX_PARTITION_BYTES = 128 << 20
+"""As Spark's ``spark.sql.files.maxPartitionBytes``."""
 
 _WITHOUT_EFFECT = (
     "groupIdPrefix",

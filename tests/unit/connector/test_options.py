@@ -40,8 +40,8 @@ def test_the_defaults_are_those_of_a_batch_read_of_the_kafka_source() -> None:
     )
 
 
-def test_topic_partitions_are_split_from_256_mib_on() -> None:
-    assert parse().max_partition_bytes == 268_435_456
+def test_topic_partitions_are_split_from_128_mib_on() -> None:
+    assert parse().max_partition_bytes == 134_217_728
 
 
 @pytest.mark.parametrize(

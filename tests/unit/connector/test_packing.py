@@ -50,15 +50,15 @@ def test_up_to_200_are_left_alone_and_more_are_packed_into_at_least_200() -> Non
 
 
 def test_no_input_partition_exceeds_the_most_bytes_with_4_mb_for_each_opening() -> None:
-    # 256 MB hold 64 openings, less what the bytes themselves take.
-    assert max(sizes_of_groups([Range(0)] * 20_000)) == 64
-    assert max(sizes_of_groups([Range(110_000)] * 20_000)) == 62
-    assert max(sizes_of_groups([Range(124 * MB)] * 1000)) == 2
-    assert max(sizes_of_groups([Range(125 * MB)] * 1000)) == 1
+    # 128 MB hold 32 openings, less what the bytes themselves take.
+    assert max(sizes_of_groups([Range(0)] * 20_000)) == 32
+    assert max(sizes_of_groups([Range(110_000)] * 20_000)) == 31
+    assert max(sizes_of_groups([Range(60 * MB)] * 1000)) == 2
+    assert max(sizes_of_groups([Range(61 * MB)] * 1000)) == 1
     assert max(sizes_of_groups([Range(0)] * 1000, maxPartitionBytes="8m")) == 2
     assert max(sizes_of_groups([Range(0)] * 1000, maxPartitionBytes="7m")) == 1
     # What is larger by itself shares with nobody.
-    assert sizes_of_groups([Range(0), Range(400 * MB), Range(0)], packPartitions="true") == [
+    assert sizes_of_groups([Range(0), Range(200 * MB), Range(0)], packPartitions="true") == [
         1,
         1,
         1,
@@ -66,7 +66,7 @@ def test_no_input_partition_exceeds_the_most_bytes_with_4_mb_for_each_opening() 
 
 
 def test_packing_can_be_asked_for_where_there_are_few() -> None:
-    assert sizes_of_groups([Range(0)] * 72, packPartitions="true") == [64, 8]
+    assert sizes_of_groups([Range(0)] * 40, packPartitions="true") == [32, 8]
     assert sizes_of_groups([Range(0)] * 40, packPartitions="true", minPartitions="8") == [5] * 8
     assert sizes_of_groups([Range(0)], packPartitions="true") == [1]
     assert sizes_of_groups([], packPartitions="true") == []
@@ -139,7 +139,7 @@ def test_the_rows_are_those_of_one_partition_a_directory(
     assert packed == 200
     assert packed_rows == rows
     few, few_rows = read_all(many, packPartitions="true", **options)
-    assert few == 10  # of 63 at most
+    assert few == 20  # of 31 at most
     assert few_rows == rows
 
 
