@@ -46,7 +46,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
-from pylog.errors import KafkaStorageError, LogLockedError, LogStorageError, SegmentVanishedError
+from pylog.errors import LogLockedError, LogStorageError, SegmentVanishedError
 from pylog.files.commit_ledger import read_ledger
 from pylog.files.commit_manifest import (
     AnnouncedFile,
@@ -56,7 +56,7 @@ from pylog.files.commit_manifest import (
     read_manifest,
 )
 from pylog.files.partition_metadata import new_topic_id
-from pylog.files.staged_files import entries_name, names_of_job
+from pylog.files.staged_files import names_of_job
 from pylog.files.storage import list_directory
 from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.writing.partitioner import IntegerKeyPartitioner, RoundRobinPartitioner
 from pylog.writing.partition_assignment import ByKey
+from pylog.writing.partitioner import IntegerKeyPartitioner, RoundRobinPartitioner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

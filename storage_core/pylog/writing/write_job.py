@@ -6,7 +6,7 @@ and never twice. How, and what a crash leaves, stands in `pylog.writing.job_comm
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping  # noqa: TC003 - of a dataclass field
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 

@@ -23,7 +23,8 @@ that fails; what would follow is not known). missing_log (an error where no ``.l
 warning). misnamed_log; missing_, damaged_, wrong_ with index, time_index or transaction_index;
 damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back, leader_epoch_disagrees;
 high_watermark_, recovery_point_, cleaner_offset_ and log_start_offset_above_log_end (warnings).
-torn_tail, zero_tail, leftover_file, no_time_indexes, remote_offsets (notes). A file that cannot be
+torn_tail, zero_tail, leftover_file, no_time_indexes, remote_offsets,
+pending_commit (notes). A file that cannot be
 read at all (a FIFO, a link that leads nowhere) is a damaged one.
 """
 
