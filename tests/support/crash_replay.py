@@ -195,8 +195,13 @@ class _Disk:
                 self._file(path).sync()
             case Kind.REPLACE:
                 new_parent, new_name = self._parent(target)
-                assert new_parent is parent, "names move within a directory only"
-                self._change(parent, {name: None, new_name: parent.names[name]})
+                if new_parent is parent:
+                    self._change(parent, {name: None, new_name: parent.names[name]})
+                    return
+                # The worst that may be: each directory comes to the disk with its own sync.
+                node = parent.names[name]
+                self._change(parent, {name: None})
+                self._change(new_parent, {new_name: node})
             case Kind.REMOVE | Kind.REMOVE_DIRECTORY:
                 assert name in parent.names
                 self._change(parent, {name: None})

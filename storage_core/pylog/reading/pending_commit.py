@@ -102,6 +102,14 @@ class PendingCommit:
         return read_manifest(self.log_directory) if self._end_offsets else None
 
 
+class NoPendingCommit(PendingCommit):
+    """Hides nothing: for those who look at files, not at records."""
+
+    def end_offset_of(self, topic_partition: TopicPartition) -> int | None:
+        """Return None."""
+        return None
+
+
 def _state_of(log_directory: str) -> tuple[object, object] | None:
     """Return what changes with every commit that begins or ends; None for an object store."""
     if is_remote(log_directory):

@@ -51,6 +51,7 @@ from pylog.inspect.findings.transaction_findings import transaction_findings
 from pylog.inspect.header_windows import SegmentHeaders
 from pylog.inspect.tables.row_batches import record_batches, table_schema
 from pylog.reading.damage import DamageReport
+from pylog.reading.pending_commit import NoPendingCommit
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ def _findings(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
 
 def _findings_in_files(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
     about_directory = list(directory_findings(view))
+    # What is wrong with files does not depend on whether readers are given what is in them.
+    view = view.refreshed(view.damage, pending=NoPendingCommit(view.directory.log_directory))
     damaged = list(damage_findings(view, max_decompressed_bytes))
     yield from damaged
     yield from about_directory
