@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOW_MS = 1_700_000_000_000
-SEGMENT_BYTES = 1_500
+SEGMENT_BYTES = 1_000
+PROPERTIES = {
+    "segment.bytes": str(SEGMENT_BYTES),
+    "index.interval.bytes": "200",
+    "segment.index.bytes": "240",
+}
 Content = dict[str, list[str]]
 """Values by partition, in the order of their offsets."""
 
@@ -45,27 +50,26 @@ def job_in(directory: Path) -> pylog.WriteJob:
         "nightly",
         partitions=1,
         batch_size_bytes=300,
-        config={"segment.bytes": str(SEGMENT_BYTES), "index.interval.bytes": "200"},
+        config=PROPERTIES,
     )
 
 
 def prepare(directory: Path, io: DurableIO) -> None:
     """Write what is there before the job: two topics, one of them stamped by the log."""
-    small = {"segment.bytes": str(SEGMENT_BYTES), "index.interval.bytes": "200"}
     pylog.write_topic(
         directory,
         "orders",
         [(None, f"old {each}") for each in range(4)],
         partitions=2,
         partitioner="round_robin",
-        config=small,
+        config=PROPERTIES,
         context=context_of(io),
     )
     pylog.write_topic(
         directory,
         "stamped",
         [(None, "old stamped")],
-        config={**small, "message.timestamp.type": "LogAppendTime"},
+        config={**PROPERTIES, "message.timestamp.type": "LogAppendTime"},
         context=context_of(io),
     )
 
@@ -81,10 +85,10 @@ def before() -> Content:
 
 def rows_of(task: int) -> list[tuple[str, int, str]]:
     """Return what a task stages: topic, partition, value."""
-    large = [("orders", 0, f"task {task} large {each:03} {'x' * 30}") for each in range(40)]
-    small = [("orders", 1, f"task {task} small {each}") for each in range(6)]
-    stamped = [("stamped", 0, f"task {task} stamped {each}") for each in range(5)]
-    new = [("new", 0, f"task {task} new {each} {'x' * 20}") for each in range(25)]
+    large = [("orders", 0, f"task {task} large {each:03} {'x' * 30}") for each in range(14)]
+    small = [("orders", 1, f"task {task} small {each}") for each in range(3)]
+    stamped = [("stamped", 0, f"task {task} stamped {each}") for each in range(3)]
+    new = [("new", 0, f"task {task} new {each} {'x' * 20}") for each in range(12)]
     return [*large, *small, *stamped, *new]
 
 
@@ -103,11 +107,9 @@ def stage(job: pylog.WriteJob, io: DurableIO) -> list[pylog.StagedRecords]:
     for task in range(2):
         topics, partitions, values = zip(*rows_of(task), strict=True)
         with job.stage(f"task-{task}", context=context_of(io)) as attempt:
-            attempt.append(
-                pa.record_batch(
-                    {"topic": topics, "partition": pa.array(partitions, pa.int32()), "value": values}
-                )
-            )
+            numbers = pa.array(partitions, pa.int32())
+            columns = {"topic": topics, "partition": numbers, "value": values}
+            attempt.append(pa.record_batch(columns))
         staged.append(attempt.staged)
     return staged
 
@@ -154,5 +156,3 @@ def append_as_a_broker(directory: Path) -> bool:
     if is_there:
         aside.rename(manifest)
     return is_there
-
-
