@@ -246,6 +246,7 @@ class JobStage:
             pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts)), now_ms, first_row
         )
         parts["timestamp"] = pa.array(checked.timestamps)
+        parts = {name: parts[name] for name in sorted(parts)}  # so that batches can be put together
         rows = pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts))
         numbers = np.arange(first_row, first_row + batch.num_rows, dtype=np.int64)
         for topic, chosen in self._by_topic(batch, first_row):
