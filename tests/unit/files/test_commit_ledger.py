@@ -86,10 +86,14 @@ def test_young_jobs_are_kept_up_to_a_number() -> None:
         '{"version": 2, "jobs": []}',
         '{"version": 1, "jobs": {}}',
         '{"version": 1, "jobs": [{}]}',
-        '{"version": 1, "jobs": [{"job_id": 1, "batch_id": null, "commit_id": "x", "time_ms": 1,'
-        ' "record_count": 1}]}',
-        '{"version": 1, "jobs": [{"job_id": "a", "batch_id": -1, "commit_id": "x", "time_ms": 1,'
-        ' "record_count": 1}]}',
+        (
+            '{"version": 1, "jobs": [{"job_id": 1, "batch_id": null, "commit_id": "x",'
+            ' "time_ms": 1, "record_count": 1}]}'
+        ),
+        (
+            '{"version": 1, "jobs": [{"job_id": "a", "batch_id": -1, "commit_id": "x",'
+            ' "time_ms": 1, "record_count": 1}]}'
+        ),
     ],
 )
 def test_what_is_no_ledger_is_an_error_that_says_what_is_at_stake(

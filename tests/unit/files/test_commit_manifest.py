@@ -65,11 +65,12 @@ def test_the_bytes_on_disk_are_those_of_the_format(tmp_path: Path) -> None:
     assert file["becomes_segment"] is True
 
 
-def at(content: Any, path: str) -> tuple[Any, Any]:
+def at(content: object, path: str) -> tuple[Any, Any]:
     *way, last = [int(each) if each.isdecimal() else each for each in path.split("/")]
+    place: Any = content
     for each in way:
-        content = content[each]
-    return content, last
+        place = place[each]
+    return place, last
 
 
 FILE = "partitions/0/files/0"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import crcmod.predefined
 import numpy as np
@@ -72,7 +72,7 @@ def test_another_length_is_an_error(tmp_path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("other", [{"size_bytes": 162}, {"record_count": 5}, {"last_crc": 8}])
 def test_rows_that_are_not_those_of_the_file_are_an_error(
-    tmp_path: Path, other: dict[str, int]
+    tmp_path: Path, other: dict[str, Any]
 ) -> None:
     path = tmp_path / "x.entries"
     path.write_bytes(CONTENT)

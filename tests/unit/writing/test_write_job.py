@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 NOW_MS = 1_700_000_000_000
 
 
-def job_in(directory: Path, job_id: str = "nightly", **options: Any) -> pylog.WriteJob:
+def job_in(directory: Path, job_id: str = "nightly", **options: object) -> pylog.WriteJob:
     options.setdefault("topic", "orders")
-    return pylog.WriteJob(str(directory), job_id, **options)
+    return pylog.WriteJob(str(directory), job_id, **options)  # type: ignore[arg-type]
 
 
-def stage(job: pylog.WriteJob, *columns: dict[str, Any], now_ms: int = NOW_MS) -> Any:
+def stage(
+    job: pylog.WriteJob, *columns: dict[str, Any], now_ms: int = NOW_MS
+) -> pylog.StagedRecords:
     context = pylog.LogContext(clock=ManualClock(now_ms))
     with job.stage("attempt", context=context) as attempt:
         for each in columns:
@@ -231,8 +233,10 @@ def test_indexes_are_those_of_appends(tmp_path: Path) -> None:
             {"message.timestamp.after.max.ms": "10"},
             {"value": ["a", "b"], "timestamp": pa.array([NOW_MS, NOW_MS + 11], pa.int64())},
             InvalidTimestampError,
-            f"row 4 for topic 'orders' has timestamp {NOW_MS + 11} ms, the time is {NOW_MS}: "
-            "message.timestamp.after.max.ms of the topic is 10",
+            (
+                f"row 4 for topic 'orders' has timestamp {NOW_MS + 11} ms, the time is {NOW_MS}: "
+                "message.timestamp.after.max.ms of the topic is 10"
+            ),
         ),
         (
             {"message.timestamp.before.max.ms": "10"},
@@ -418,7 +422,7 @@ def test_a_topic_that_has_changed_since_fails_the_job(tmp_path: Path) -> None:
     staged = stage(job, {"value": ["a"]})
     with pylog.LogManager([tmp_path]) as manager:
         manager.store_topic_config("orders", {"cleanup.policy": "compact"})
-    with pytest.raises(LogStorageError, match="cleanup.policy was delete, is compact"):
+    with pytest.raises(LogStorageError, match=r"cleanup\.policy was delete, is compact"):
         job.commit([staged])
     assert values_in(tmp_path) == {}
     job.abort([staged])
@@ -536,8 +540,8 @@ def test_the_block_of_a_stage_ends_well_before_it_can_be_committed(tmp_path: Pat
 
 def test_a_job_and_what_was_staged_can_be_pickled(tmp_path: Path) -> None:
     job = job_in(tmp_path, config={"retention.ms": "-1"})
-    job = pickle.loads(pickle.dumps(job))
-    staged = pickle.loads(pickle.dumps(stage(job, {"value": ["a"]})))
+    job = pickle.loads(pickle.dumps(job))  # noqa: S301 - our own
+    staged = pickle.loads(pickle.dumps(stage(job, {"value": ["a"]})))  # noqa: S301 - our own
     assert job.commit([staged]).records == 1
 
 
