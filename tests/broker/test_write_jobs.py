@@ -6,6 +6,7 @@ not appended by then follows after that, once, when one of ours opens it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
 from tests.support.recording_io import Fault, FaultyIO, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.broker.conftest import NewBroker
@@ -66,6 +68,13 @@ def stage(directory: Path) -> list[pylog.StagedRecords]:
     return staged
 
 
+def commit_another_job(directory: Path) -> None:
+    other = pylog.WriteJob(str(directory), "other", topic="orders")
+    with other.stage("task") as attempt:
+        attempt.append(pa.record_batch({"value": ["other"], "partition": pa.array([0])}))
+    other.commit([attempt.staged])
+
+
 def produce(broker: KafkaBroker, text: str) -> None:
     with broker.producer() as producer:
         for partition in range(PARTITIONS):
@@ -77,6 +86,14 @@ def consumed(broker: KafkaBroker) -> dict[int, list[str]]:
         partition: [(each.value or b"").decode() for each in records]
         for partition, records in broker.consume("orders", PARTITIONS).items()
     }
+
+
+def scanned(directory: Path) -> dict[int, list[str]]:
+    table = pylog.scan(directory, topics="orders", columns=["partition", "value"]).to_table()
+    found: dict[int, list[str]] = {each: [] for each in range(PARTITIONS)}
+    for row in table.to_pylist():
+        found[row["partition"]].append(row["value"].decode())
+    return found
 
 
 def expected(partition: int) -> list[str]:
@@ -100,21 +117,17 @@ def test_a_broker_starts_on_staged_files_a_manifest_and_a_ledger_and_serves_the_
     with pylog.LogManager([directory]) as manager:
         manager.store_topic_config("orders", {"segment.bytes": "60000"})
     staged = stage(directory)
-    other = pylog.WriteJob(str(directory), "other", topic="orders")
-    with other.stage("task") as attempt:
-        attempt.append(pa.record_batch({"value": ["other"], "partition": pa.array([0])}))
-    other.commit([attempt.staged])
+    commit_another_job(directory)
     sent = {each: [f"first {each}"] for each in range(PARTITIONS)}
     sent[0].append("other")
     for number, (name, fault) in enumerate(CRASHES.items()):
         # One interruption after the other of the same commit, with a broker after each.
+        context = pylog.LogContext(io=FaultyIO(fault))
+        interrupted: Callable[[], object] = pylog.LogManager([directory], context=context).startup
+        if number == 0:
+            interrupted = partial(job_in(directory).commit, staged, context=context)
         with pytest.raises(KafkaStorageError):
-            if number == 0:
-                job_in(directory).commit(staged, context=pylog.LogContext(io=FaultyIO(fault)))
-            else:
-                pylog.LogManager(
-                    [directory], context=pylog.LogContext(io=FaultyIO(fault))
-                ).startup()
+            interrupted()
         assert (directory / MANIFEST).exists(), name
         broker.start()
         assert broker.is_running
@@ -136,11 +149,7 @@ def test_a_broker_starts_on_staged_files_a_manifest_and_a_ledger_and_serves_the_
             partition
         ]
     broker.stop()
-    scanned = pylog.scan(directory, topics="orders", columns=["partition", "value"]).to_table()
-    by_partition: dict[int, list[str]] = {each: [] for each in range(PARTITIONS)}
-    for row in scanned.to_pylist():
-        by_partition[row["partition"]].append(row["value"].decode())
-    assert by_partition == found
+    assert scanned(directory) == found
 
 
 @pytest.mark.parametrize("version", [NEWEST_VERSION, LAST_VERSION_3])
