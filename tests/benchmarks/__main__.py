@@ -44,8 +44,8 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
-        "spark-100B, spark-1000B, encode, own, commit, count, cat, memory, look-up, planning, pruning, "
-        "spark-small, remote, start-up",
+        "spark-100B, spark-1000B, encode, own, commit, count, cat, memory, look-up, planning, "
+        "pruning, spark-small, remote, start-up",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -80,6 +80,8 @@ def _start_up(results: Results, bench: Bench) -> None:
 
 
 def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
+    if only in "commit":
+        results.commits = measure_job_commits(bench, min(rounds, 3), _say)
     if only in "look-up":
         results.look_ups = look_up_in_sparse_log(bench, _say)
     if only in "planning":
@@ -118,8 +120,6 @@ def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results
         results.encoding = encode_sets(bench, VALUE_SIZES, rounds, tools, _say)
     if only in "own":
         results.own = measure_owned_logs(bench, VALUE_SIZES, rounds, _say)
-    if only in "commit":
-        results.commits = measure_job_commits(bench, min(rounds, 3), _say)
     if spark_sizes:
         _spark(results, bench, spark_sizes, rounds)
     if only in "count":
