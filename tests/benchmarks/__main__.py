@@ -13,6 +13,7 @@ from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.encoding import encode_sets
 from tests.benchmarks.java_peer import JavaTools, java_tools
 from tests.benchmarks.kafka_source import measure_kafka_source
+from tests.benchmarks.job_commits import measure_job_commits
 from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import NotHereError
@@ -45,8 +46,8 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
-        "spark-100B, spark-1000B, encode, own, count, cat, memory, look-up, planning, pruning, "
-        "spark-small, spark-kafka, remote, start-up, threads",
+        "spark-100B, spark-1000B, encode, own, commit, count, cat, memory, look-up, planning, "
+        "pruning, spark-small, spark-kafka, remote, start-up, threads",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -83,6 +84,8 @@ def _start_up(results: Results, bench: Bench) -> None:
 def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
     if only in "threads":
         results.threads = measure_threads(bench, rounds, _say)
+    if only in "commit":
+        results.commits = measure_job_commits(bench, min(rounds, 3), _say)
     if only in "look-up":
         results.look_ups = look_up_in_sparse_log(bench, _say)
     if only in "planning":
