@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.writing.partition_assignment import ByKey
 from pylog.writing.partitioner import IntegerKeyPartitioner, RoundRobinPartitioner
 from pylog.writing.partitioner_names import PARTITIONER_NAMES
-from pylog.writing.topic_writer import ByKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sized
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pylog.writing.topic_writer import Partitioner
+    from pylog.writing.partition_assignment import Partitioner
 
 
 def _default(count: int) -> Partitioner | None:

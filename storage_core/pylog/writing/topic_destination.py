@@ -10,7 +10,8 @@ from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partit
 from pylog.model import TopicPartition
 from pylog.writing.record_rows import RecordRow, rows_to_batch
 from pylog.writing.topic_creation import add_partition, logs_of_topic
-from pylog.writing.topic_writer import UNASSIGNED, TopicWriter
+from pylog.writing.partition_assignment import UNASSIGNED
+from pylog.writing.topic_writer import TopicWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
