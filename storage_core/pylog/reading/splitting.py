@@ -73,6 +73,11 @@ def split_tasks(
     return parts if min_partitions is None else _halve_largest(parts, min_partitions)
 
 
+def first_part(task: ScanTask, max_bytes: int) -> ScanTask:
+    """Return the part of about ``max_bytes`` at a task's beginning, one batch at the least."""
+    return next(_split(task, -(-task.size_bytes // max_bytes)))
+
+
 def _halve_largest(parts: Sequence[ScanTask], wanted: int) -> list[ScanTask]:
     """Return the parts, the largest cut in two again and again until there are ``wanted``.
 

@@ -1,0 +1,200 @@
+"""`follow`: a log directory that others write, looked at again and again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pylog.files.file_names import LOG_START_OFFSET_CHECKPOINT
+from pylog.files.storage import change_mark
+from pylog.locations import join
+from pylog.model import IsolationLevel
+from pylog.positions import EARLIEST, check_specs, spec_for
+from pylog.reading.damage import ReadMode
+from pylog.reading.discovery import discover_all
+from pylog.reading.followed_partition import FollowedPartition
+from pylog.reading.log_directory import LogDirectory
+from pylog.reading.log_start_offsets import LogStartOffsets
+from pylog.reading.offset_resolution import clip, resolve_start
+from pylog.reading.topic_choice import TopicChoice
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+
+    from pylog.model import TopicPartition
+    from pylog.positions import OffsetSpecs
+    from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.followed_partition import FollowedLog
+
+
+class FollowedDirectory:
+    """The partitions under some paths, with the offsets that each has by now; `follow` makes it.
+
+    A look at partitions in which nothing has changed costs a few system calls for each, however
+    many segments they have. Read-only; one thread may use it.
+
+    Attributes
+    ----------
+    directory
+        The partitions as the last look has shown them, for `pylog.scan`.
+    """
+
+    def __init__(
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        choice: TopicChoice,
+        *,
+        isolation: IsolationLevel,
+        mode: ReadMode,
+        include_stray: bool,
+        use_indexes: bool,
+    ) -> None:
+        self._paths = list(paths)
+        self._choice = choice
+        self._is_committed = isolation is IsolationLevel.READ_COMMITTED
+        self._skips_damage = mode.skips_damage
+        self._include_stray = include_stray
+        self._use_indexes = use_indexes
+        self._known: dict[str, PartitionDirectory] = {}
+        self._partitions: dict[TopicPartition, FollowedPartition] = {}
+        self._starts: dict[str, tuple[tuple[int, int, int] | None, LogStartOffsets]] = {}
+        self._logs: dict[TopicPartition, FollowedLog] = {}
+        self.directory = LogDirectory(())
+
+    def refresh(self) -> dict[TopicPartition, FollowedLog]:
+        """Return every partition as it is now, new ones included, in topic and partition order.
+
+        Raises
+        ------
+        LogStorageError
+            A directory cannot be listed, or where a log ends is not known because of damage.
+        """
+        directories = discover_all(
+            self._paths, include_stray=self._include_stray, known=self._known
+        )
+        self._known = {each.path: each for each in directories}
+        live = [each for each in directories if self._include_stray or not each.state]
+        marks: dict[str, LogStartOffsets] = {}
+        partitions: dict[TopicPartition, FollowedPartition] = {}
+        logs: dict[TopicPartition, FollowedLog] = {}
+        for directory in live:
+            if directory not in self._choice:
+                continue
+            above = directory.log_directory
+            if above not in marks:
+                marks[above] = self._log_start_offsets(above)
+            followed = self._followed(directory)
+            partitions[directory.topic_partition] = followed
+            logs[directory.topic_partition] = followed.look(marks[above])
+        self._partitions, self._logs = partitions, logs
+        self.directory = LogDirectory(
+            directories,
+            include_stray=self._include_stray,
+            views={each: log.view for each, log in logs.items()},
+        )
+        return dict(logs)
+
+    def resolve(
+        self,
+        start: OffsetSpecs,
+        default: str = EARLIEST,
+        *,
+        fail_on_data_loss: bool = True,
+    ) -> dict[TopicPartition, int]:
+        """Return the offsets that positions stand for, as the last look has shown the partitions.
+
+        Parameters
+        ----------
+        start
+            As for `pylog.scan`.
+        default
+            The position in partitions that ``start`` does not name.
+        fail_on_data_loss
+            Whether an offset outside the log is an error, or gives way to the nearest one.
+
+        Raises
+        ------
+        LogStorageError
+            A position cannot be resolved.
+        ValueError
+            A position is given for a partition that is not there.
+        """
+        check_specs(start, list(self._logs))
+        resolved = {}
+        for topic_partition, log in self._logs.items():
+            spec = spec_for(start, topic_partition, default)
+            if not fail_on_data_loss:
+                spec = clip(spec, log.view)
+            resolved[topic_partition] = resolve_start(spec, log.view, log.end_offset)
+        return resolved
+
+    def _followed(self, directory: PartitionDirectory) -> FollowedPartition:
+        known = self._partitions.get(directory.topic_partition)
+        if known is not None and known.directory.path == directory.path:
+            return known
+        return FollowedPartition(
+            replace(directory, uses_indexes=self._use_indexes),
+            is_committed=self._is_committed,
+            skips_damage=self._skips_damage,
+        )
+
+    def _log_start_offsets(self, log_directory: str) -> LogStartOffsets:
+        """Return the checkpoint's content; the object of the last look unless it has changed."""
+        mark = change_mark(join(log_directory, LOG_START_OFFSET_CHECKPOINT))
+        known = self._starts.get(log_directory)
+        if known is None or mark is None or mark != known[0]:
+            known = self._starts[log_directory] = mark, LogStartOffsets(log_directory)
+        return known[1]
+
+
+def follow(  # noqa: PLR0913 - keyword-only options, those of `pylog.scan`
+    *paths: str | os.PathLike[str],
+    topics: Iterable[str] | None = None,
+    assign: Mapping[str, Iterable[int]] | None = None,
+    pattern: str | None = None,
+    isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    mode: str | ReadMode = ReadMode.FAILFAST,
+    include_stray: bool = False,
+    use_indexes: bool = True,
+) -> FollowedDirectory:
+    """Return a log directory that can be looked at again and again for what is new.
+
+    Nothing is read before the first `FollowedDirectory.refresh`.
+
+    Parameters
+    ----------
+    *paths
+        Log directories, topic-partition directories, or several of them.
+    topics, assign, pattern
+        Which partitions, as for `pylog.scan`, at most one of them. What is chosen need not be there
+        yet, and may go.
+    isolation
+        What ends a log: "read_uncommitted" its last batch, "read_committed" the first record of a
+        transaction that is open.
+    mode
+        "FAILFAST", or one of the modes that pass over damage.
+    include_stray, use_indexes
+        As for `open_directory` and `pylog.scan`.
+
+    Raises
+    ------
+    ValueError
+        An argument makes no sense.
+
+    Examples
+    --------
+    >>> followed = pylog.follow("/mnt/kafka-logs", topics=["orders"])
+    >>> read_to = {each: log.end_offset for each, log in followed.refresh().items()}
+    >>> time.sleep(10)
+    >>> ends = {each: log.end_offset for each, log in followed.refresh().items()}
+    >>> pylog.scan(followed.directory, topics="orders", start=read_to, end=ends).to_table()
+    """
+    return FollowedDirectory(
+        paths,
+        TopicChoice.of(topics=topics, assign=assign, pattern=pattern),
+        isolation=IsolationLevel.parse(isolation),
+        mode=ReadMode.parse(mode),
+        include_stray=include_stray,
+        use_indexes=use_indexes,
+    )

@@ -1,0 +1,329 @@
+"""A log directory that is looked at again and again: what each look shows, and what it costs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from pylog import TopicPartition
+from pylog.errors import CorruptRecordError, LogDirectoryError, OffsetOutOfRangeError
+from pylog.reading import followed_partition, log_end
+from pylog.reading.log_view import LogView
+from tests.support.batches import ABORT, COMMIT, batch_v2, joined, marker, plain_records
+from tests.support.log_files import (
+    segment_path,
+    write_log_start_offsets,
+    write_partition,
+    write_segment,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pylog import FollowedDirectory
+
+ORDERS = TopicPartition("orders", 0)
+ONE_ID, OTHER_ID = "7bGSu7gYRDuEkZTQ2w4F_g", "a8GSu7gYRDuEkZTQ2w4F_g"
+
+
+def ends(followed: FollowedDirectory) -> dict[str, int]:
+    return {str(each): log.end_offset for each, log in followed.refresh().items()}
+
+
+def batch(base: int, count: int = 2) -> bytes:
+    return batch_v2(plain_records(base, count)).data
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def settle(log_directory: Path) -> None:
+    """Let a minute pass for every file and directory: what a look then remembers holds."""
+    then = time.time() - 60
+    for path in [log_directory, *log_directory.rglob("*")]:
+        os.utime(path, (then, then))
+
+
+def offsets_read(followed: FollowedDirectory) -> list[int]:
+    read: list[int] = pylog.scan(followed.directory).to_table().column("offset").to_pylist()
+    return read
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
+    settle(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record which partitions are listed."""
+    listed: list[str] = []
+
+    def listing(directory: pylog.PartitionDirectory, *arguments: object) -> pylog.LogView:
+        listed.append(str(directory.topic_partition))
+        return LogView(directory, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(followed_partition, "LogView", listing)
+    return listed
+
+
+def test_what_was_appended_since_the_last_look_is_seen(logs: Path) -> None:
+    followed = pylog.follow(logs)
+    assert ends(followed) == {"orders-0": 2}
+    append(segment_path(logs / "orders-0", 0), batch(2) + batch(4))
+    assert ends(followed) == {"orders-0": 6}
+    assert offsets_read(followed) == list(range(6))
+
+
+def test_a_batch_that_is_not_whole_yet_does_not_count(logs: Path) -> None:
+    followed = pylog.follow(logs)
+    following = batch(2)
+    assert ends(followed) == {"orders-0": 2}
+    append(segment_path(logs / "orders-0", 0), following[:70])
+    assert ends(followed) == {"orders-0": 2}
+    append(segment_path(logs / "orders-0", 0), following[70:])
+    assert ends(followed) == {"orders-0": 4}
+
+
+def test_a_preallocated_file_grows_within_its_length(logs: Path) -> None:
+    path = segment_path(logs / "orders-0", 0)
+    used = path.stat().st_size
+    append(path, bytes(1000))
+    settle(logs)
+    followed = pylog.follow(logs)
+    assert ends(followed) == {"orders-0": 2}
+    following = batch(2)
+    with path.open("r+b") as file:
+        file.seek(used)
+        file.write(following)
+    assert ends(followed) == {"orders-0": 4}
+
+
+def test_nothing_is_listed_where_nothing_has_changed(logs: Path, listings: list[str]) -> None:
+    write_partition(logs, {0: [batch_v2(plain_records(0, 2))]}, name="orders-1")
+    settle(logs)
+    followed = pylog.follow(logs)
+    assert ends(followed) == {"orders-0": 2, "orders-1": 2}
+    listings.clear()
+    assert ends(followed) == {"orders-0": 2, "orders-1": 2}
+    append(segment_path(logs / "orders-1", 0), batch(2))
+    assert ends(followed) == {"orders-0": 2, "orders-1": 4}
+    assert listings == []
+    write_segment(logs / "orders-1", 4, [batch_v2(plain_records(4, 1))])
+    assert ends(followed) == {"orders-0": 2, "orders-1": 5}
+    assert set(listings) == {"orders-1"}
+
+
+def test_only_what_was_appended_is_walked_over(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    followed = pylog.follow(logs)
+    followed.refresh()
+    monkeypatch.setattr(log_end, "find_log_end", None)
+    append(segment_path(logs / "orders-0", 0), batch(2))
+    assert ends(followed) == {"orders-0": 4}
+
+
+def test_segments_that_are_rolled_and_deleted(logs: Path) -> None:
+    followed = pylog.follow(logs)
+    followed.refresh()
+    write_segment(logs / "orders-0", 2, [batch_v2(plain_records(2, 3))])
+    segment_path(logs / "orders-0", 0).unlink()
+    [log] = followed.refresh().values()
+    assert (log.log_start_offset, log.end_offset, log.rewritten_below) == (2, 5, None)
+    assert offsets_read(followed) == [2, 3, 4]
+
+
+def test_a_log_whose_last_segments_both_went_is_looked_at_as_a_new_one(logs: Path) -> None:
+    followed = pylog.follow(logs)
+    followed.refresh()
+    shutil.rmtree(logs / "orders-0")
+    write_partition(logs, {9: [batch_v2(plain_records(9, 1))]})
+    [log] = followed.refresh().values()
+    assert (log.log_start_offset, log.end_offset) == (9, 10)
+
+
+def test_a_raised_log_start_is_seen(logs: Path) -> None:
+    write_log_start_offsets(logs, {("orders", 0): 0})
+    settle(logs)
+    followed = pylog.follow(logs)
+    assert followed.refresh()[ORDERS].log_start_offset == 0
+    write_log_start_offsets(logs, {("orders", 0): 1})
+    log = followed.refresh()[ORDERS]
+    assert (log.log_start_offset, log.end_offset) == (1, 2)
+    settle(logs)
+    write_log_start_offsets(logs, {("orders", 0): 5})
+    assert followed.refresh()[ORDERS].end_offset == 5  # a broker starts an empty log there
+
+
+@pytest.mark.parametrize("is_settled", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 7], ids=["shorter", "as long", "longer"])
+def test_a_log_that_was_truncated_and_written_anew_is_noticed(
+    logs: Path, count: int, *, is_settled: bool
+) -> None:
+    path = segment_path(logs / "orders-0", 0)
+    if not is_settled:
+        path.touch()
+    followed = pylog.follow(logs)
+    followed.refresh()
+    with path.open("r+b") as file:  # the same file, as a broker truncates
+        file.truncate(0)
+        file.write(joined([batch_v2(plain_records(0, count, timestamp=77))]))
+    [log] = followed.refresh().values()
+    assert (log.end_offset, log.rewritten_below) == (count, 2)
+    [log] = followed.refresh().values()
+    assert (log.end_offset, log.rewritten_below) == (count, None)
+
+
+def test_a_truncation_before_a_roll_is_noticed(logs: Path) -> None:
+    followed = pylog.follow(logs)
+    followed.refresh()
+    path = segment_path(logs / "orders-0", 0)
+    with path.open("r+b") as file:
+        file.truncate(0)
+        file.write(joined([batch_v2(plain_records(0, 1, timestamp=77))]))
+    write_segment(logs / "orders-0", 1, [batch_v2(plain_records(1, 5))])
+    [log] = followed.refresh().values()
+    assert (log.end_offset, log.rewritten_below) == (6, 2)
+
+
+def test_a_truncated_log_without_anything_new_ends_earlier(logs: Path) -> None:
+    append(segment_path(logs / "orders-0", 0), batch(2))
+    settle(logs)
+    followed = pylog.follow(logs)
+    assert ends(followed) == {"orders-0": 4}
+    os.truncate(segment_path(logs / "orders-0", 0), len(batch(0)))
+    [log] = followed.refresh().values()
+    assert (log.end_offset, log.rewritten_below) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_other"),
+    [(None, None, True), (ONE_ID, OTHER_ID, True), (ONE_ID, None, True), (ONE_ID, ONE_ID, False)],
+)
+def test_a_topic_that_was_made_anew_is_noticed(
+    tmp_path: Path, before: str | None, after: str | None, *, is_other: bool
+) -> None:
+    def make(topic_id: str | None, place: Path) -> Path:
+        directory = write_partition(place, {0: [batch_v2(plain_records(0, 4))]})
+        if topic_id is not None:
+            text = f"version: 0\ntopic_id: {topic_id}"
+            (directory / "partition.metadata").write_text(text, "utf-8")
+        return directory
+
+    logs = tmp_path / "logs"
+    make(before, logs)
+    settle(logs)
+    followed = pylog.follow(logs)
+    assert followed.refresh()[ORDERS].topic_id == before
+    other = make(after, tmp_path / "aside")  # first, so that it gets another inode
+    shutil.rmtree(logs / "orders-0")
+    other.rename(logs / "orders-0")
+    log = followed.refresh()[ORDERS]
+    assert log.rewritten_below == (4 if is_other else None)
+    assert (log.topic_id, log.end_offset) == (after, 4)
+
+
+def test_new_partitions_and_topics_are_found_and_deleted_ones_go(logs: Path) -> None:
+    followed = pylog.follow(logs)
+    followed.refresh()
+    (logs / "orders-1").mkdir()  # a broker makes the directory first
+    assert ends(followed) == {"orders-0": 2}
+    write_partition(logs, {0: []}, name="orders-1")
+    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="payments-0")
+    assert ends(followed) == {"orders-0": 2, "orders-1": 0, "payments-0": 1}
+    deleted = logs / f"orders-0.{'a' * 32}-delete"
+    (logs / "orders-0").rename(deleted)
+    assert ends(followed) == {"orders-1": 0, "payments-0": 1}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ({}, ["orders-0", "orders-1", "payments-0"]),
+        ({"topics": ["payments", "absent"]}, ["payments-0"]),
+        ({"topics": ["__consumer_offsets"]}, ["__consumer_offsets-0"]),
+        ({"assign": {"orders": [1, 9]}}, ["orders-1"]),
+        ({"pattern": "a|_"}, ["payments-0"]),
+    ],
+)
+def test_which_partitions_are_followed(
+    logs: Path, chosen: dict[str, object], expected: list[str]
+) -> None:
+    for name in ("orders-1", "payments-0", "__consumer_offsets-0"):
+        write_partition(logs, {0: []}, name=name)
+    followed = pylog.follow(logs, **chosen)  # type: ignore[arg-type]
+    assert list(ends(followed)) == expected
+
+
+def test_two_ways_to_choose_are_refused(logs: Path) -> None:
+    with pytest.raises(ValueError, match="give only one of topics"):
+        pylog.follow(logs, topics=["orders"], pattern="o")
+
+
+def test_a_path_that_goes_is_an_error(logs: Path) -> None:
+    followed = pylog.follow(logs)
+    followed.refresh()
+    shutil.rmtree(logs)
+    with pytest.raises(LogDirectoryError, match="no such directory"):
+        followed.refresh()
+
+
+def test_damage_at_the_end_is_an_error_unless_it_is_skipped(logs: Path) -> None:
+    strict, lenient = pylog.follow(logs), pylog.follow(logs, mode="DROPMALFORMED")
+    assert ends(strict) == ends(lenient) == {"orders-0": 2}
+    append(segment_path(logs / "orders-0", 0), b"\x07" * 100 + batch(2))
+    with pytest.raises(CorruptRecordError):
+        strict.refresh()
+    assert ends(lenient) == {"orders-0": 4}
+    append(segment_path(logs / "orders-0", 0), batch(4))
+    assert ends(lenient) == {"orders-0": 6}
+
+
+def transactional(base: int, *, producer_id: int = 1) -> bytes:
+    return batch_v2(plain_records(base, 1), producer_id=producer_id, is_transactional=True).data
+
+
+def test_the_end_of_what_is_committed_follows_the_markers(logs: Path) -> None:
+    path = segment_path(logs / "orders-0", 0)
+    followed = pylog.follow(logs, isolation="read_committed")
+    steps: list[tuple[bytes, int]] = [
+        (b"", 2),
+        (transactional(2), 2),
+        (transactional(3, producer_id=2), 2),
+        (marker(4, COMMIT).data, 3),
+        (batch(5), 3),
+        (marker(7, ABORT, producer_id=2).data, 8),
+    ]
+    for data, expected in steps:
+        append(path, data)
+        assert ends(followed) == {"orders-0": expected}
+        settle(logs)
+        assert ends(followed) == {"orders-0": expected}
+    write_segment(logs / "orders-0", 8, [])
+    append(segment_path(logs / "orders-0", 8), transactional(8) + batch(9))
+    assert ends(followed) == {"orders-0": 8}
+    read = pylog.scan(followed.directory, isolation="read_committed").to_table()
+    assert read.column("offset").to_pylist() == [0, 1, 2, 5, 6]
+
+
+def test_positions_are_resolved_as_the_last_look_has_shown_them(logs: Path) -> None:
+    write_partition(logs, {0: [batch_v2(plain_records(0, 4))]}, name="orders-1")
+    followed = pylog.follow(logs)
+    followed.refresh()
+    one = TopicPartition("orders", 1)
+    assert followed.resolve("latest") == {ORDERS: 2, one: 4}
+    assert followed.resolve({one: 3}, "latest") == {ORDERS: 2, one: 3}
+    assert followed.resolve({one: 3}) == {ORDERS: 0, one: 3}
+    with pytest.raises(OffsetOutOfRangeError):
+        followed.resolve({one: 5})
+    assert followed.resolve({one: 5}, fail_on_data_loss=False) == {ORDERS: 0, one: 4}
+    with pytest.raises(ValueError, match="a position is given for orders-7, which is not read"):
+        followed.resolve({TopicPartition("orders", 7): 5})
