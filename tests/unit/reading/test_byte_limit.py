@@ -6,14 +6,20 @@ import pytest
 
 import pylog
 from pylog import TopicPartition
-from tests.support.batches import batch_v2, plain_records
+from tests.support.batches import Built, Stored, batch_v2
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 ONE, TWO = TopicPartition("orders", 0), TopicPartition("orders", 1)
-BATCH_BYTES = len(batch_v2(plain_records(0, 1)).data)
+
+
+def batch(offset: int) -> Built:
+    return batch_v2([Stored(offset, 1_000, b"key", b"value")])
+
+
+BATCH_BYTES = len(batch(0).data)
 
 
 @pytest.fixture
@@ -21,8 +27,7 @@ def tasks(tmp_path: Path) -> list[pylog.ScanTask]:
     """Return the tasks of 30 batches of a record each, and of 10; segments hold 10."""
     for partition, count in ((0, 30), (1, 10)):
         segments = {
-            base: [batch_v2(plain_records(at, 1)) for at in range(base, base + 10)]
-            for base in range(0, count, 10)
+            base: [batch(at) for at in range(base, base + 10)] for base in range(0, count, 10)
         }
         write_partition(tmp_path, segments, name=f"orders-{partition}")
     return pylog.scan(tmp_path).plan()
