@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pylog.files.file_names import LOG_START_OFFSET_CHECKPOINT
 from pylog.files.storage import change_mark
+from pylog.lazy_modules import LazyModule
 from pylog.locations import join
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, check_specs, spec_for
@@ -15,7 +16,6 @@ from pylog.reading.discovery import discover_all
 from pylog.reading.followed_partition import FollowedPartition
 from pylog.reading.log_directory import LogDirectory
 from pylog.reading.log_start_offsets import LogStartOffsets
-from pylog.reading.offset_resolution import clip, resolve_start
 from pylog.reading.topic_choice import TopicChoice
 
 if TYPE_CHECKING:
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
     from pylog.model import TopicPartition
     from pylog.positions import OffsetSpecs
+    from pylog.reading import offset_resolution  # imports NumPy
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.followed_partition import FollowedLog
+else:
+    offset_resolution = LazyModule("pylog.reading.offset_resolution")
 
 
 class FollowedDirectory:
@@ -125,8 +128,10 @@ class FollowedDirectory:
         for topic_partition, log in self._logs.items():
             spec = spec_for(start, topic_partition, default)
             if not fail_on_data_loss:
-                spec = clip(spec, log.view)
-            resolved[topic_partition] = resolve_start(spec, log.view, log.end_offset)
+                spec = offset_resolution.clip(spec, log.view)
+            resolved[topic_partition] = offset_resolution.resolve_start(
+                spec, log.view, log.end_offset
+            )
         return resolved
 
     def _followed(self, directory: PartitionDirectory) -> FollowedPartition:
