@@ -35,6 +35,10 @@ class WorkerPythonError(RuntimeError):
     """The Python that Spark's workers run cannot read with pylog; the text says what to set."""
 
 
+class StreamDataLossError(RuntimeError):
+    """Offsets that a stream was to read are lost; the text says which and how to go on."""
+
+
 @contextmanager
 def advice_added(of_damage: str = _OF_DAMAGE) -> Iterator[None]:
     """Have errors about files say on which host they are, and what to do.

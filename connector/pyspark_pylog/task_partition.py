@@ -1,0 +1,43 @@
+"""The input partition of a read of records: planned on the driver, read by one Spark task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from pyspark_pylog.errors import advice_added
+from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from pylog import ScanTask
+    from pyspark_pylog.options import ReadOptions
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPartition(InputPartition):
+    """The `ScanTask`s of one Spark task, read one after the other."""
+
+    tasks: tuple[ScanTask, ...]
+
+
+def read_task_partition(
+    partition: InputPartition, schema: pa.Schema, options: ReadOptions
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of one input partition; none for Spark's stand-in for "no partitions"."""
+    if not isinstance(partition, TaskPartition):
+        return
+    let_warnings_through()
+    with advice_added():
+        for task in partition.tasks:
+            yield from task.read(
+                schema,
+                mode=options.mode,
+                max_decompressed_bytes=options.max_decompressed_bytes,
+            )
+    exempt_modules_from_collection()
