@@ -1,4 +1,4 @@
-"""Streams and writes, which there are not yet: the error says so, and what to use instead."""
+"""Writes, which there are not yet: the error says so, and what to use instead."""
 
 from __future__ import annotations
 
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 
 pytestmark = NEEDS_SPARK
 
-NO_STREAMS = (
-    'NotImplementedError: format("pylog") does not read streams yet; use spark.read in place of '
-    "spark.readStream. To read only what is new since the last read, set option startingOffsets to "
-    'the highest offset of each partition that it gave, plus 1, as in {"orders":{"0":43}}'
-)
 NO_WRITES = (
     'NotImplementedError: format("pylog") does not write yet; from Python, pylog.write_topic('
     '"/data/logs", "orders", frame.toArrow(), partitions=3) writes a topic, on the command line '
@@ -34,17 +29,6 @@ NO_WRITES = (
 def logs(tmp_path: Path) -> Path:
     write_partition(tmp_path / "logs", {0: [batch_v2([Stored(0, 0, None, b"v")])]})
     return tmp_path / "logs"
-
-
-def test_a_stream_of_reads(spark: SparkSession, logs: Path) -> None:
-    stream = spark.readStream.format("pylog").load(str(logs))
-    query = stream.writeStream.format("memory").queryName("q").start()
-    with pytest.raises(StreamingQueryException) as caught:
-        query.awaitTermination(60)
-    told = str(caught.value)
-    assert NO_STREAMS in told.splitlines()
-    assert "UnboundLocalError" not in told
-    assert "During handling" not in told
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
