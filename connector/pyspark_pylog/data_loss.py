@@ -53,9 +53,7 @@ def find_begins(start: StreamOffset, logs: Mapping[TopicPartition, FollowedLog])
     offsets: dict[TopicPartition, int] = {}
     restarts: dict[TopicPartition, int] = {}
     losses = [
-        f"partition {each} is gone, which this query had read up to offset {offset}"
-        for each, offset in start.ends.items()
-        if each not in logs
+        partition_is_gone(each, offset) for each, offset in start.ends.items() if each not in logs
     ]
     for each, log in logs.items():
         if each not in start.ends:
@@ -84,20 +82,37 @@ def is_another_topic(
     return None not in (topic_id, log.topic_id) and topic_id != log.topic_id
 
 
+def partition_is_gone(topic_partition: TopicPartition, offset: int) -> str:
+    """Return what to say of a partition that was read up to ``offset`` and is not there."""
+    return f"partition {topic_partition} is gone, which this query had read up to offset {offset}"
+
+
+def topic_was_made_anew(
+    topic_partition: TopicPartition, offset: int, known: StreamOffset, topic_id: str | None
+) -> str:
+    """Return what to say of a partition of a topic that has another id than ``known`` has."""
+    return (
+        f"topic {topic_partition.topic} was made anew: partition {topic_partition} has topic id "
+        f"{topic_id}, and the one that this query had read up to offset {offset} had "
+        f"{known.topic_ids[topic_partition.topic]}"
+    )
+
+
+def log_ends_before(topic_partition: TopicPartition, end_offset: int, offset: int) -> str:
+    """Return what to say of a log that ends before ``offset``, up to which it was read."""
+    return (
+        f"partition {topic_partition} ends at offset {end_offset}, before offset {offset}, up to "
+        "which this query had read it: it was truncated, or its topic made anew"
+    )
+
+
 def _loss(
     topic_partition: TopicPartition, log: FollowedLog, offset: int, start: StreamOffset
 ) -> str | None:
     if is_another_topic(topic_partition, log, start):
-        return (
-            f"topic {topic_partition.topic} was made anew: partition {topic_partition} has topic "
-            f"id {log.topic_id}, and the one that this query had read up to offset {offset} had "
-            f"{start.topic_ids[topic_partition.topic]}"
-        )
+        return topic_was_made_anew(topic_partition, offset, start, log.topic_id)
     if log.end_offset < offset:
-        return (
-            f"partition {topic_partition} ends at offset {log.end_offset}, before offset {offset}, "
-            "up to which this query had read it: it was truncated, or its topic made anew"
-        )
+        return log_ends_before(topic_partition, log.end_offset, offset)
     if log.rewritten_below is not None:
         return (
             f"partition {topic_partition} was truncated and written anew, or its topic made anew: "

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark_pylog.data_loss import is_another_topic
+from pyspark_pylog.data_loss import (
+    is_another_topic,
+    log_ends_before,
+    partition_is_gone,
+    topic_was_made_anew,
+)
 from pyspark_pylog.stream_offset import StreamOffset, is_initial
 
 if TYPE_CHECKING:
@@ -22,15 +27,16 @@ class StreamRanges:
     ----------
     begins, ends
         ``begins[each] <= offset < ends[each]``, of partitions that have any such offset.
-    gone
-        Partitions that the batch before had and this one has not, with where that one ended.
+    losses
+        What the two offsets show to be lost, a sentence without its full stop for each partition.
+        Spark 4.2 and later let `latestOffset` find that before an end is logged.
     end
         The end of the batch.
     """
 
     begins: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
-    gone: Mapping[TopicPartition, int]
+    losses: tuple[str, ...]
     end: StreamOffset
 
     @classmethod
@@ -45,13 +51,13 @@ class StreamRanges:
             They are not offsets of this source.
         """
         if is_initial(end):
-            return cls({}, {}, {}, StreamOffset({}))
+            return cls({}, {}, (), StreamOffset({}))
         stop = StreamOffset.from_json(end)
+        losses: tuple[str, ...] = ()
         if is_initial(start):
-            known, begins = stop.begins, dict(stop.begins)
+            begins = dict(stop.begins)
         else:
-            known = StreamOffset.from_json(start).ends
-            begins = {**known, **stop.restarts}
+            begins, losses = _begins_after(StreamOffset.from_json(start), stop)
         ranges = {
             each: (begins.get(each, 0), until)
             for each, until in stop.ends.items()
@@ -60,14 +66,14 @@ class StreamRanges:
         return cls(
             {each: begin for each, (begin, _) in ranges.items()},
             {each: until for each, (_, until) in ranges.items()},
-            {each: offset for each, offset in known.items() if each not in stop.ends},
+            losses,
             stop,
         )
 
     @property
     def is_empty(self) -> bool:
         """Whether there is neither an offset nor a loss."""
-        return not self.ends and not self.gone
+        return not self.ends and not self.losses
 
     def clipped(self, logs: Mapping[TopicPartition, FollowedLog]) -> tuple[StreamRanges, list[str]]:
         """Return what is left of the ranges, and what is lost of them.
@@ -79,10 +85,7 @@ class StreamRanges:
         """
         begins: dict[TopicPartition, int] = {}
         ends: dict[TopicPartition, int] = {}
-        losses = [
-            f"partition {each} is gone, which this query had read up to offset {offset}"
-            for each, offset in self.gone.items()
-        ]
+        losses = list(self.losses)
         for each, until in self.ends.items():
             begin, log = self.begins[each], logs.get(each)
             if log is None or is_another_topic(each, log, self.end):
@@ -101,4 +104,26 @@ class StreamRanges:
                 )
             if low < high:
                 begins[each], ends[each] = low, high
-        return StreamRanges(begins, ends, {}, self.end), losses
+        return StreamRanges(begins, ends, (), self.end), losses
+
+
+def _begins_after(
+    last: StreamOffset, stop: StreamOffset
+) -> tuple[dict[TopicPartition, int], tuple[str, ...]]:
+    """Return where a batch begins that ends at ``stop``, and what is lost since ``last``."""
+    begins = {**last.ends, **stop.restarts}
+    losses = []
+    for each, offset in last.ends.items():
+        until = stop.ends.get(each)
+        if until is None:
+            losses.append(partition_is_gone(each, offset))
+        elif each in stop.restarts:
+            continue
+        elif each.topic in last.topic_ids.keys() & stop.topic_ids and (
+            last.topic_ids[each.topic] != stop.topic_ids[each.topic]
+        ):
+            losses.append(topic_was_made_anew(each, offset, last, stop.topic_ids[each.topic]))
+            begins[each] = 0
+        elif until < offset:
+            losses.append(log_ends_before(each, until, offset))
+    return begins, tuple(losses)

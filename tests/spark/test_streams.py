@@ -60,6 +60,16 @@ class Stream:
         assert query.awaitTermination(ENDS_SOON_SECONDS)
         return [self.batches[number] for number in sorted(self.batches)]
 
+    def catch_up(self) -> Batches:
+        """Run until there is nothing new, however many batches come first; return all of them."""
+        self.batches.clear()
+        query = self.start()
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+        return [self.batches[number] for number in sorted(self.batches)]
+
     def _keep(self, rows: DataFrame, number: int) -> None:
         self.tasks[number] = rows.rdd.getNumPartitions()
         self.batches[number] = sorted(
@@ -126,7 +136,7 @@ def test_the_latest_offsets_are_pinned_before_the_first_batch_is_committed(
     for name in ("1", ".1.crc"):
         (stream.checkpoint / "offsets" / name).unlink(missing_ok=True)
     append(logs, 13, 7)
-    assert [each for each in stream.run() if each] == [offsets(*range(10, 20))]
+    assert [each for each in stream.catch_up() if each] == [offsets(*range(10, 20))]
 
 
 def test_a_batch_that_is_done_again_has_the_same_rows(spark: SparkSession, logs: Path) -> None:
@@ -134,7 +144,7 @@ def test_a_batch_that_is_done_again_has_the_same_rows(spark: SparkSession, logs:
     first = stream.run()
     stream.forget_commit(0)
     append(logs, 10, 3)
-    again = [each for each in stream.run() if each]
+    again = [each for each in stream.catch_up() if each]
     assert again == [*first, offsets(10, 11, 12)]
 
 
@@ -219,12 +229,15 @@ def test_a_loss_fails_the_query_and_says_how_to_go_on(spark: SparkSession, logs:
     stream.run()
     write_segment(logs / "orders-0", 15, [batch_v2(plain_records(15, 1))])
     segment_path(logs / "orders-0", 0).unlink()
-    assert (
-        "pyspark_pylog.errors.StreamDataLossError: data loss: offsets 10 to 15 (exclusive) of "
-        "partition orders-0 were deleted before this query had read them. To go on with what is "
-        "there, set option failOnDataLoss=false; the checkpoint may stay as it is"
-    ) in stream.failure()
-    # Nothing of it was logged: it goes on from the same checkpoint.
+    loss = "offsets 10 to 15 (exclusive) of partition orders-0 were deleted before this query had "
+    loss += "read them"
+    if SPARK_VERSION < (4, 2):  # the end of the batch has been logged by the time it is noticed
+        loss = "offsets 10 to 16 (exclusive) of partition orders-0 were to be read, and the log "
+        loss += "holds 15 to 16 (exclusive)"
+    words = "pyspark_pylog.errors.StreamDataLossError: data loss: "
+    advice = ". To go on with what is there, set option failOnDataLoss=false; the checkpoint may "
+    advice += "stay as it is"
+    assert words + loss + advice in stream.failure()
     stream.options["failOnDataLoss"] = False
     assert [each for each in stream.run() if each] == [offsets(15)]
 
@@ -249,13 +262,17 @@ def test_a_partition_that_comes_back_was_never_given_up(spark: SparkSession, log
     [
         (
             {"endingOffsets": "latest"},
-            "ValueError: option endingOffsets is for spark.read: a stream has no end; to stop at "
-            "what is there now, start the query with trigger(availableNow=True)",
+            (
+                "ValueError: option endingOffsets is for spark.read: a stream has no end; to stop "
+                "at what is there now, start the query with trigger(availableNow=True)"
+            ),
         ),
         (
             {"startingOffsets": '{"orders":{"0":11}}'},
-            "pylog.errors.OffsetOutOfRangeError: offset 11 of orders-0 is out of range: "
-             "the log holds offsets 0 to 10 (exclusive)",
+            (
+                "pylog.errors.OffsetOutOfRangeError: offset 11 of orders-0 is out of range: "
+                "the log holds offsets 0 to 10 (exclusive)"
+            ),
         ),
     ],
 )

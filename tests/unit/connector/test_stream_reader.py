@@ -388,6 +388,23 @@ def test_a_log_that_was_written_anew_under_a_running_query_is_a_loss(logs: Path)
     )
 
 
+def test_spark_4_1_meets_losses_when_a_batch_is_planned(logs: Path) -> None:
+    make_topic(logs, ONE_ID, 3)
+    write_partition(logs, {0: [batch_v2(plain_records(0, 3))]}, name="cut-0")
+    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="gone-0")
+    first = through_json(Query(logs).reader.latestOffset())
+    make_topic(logs, OTHER_ID, 4)
+    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="cut-0")
+    shutil.rmtree(logs / "gone-0")
+    strict, lenient = Query(logs), Query(logs, failOnDataLoss="false")
+    second = through_json(strict.reader.latestOffset())
+    with pytest.raises(StreamDataLossError) as caught:
+        strict.tasks(first, second)
+    for loss in ("topic orders was made anew", "cut-0 ends at offset 1, bef", "gone-0 is gone, "):
+        assert loss in str(caught.value)
+    assert lenient.rows(first, second) == {"orders-0": [0, 1, 2, 3]}
+
+
 def make_topic(logs: Path, topic_id: str, count: int) -> None:
     shutil.rmtree(logs / "orders-0")
     directory = write_partition(logs, {0: [batch_v2(plain_records(0, count))]})
