@@ -11,6 +11,7 @@ from tests.benchmarks.batches import CODECS
 from tests.benchmarks.counting import count_sets
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.encoding import encode_sets
+from tests.benchmarks.following import measure_following
 from tests.benchmarks.java_peer import JavaTools, java_tools
 from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
 from tests.benchmarks.machine import load_average, machine_lines
@@ -43,8 +44,8 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
-        "spark-100B, spark-1000B, encode, own, count, cat, memory, look-up, planning, pruning, "
-        "spark-small, remote, start-up",
+        "spark-100B, spark-1000B, encode, own, count, cat, memory, look-up, planning, following, "
+        "pruning, spark-small, remote, start-up",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -83,6 +84,8 @@ def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> No
         results.look_ups = look_up_in_sparse_log(bench, _say)
     if only in "planning":
         results.planning = measure_planning(bench, rounds, _say)
+    if only in "following":
+        results.following = measure_following(bench, rounds, _say)
     if only in "pruning":
         if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
             results.notes.append("the part pruning: no Java")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from tests.benchmarks.encoding import EncodeResult
+from tests.benchmarks.following import FollowingFigure
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.memory import MemoryFigure
 from tests.benchmarks.owned_logs import OwnResults
@@ -29,6 +30,7 @@ class Results:
     memory: list[MemoryFigure] = field(default_factory=list)
     look_ups: list[LookUpFigure] = field(default_factory=list)
     planning: list[PlanningFigure] = field(default_factory=list)
+    following: list[FollowingFigure] = field(default_factory=list)
     pruning: list[PruningFigure] = field(default_factory=list)
     small: list[PairFigure] = field(default_factory=list)
     remote: list[RemoteFigure] = field(default_factory=list)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.benchmarks import encoding, owned_logs, printing, spark_scan, spark_small, start_up
+from tests.benchmarks.following import NOTHING_NEW
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.pruning import FULL
 from tests.benchmarks.reading import AIOKAFKA, CODEC_ALONE, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
@@ -29,6 +30,7 @@ RECOVERY_GB_PER_SECOND = 2.0
 LINES_PER_SECOND = 1e6
 MEMORY_MB = 32.0
 REQUESTED_AT_MOST = 1.1
+NOTHING_NEW_SECONDS = 0.5
 PLANNING_SECONDS = 10.0
 PLANNING_GROWTH = 2.3
 PRUNING_TIMES = 20.0
@@ -255,6 +257,16 @@ def _planning(results: Results) -> Iterator[Target]:
     )
 
 
+def _following(results: Results) -> Iterator[Target]:
+    text = "a stream's trigger with nothing new, 1,000 partitions x 50 segments: ≤ 0.5 s"
+    for figure in results.following:
+        if figure.name == NOTHING_NEW:
+            measured = f"{figure.median_seconds:.3f} s"
+            yield Target(text, measured, figure.median_seconds <= NOTHING_NEW_SECONDS)
+    if not results.following:
+        yield Target(text, _NOT_MEASURED, None)
+
+
 def _pruning(results: Results) -> Iterator[Target]:
     figures = {figure.name: figure for figure in results.pruning}
     full = figures.pop(FULL, None)
@@ -313,6 +325,7 @@ def targets(results: Results) -> list[Target]:
         _memory,
         _look_ups,
         _planning,
+        _following,
         _pruning,
         _small,
         _remote,

@@ -105,7 +105,7 @@ def test_a_stream_gives_what_kafkas_consumer_gets(
     live_seconds = request.config.getoption("--soak") or LIVE_SECONDS
     broker = new_broker(properties=BRISK_BROKER)
     broker.create_topic(PLAIN, 2, SMALL_SEGMENTS)
-    broker.create_topic(TRANSACTIONS, 1, {**SMALL_SEGMENTS, "compression.type": "zstd"})
+    broker.create_topic(TRANSACTIONS, 1, SMALL_SEGMENTS)
     plain = [Ledger(PLAIN, 0), Ledger(PLAIN, 1)]
     transactional = [Ledger(TRANSACTIONS, 0, is_transactional=True)]
     ledgers = [*plain, *transactional]
