@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import pyspark_pylog
-from tests.support.batches import batch_v2, plain_records
+from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition, write_segment
 from tests.support.spark_session import NEEDS_SPARK
 
@@ -356,6 +356,46 @@ def test_a_query_with_aggregation_and_watermark(spark: SparkSession, logs: Path)
     )
     assert query.awaitTermination(ENDS_SOON_SECONDS)
     assert [tuple(row) for row in spark.table("counted").collect()] == [("orders", 10)]
+
+
+def test_a_stream_that_is_used_twice_in_a_query(spark: SparkSession, logs: Path) -> None:
+    rows = spark.readStream.format("pylog").options(**EARLIEST).load(str(logs)).select("offset")
+    query = (
+        rows.union(rows)
+        .writeStream.format("memory")
+        .queryName("twice")
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(ENDS_SOON_SECONDS)
+    assert sorted(row.offset for row in spark.table("twice").collect()) == sorted([*range(10)] * 2)
+
+
+def test_all_columns_of_the_kafka_source(spark: SparkSession, tmp_path: Path) -> None:
+    records = [
+        Stored(0, 1_000, None, b"v", (("a", b"b"), ("a", None))),
+        Stored(1, 1_001, b"k", None),
+    ]
+    write_partition(tmp_path / "logs", {0: [batch_v2(records)]})
+    rows = spark.readStream.format("pylog").options(includeHeaders=True, **EARLIEST)
+    query = (
+        rows.load(str(tmp_path / "logs"))
+        .selectExpr("*", "unix_millis(timestamp) AS ms")
+        .drop("timestamp")
+        .writeStream.format("memory")
+        .queryName("columns")
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(ENDS_SOON_SECONDS)
+    headers = [("a", b"b"), ("a", None)]
+    assert [
+        (*row[:-2], row.headers and [tuple(each) for each in row.headers], row.ms)
+        for row in spark.table("columns").orderBy("offset").collect()
+    ] == [
+        (None, b"v", "orders", 0, 0, 0, headers, 1_000),
+        (b"k", None, "orders", 0, 1, 0, None, 1_001),
+    ]
 
 
 def test_a_continuous_trigger_is_refused_by_spark(spark: SparkSession, logs: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from pylog.errors import SegmentVanishedError
 from pyspark_pylog import DefaultSource, trigger_limits
 from pyspark_pylog.errors import StreamDataLossError
 from pyspark_pylog.stream_offset import INITIAL
@@ -276,6 +277,71 @@ def test_a_run_for_what_is_available_now_ends_there(logs: Path) -> None:
     following = Query(logs, startingOffsets="earliest")
     rows = following.rows(offset, following.latest(offset))
     assert rows == {"orders-0": [6, 7, 8, 9], "new-1": [0], "new-2": [0]}
+
+
+def test_a_run_for_what_is_available_now_fails_if_that_goes(logs: Path) -> None:
+    append(logs, b"".join(batch(base, 1) for base in range(2, 6)))
+    query = Query(logs, startingOffsets="earliest", maxOffsetsPerTrigger="4")
+    query.reader.prepareForTriggerAvailableNow()
+    first = query.latest(INITIAL)
+    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="payments-0")
+    shutil.rmtree(logs / "orders-0")
+    with pytest.raises(StreamDataLossError, match="partition orders-0 is gone, which this query"):
+        query.latest(first)
+
+
+def test_a_batch_of_another_run_is_done_before_what_is_available_now(logs: Path) -> None:
+    first = Query(logs, startingOffsets="earliest").latest(INITIAL)
+    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="orders-1")
+    again = Query(logs, startingOffsets="earliest")
+    again.reader.prepareForTriggerAvailableNow()
+    assert again.rows(INITIAL, first) == {"orders-0": [0, 1]}
+    assert again.rows(first, again.latest(first)) == {"orders-1": [0]}
+
+
+def test_what_is_deleted_between_planning_and_reading_is_a_loss_or_left_out(logs: Path) -> None:
+    append(logs, batch(2))
+    for lenient in ("false", "true"):
+        options = {"startingOffsets": "earliest", "failOnDataLoss": lenient}
+        query = Query(logs, **options)
+        [partition] = query.tasks(INITIAL, query.latest(INITIAL))
+        hidden = (logs / "orders-0").rename(logs.parent / "aside")
+        (logs / "orders-0").mkdir()
+        write_segment(logs / "orders-0", 3, [batch_v2(plain_records(3, 1))])
+        reading = query.reader.read(partition)
+        if lenient == "true":
+            with pytest.raises(SegmentVanishedError, match="orders-0"):
+                list(reading)
+        else:
+            rows = [each for batch in reading for each in batch.column("offset").to_pylist()]
+            assert rows == [3]
+        shutil.rmtree(logs / "orders-0")
+        hidden.rename(logs / "orders-0")
+
+
+def test_the_least_number_of_tasks_is_kept(logs: Path) -> None:
+    append(logs, b"".join(batch(base, 1) for base in range(2, 20)))
+    query = Query(logs, startingOffsets="earliest", minPartitions="6")
+    first = query.latest(INITIAL)
+    assert len(query.tasks(INITIAL, first)) >= 6
+    assert sorted(query.rows(INITIAL, first)["orders-0"]) == list(range(20))
+    few = Query(logs, startingOffsets="earliest", maxRecordsPerPartition="5")
+    assert len(few.tasks(INITIAL, first)) == 4
+
+
+def test_a_pattern_that_matches_nothing_yet_waits_for_topics(logs: Path) -> None:
+    query = Query(logs, subscribePattern="^pay")
+    first = query.latest(INITIAL)
+    assert ends_of(first) == {}
+    assert query.latest(first) == first
+    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="payments-0")
+    assert query.rows(first, query.latest(first)) == {"payments-0": [0]}
+
+
+def test_each_topic_may_start_elsewhere(logs: Path) -> None:
+    write_partition(logs, {0: [batch_v2(plain_records(0, 2))]}, name="payments-0")
+    query = Query(logs, startingOffsets='{"orders":"earliest","payments":"latest"}')
+    assert query.rows(INITIAL, query.latest(INITIAL)) == {"orders-0": [0, 1]}
 
 
 def test_open_transactions_wait_and_aborted_ones_never_come(logs: Path) -> None:
