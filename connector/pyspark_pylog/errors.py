@@ -28,6 +28,10 @@ _OF_DAMAGE = (
     "damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets and "
     "endingOffsets leave out a range"
 )
+_OF_LOSS = (
+    "if retention deleted it since the DataFrame's first action, load() again, else make the "
+    "directory visible on this host"
+)
 _WILDCARDS = re.compile(r"[*?\[{]")
 
 
@@ -40,13 +44,15 @@ class StreamDataLossError(RuntimeError):
 
 
 @contextmanager
-def advice_added(of_damage: str = _OF_DAMAGE) -> Iterator[None]:
+def advice_added(of_damage: str = _OF_DAMAGE, of_loss: str = _OF_LOSS) -> Iterator[None]:
     """Have errors about files say on which host they are, and what to do.
 
     Parameters
     ----------
     of_damage
         What can be done about damage.
+    of_loss
+        What can be done about a file that is gone.
 
     Raises
     ------
@@ -63,23 +69,21 @@ def advice_added(of_damage: str = _OF_DAMAGE) -> Iterator[None]:
     ) as error:
         # Path and position in the text alone, where the advice can follow them.
         raise type(error)(
-            f"host {socket.gethostname()}: {error}{_advice(error, of_damage)}"
+            f"host {socket.gethostname()}: {error}{_advice(error, of_damage, of_loss)}"
         ) from error
 
 
 def _advice(
     error: CorruptRecordError | InvalidRecordError | LogDirectoryError | SegmentVanishedError,
     of_damage: str,
+    of_loss: str,
 ) -> str:
     if isinstance(error, CorruptRecordError | InvalidRecordError):
         return f"; {of_damage}"
     if isinstance(error, SegmentReplacedError):
         return "; load() again to read what is there now"
     if isinstance(error, SegmentVanishedError):
-        return (
-            "; if retention deleted it since the DataFrame's first action, load() again, else make "
-            "the directory visible on this host"
-        )
+        return f"; {of_loss}"
     if isinstance(error.__cause__, PermissionError):
         return f"; let user {_user()} read it: Spark's Python workers run as that user"
     if isinstance(error.__cause__, FileNotFoundError) and _WILDCARDS.search(str(error.path)):

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 _OPENING_COST_BYTES = 1 << 20
 """What opening a topic-partition counts for where few records of each are read: a millisecond."""
 
+_OF_LOSS = (
+    "start the query again, which says what of its batch is lost; if the driver finds the file, "
+    "make the directory visible on this host"
+)
 _LIMITS_NEED_4_2 = (
     "options maxOffsetsPerTrigger, minOffsetsPerTrigger and maxBytesPerTrigger need Spark 4.2 or "
     "later: earlier versions do not tell a Python data source where a batch starts"
@@ -91,7 +95,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Take what is there now for all that this run of the query reads."""
-        with advice_added():
+        with advice_added(of_loss=_OF_LOSS):
             self._look()
         self._target = {each: log.end_offset for each, log in self._logs.items()}
 
@@ -115,7 +119,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             A directory cannot be read, or where a log ends is not known because of damage.
         """
         let_warnings_through()
-        with advice_added():
+        with advice_added(of_loss=_OF_LOSS):
             self._look()
             known: Mapping[TopicPartition, int] | None = None
             if start is None or is_initial(start):
@@ -154,7 +158,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if ranges.is_empty:
             return []
         options = self._options
-        with advice_added():
+        with advice_added(of_loss=_OF_LOSS):
             if not ranges.begins.keys() <= self._logs.keys():
                 self._look()  # the batch of another process, or a partition that has gone
             ranges, losses = ranges.clipped(self._logs)
@@ -172,7 +176,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of one input partition."""
-        return read_task_partition(partition, self._schema, self._options)
+        return read_task_partition(partition, self._schema, self._options, of_loss=_OF_LOSS)
 
     def _look(self) -> FollowedDirectory:
         """Look at what there is now."""

@@ -27,13 +27,16 @@ class TaskPartition(InputPartition):
 
 
 def read_task_partition(
-    partition: InputPartition, schema: pa.Schema, options: ReadOptions
+    partition: InputPartition, schema: pa.Schema, options: ReadOptions, **advice: str
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of one input partition; none for Spark's stand-in for "no partitions"."""
+    """Yield the records of one input partition; none for Spark's stand-in for "no partitions".
+
+    ``advice`` goes to `advice_added`.
+    """
     if not isinstance(partition, TaskPartition):
         return
     let_warnings_through()
-    with advice_added():
+    with advice_added(**advice):
         for task in partition.tasks:
             yield from task.read(
                 schema,

@@ -61,7 +61,7 @@ class FollowedDirectory:
         self._use_indexes = use_indexes
         self._known: dict[str, PartitionDirectory] = {}
         self._partitions: dict[TopicPartition, FollowedPartition] = {}
-        self._starts: dict[str, tuple[tuple[int, int, int] | None, LogStartOffsets]] = {}
+        self._starts: dict[str, tuple[object, LogStartOffsets]] = {}
         self._logs: dict[TopicPartition, FollowedLog] = {}
         self.directory = LogDirectory(())
 
@@ -145,11 +145,12 @@ class FollowedDirectory:
         )
 
     def _log_start_offsets(self, log_directory: str) -> LogStartOffsets:
-        """Return the checkpoint's content; the object of the last look unless it has changed."""
-        mark = change_mark(join(log_directory, LOG_START_OFFSET_CHECKPOINT))
+        """Return the checkpoint's content; the object of the last look if nothing has changed."""
+        places = (log_directory, join(log_directory, LOG_START_OFFSET_CHECKPOINT))
+        marks = tuple(change_mark(each) for each in places)
         known = self._starts.get(log_directory)
-        if known is None or mark is None or mark != known[0]:
-            known = self._starts[log_directory] = mark, LogStartOffsets(log_directory)
+        if known is None or marks[0] is None or marks != known[0]:
+            known = self._starts[log_directory] = marks, LogStartOffsets(log_directory)
         return known[1]
 
 

@@ -82,7 +82,8 @@ class FollowedTransactions:
         for _ in follow_transactions(view, transactions, (self._offset, log_end)):
             pass
         self._open, self._offset = transactions, log_end
-        return min([log_end, *transactions.decidable])
+        # Of a transaction that began before the log does now, what is left is undecided.
+        return max(view.log_start_offset, min([log_end, *transactions.decidable]))
 
 
 def _newest_snapshot(view: LogView) -> tuple[dict[int, int], int]:

@@ -60,7 +60,9 @@ def test_the_initial_offset_is_told_from_all_others() -> None:
 
 @pytest.mark.parametrize("version", [0, 2, "1", True, None])
 def test_an_offset_of_another_version_is_refused(version: object) -> None:
-    with pytest.raises(ValueError, match=rf"an offset of version {version!r}, and this pylog kno"):
+    with pytest.raises(
+        ValueError, match=rf"an offset of version {version!r}, and this pylog knows"
+    ):
         StreamOffset.from_json({"$pylog": {"version": version}, "a": {"0": 8}})
 
 

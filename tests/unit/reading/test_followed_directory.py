@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import time
 from typing import TYPE_CHECKING
@@ -194,6 +195,17 @@ def test_a_truncation_before_a_roll_is_noticed(logs: Path) -> None:
     assert (log.end_offset, log.rewritten_below) == (6, 2)
 
 
+def test_views_are_made_anew_when_a_file_comes_into_the_log_directory(logs: Path) -> None:
+    followed = pylog.follow(logs)
+    before = followed.refresh()[ORDERS].view
+    settle(logs)
+    assert followed.refresh()[ORDERS].view is not before
+    before = followed.refresh()[ORDERS].view
+    assert followed.refresh()[ORDERS].view is before
+    (logs / "recovery-point-offset-checkpoint").write_text("0\n0\n", "utf-8")
+    assert followed.refresh()[ORDERS].view is not before
+
+
 def test_a_truncated_log_without_anything_new_ends_earlier(logs: Path) -> None:
     append(segment_path(logs / "orders-0", 0), batch(2))
     settle(logs)
@@ -327,3 +339,84 @@ def test_positions_are_resolved_as_the_last_look_has_shown_them(logs: Path) -> N
     assert followed.resolve({one: 5}, fail_on_data_loss=False) == {ORDERS: 0, one: 4}
     with pytest.raises(ValueError, match="a position is given for orders-7, which is not read"):
         followed.resolve({TopicPartition("orders", 7): 5})
+
+
+class ChangingLog:
+    """A partition that is appended to, rolled, deleted from and truncated at random."""
+
+    def __init__(self, logs: Path, seed: int) -> None:
+        self.logs = logs
+        self._directory = logs / "orders-0"
+        self._random = random.Random(seed)
+        self._sizes = {0: [len(batch(0))]}
+        self._end = 2
+        self._is_open = False
+
+    def change(self) -> None:
+        """Do one of them."""
+        self._random.choice(
+            [self._roll, self._delete, self._truncate, self._begin, self._decide]
+            + [self._append_plain] * 3
+        )()
+        if self._random.random() < 0.3:
+            settle(self.logs)
+
+    def _append(self, data: bytes, count: int) -> None:
+        append(segment_path(self._directory, max(self._sizes)), data)
+        self._sizes[max(self._sizes)].append(len(data))
+        self._end += count
+
+    def _append_plain(self) -> None:
+        count = self._random.randrange(1, 4)
+        timestamp = self._random.randrange(10**6)
+        records = plain_records(self._end, count, timestamp=timestamp)
+        self._append(batch_v2(records).data, count)
+
+    def _begin(self) -> None:
+        self._append(transactional(self._end), 1)
+        self._is_open = True
+
+    def _decide(self) -> None:
+        if self._is_open:
+            self._append(marker(self._end, self._random.choice([ABORT, COMMIT])).data, 1)
+            self._is_open = False
+
+    def _roll(self) -> None:
+        if self._end not in self._sizes:
+            self._sizes[self._end] = []
+            write_segment(self._directory, self._end, [])
+
+    def _delete(self) -> None:
+        # Without a producer snapshot, a first look knows nothing of what began before the log.
+        if len(self._sizes) > 1 and not self._is_open:
+            oldest = min(self._sizes)
+            del self._sizes[oldest]
+            segment_path(self._directory, oldest).unlink()
+
+    def _truncate(self) -> None:
+        sizes = self._sizes[max(self._sizes)]
+        if len(sizes) > 1 and not self._is_open:
+            sizes.pop()
+            os.truncate(segment_path(self._directory, max(self._sizes)), sum(sizes))
+            [log] = pylog.follow(self.logs).refresh().values()
+            self._end = log.view.log_end_offset
+            # A marker may have gone: then its transaction is open again.
+            [log] = pylog.follow(self.logs, isolation="read_committed").refresh().values()
+            self._is_open = log.end_offset < self._end
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("seed", range(12))
+def test_every_look_shows_what_a_first_look_would(logs: Path, seed: int, isolation: str) -> None:
+    changing = ChangingLog(logs, seed)
+    followed = pylog.follow(logs, isolation=isolation)
+    for step in range(60):
+        changing.change()
+        [log] = followed.refresh().values()
+        [first] = pylog.follow(logs, isolation=isolation).refresh().values()
+        found = (log.log_start_offset, log.end_offset, log.view.log_end_offset)
+        assert found == (first.log_start_offset, first.end_offset, first.view.log_end_offset)
+        if step % 10 == 0:
+            fresh = pylog.scan(logs, isolation=isolation).to_table()
+            scanned = pylog.scan(followed.directory, isolation=isolation).to_table()
+            assert scanned.equals(fresh)
