@@ -159,13 +159,11 @@ class FollowedPartition:
         if self._skips_damage or not before.segments:
             return listed
         last = before.segments[-1]
-        for segment in listed.segments:
-            if segment.base_offset == last.base_offset:
-                break
-        else:
-            return listed  # retention has taken it
-        if not last.file_id or segment.file_id != last.file_id:
-            return listed  # compaction has
+        same = [each for each in listed.segments if each.base_offset == last.base_offset]
+        if not same or not last.file_id or same[0].file_id != last.file_id:
+            self._transactions = None  # retention or compaction has taken what was known
+            return listed
+        segment = same[0]
         if segment is listed.segments[-1]:
             return self._grown(listed, seen)
         if before.end.last is None:

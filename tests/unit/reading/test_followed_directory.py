@@ -326,6 +326,47 @@ def test_the_end_of_what_is_committed_follows_the_markers(logs: Path) -> None:
     assert read.column("offset").to_pylist() == [0, 1, 2, 5, 6]
 
 
+def test_what_was_open_in_a_file_that_was_replaced_is_forgotten(logs: Path) -> None:
+    path = segment_path(logs / "orders-0", 0)
+    append(path, transactional(2) + batch(3))
+    followed = pylog.follow(logs, isolation="read_committed")
+    assert ends(followed) == {"orders-0": 2}
+    for count in (3, 9):  # fewer and more than there were
+        other = logs / "other"
+        other.write_bytes(batch(0, count))
+        other.rename(path)
+        assert ends(followed) == {"orders-0": count}
+
+
+def test_an_error_is_not_forgotten_at_the_next_look(logs: Path) -> None:
+    followed = pylog.follow(logs)
+    followed.refresh()
+    path = segment_path(logs / "orders-0", 0)
+    append(path, b"\x07" * 100)
+    os.utime(path, (1, 1))
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError):
+            followed.refresh()
+
+
+def test_a_change_within_a_step_of_the_clock_is_seen(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = segment_path(logs / "orders-0", 0)
+    used = path.stat().st_size
+    append(path, bytes(1000))  # preallocated: the length does not change
+    settle(logs)
+    now = path.stat().st_mtime_ns + 1
+    monkeypatch.setattr("pylog.files.storage.time.time_ns", lambda: now)
+    followed = pylog.follow(logs)
+    assert ends(followed) == {"orders-0": 2}
+    with path.open("r+b") as file:
+        file.seek(used)
+        file.write(batch(2))
+    os.utime(path, ns=(now - 1, now - 1))
+    assert ends(followed) == {"orders-0": 4}
+
+
 def test_positions_are_resolved_as_the_last_look_has_shown_them(logs: Path) -> None:
     write_partition(logs, {0: [batch_v2(plain_records(0, 4))]}, name="orders-1")
     followed = pylog.follow(logs)
