@@ -39,7 +39,11 @@ def _profile_name() -> str:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--soak", type=int, default=0, metavar="N", help="cases of the long-running properties"
+        "--soak",
+        type=int,
+        default=0,
+        metavar="N",
+        help="cases of the long-running properties, seconds of the test of streams beside a broker",
     )
 
 

@@ -8,7 +8,8 @@ every Python data source of the application: this module imports nothing heavy a
 from __future__ import annotations
 
 from pyspark_pylog.data_source import PylogDataSource as DefaultSource
+from pyspark_pylog.lag import lag
 from pyspark_pylog.relation import table
 from pyspark_pylog.worker_python import session
 
-__all__ = ["DefaultSource", "session", "table"]
+__all__ = ["DefaultSource", "lag", "session", "table"]

@@ -7,10 +7,10 @@ snapshot of the log at its first action.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader
 
 import pylog
 from pylog import ReadMode, RecordFilter
@@ -19,23 +19,17 @@ from pyspark_pylog.packing import pack
 from pyspark_pylog.pattern_warning import warn_if_no_topic_matches
 from pyspark_pylog.pushdown import PushFilters, is_pruning
 from pyspark_pylog.spark_schema import check_damaged_rows_fit, check_schema
+from pyspark_pylog.task_partition import TaskPartition, read_task_partition
 from pyspark_pylog.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
+    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
-    from pylog import ScanTask
     from pyspark_pylog.options import ReadOptions
-
-
-@dataclass(frozen=True, slots=True)
-class TaskPartition(InputPartition):
-    """The `ScanTask`s of one Spark task, read one after the other."""
-
-    tasks: tuple[ScanTask, ...]
 
 
 class PylogBatchReader(DataSourceReader):
@@ -55,17 +49,9 @@ class PylogBatchReader(DataSourceReader):
     """
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
-        check_schema(schema)
-        if options.columns not in (None, tuple(schema.fieldNames())):
-            msg = (
-                f"option columns says {', '.join(options.columns or ())} and the schema "
-                f"{', '.join(schema.fieldNames())}; give one of them"
-            )
-            raise ValueError(msg)
+        check_read_schema(options, schema)
         self._options = options
         self._schema = arrow_schema(schema)
-        if options.mode is ReadMode.PERMISSIVE:
-            check_damaged_rows_fit(schema)
         self._pushed = PushFilters()
         self.__dict__["pushFilters"] = self._pushed  # see `pyspark_pylog.pushdown`
 
@@ -103,16 +89,7 @@ class PylogBatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of one input partition."""
-        if not isinstance(partition, TaskPartition):  # Spark's stand-in for "no partitions"
-            return
-        prepare_worker()
-        with advice_added():
-            for task in partition.tasks:
-                yield from task.read(
-                    self._schema,
-                    mode=self._options.mode,
-                    max_decompressed_bytes=self._options.max_decompressed_bytes,
-                )
+        return read_task_partition(partition, self._schema, self._options)
 
     def _where(self) -> RecordFilter | None:
         """Return the predicates that leave out records here, whoever gave them."""
@@ -123,6 +100,19 @@ class PylogBatchReader(DataSourceReader):
         if where == RecordFilter():
             return None
         return replace(where, timestamp_disorder=options.timestamp_disorder)
+
+
+def check_read_schema(options: ReadOptions, schema: StructType) -> None:
+    """Raise ``ValueError`` unless records fit into ``schema``, and the options make that one."""
+    check_schema(schema)
+    if options.columns not in (None, tuple(schema.fieldNames())):
+        msg = (
+            f"option columns says {', '.join(options.columns or ())} and the schema "
+            f"{', '.join(schema.fieldNames())}; give one of them"
+        )
+        raise ValueError(msg)
+    if options.mode is ReadMode.PERMISSIVE:
+        check_damaged_rows_fit(schema)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

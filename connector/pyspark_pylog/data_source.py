@@ -18,11 +18,12 @@ import pylog
 from pyspark_pylog.batch_reader import PylogBatchReader
 from pyspark_pylog.batch_writer import PylogBatchWriter
 from pyspark_pylog.errors import advice_added
-from pyspark_pylog.missing_stream_reader import MissingStreamReader
 from pyspark_pylog.options import RECORDS, ReadOptions
 from pyspark_pylog.record_count_reader import RecordCountReader
 from pyspark_pylog.record_counts import COUNT_SCHEMA
+from pyspark_pylog.refused_stream_reader import RefusedStreamReader
 from pyspark_pylog.spark_schema import read_schema
+from pyspark_pylog.stream_reader import PylogStreamReader
 from pyspark_pylog.stream_writer import PylogStreamWriter
 from pyspark_pylog.table_reader import PylogTableReader
 from pyspark_pylog.table_schema import table_schema
@@ -68,7 +69,7 @@ class PylogDataSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._given = dict(options.items())
-        self._has_warned = False
+        self._warned_of: set[str] = set()
 
     @classmethod
     def name(cls) -> str:
@@ -86,7 +87,7 @@ class PylogDataSource(DataSource):
             The path holds no Kafka log, or not the topics asked for.
         """
         prepare_worker()
-        options = self._options()
+        options = self._options_of_load()
         # At load(), where the user still sees which call was wrong, and not at the first action.
         with advice_added():
             directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
@@ -100,7 +101,8 @@ class PylogDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the batch reader for a schema: ours, or a part of it that the user gave."""
-        options = self._options()
+        options = ReadOptions.parse(self._given)
+        self._warn_of(options.without_effect)
         if options.table != RECORDS:
             return PylogTableReader(options, schema)
         if options.counts_records:
@@ -108,15 +110,21 @@ class PylogDataSource(DataSource):
         return PylogBatchReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Return a reader that says that streams cannot be read yet."""
-        return MissingStreamReader()
+        """Return the stream reader, or one that says why there is none."""
+        try:
+            options = ReadOptions.parse(self._given, is_stream=True)
+            reader = PylogStreamReader(options, schema)
+        except ValueError as error:
+            return RefusedStreamReader(str(error))
+        self._warn_of(options.without_effect)
+        return reader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's signature
         """Return the writer of one job, or raise `ValueError` for rows that cannot be written."""
         if overwrite:
             raise ValueError(_NO_OVERWRITE)
         options = WriteOptions.parse(self._given)
-        self._warn(options.without_effect)
+        self._warn_of(options.without_effect)
         return PylogBatchWriter(options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: FBT001, N802 - Spark's
@@ -126,17 +134,29 @@ class PylogDataSource(DataSource):
         options = WriteOptions.parse(self._given, is_stream=True)
         if options.without_effect not in _WARNED_OF_STREAMS:  # not in each micro-batch
             _WARNED_OF_STREAMS.add(options.without_effect)
-            self._warn(options.without_effect)
+            self._warn_of(options.without_effect)
         return PylogStreamWriter(options, schema)
 
-    def _options(self) -> ReadOptions:
-        options = ReadOptions.parse(self._given)
-        self._warn(options.without_effect)
-        return options
+    def _options_of_load(self) -> ReadOptions:
+        """Return the options of a batch or, where only that makes sense, of a stream.
 
-    def _warn(self, without_effect: tuple[str, ...]) -> None:
-        # Once a load(): Spark pickles this instance after it has asked for the schema.
-        if without_effect and not self._has_warned:
-            names = ", ".join(without_effect)
-            _LOGGER.warning("pylog: options without effect here: %s", names)
-            self._has_warned = True
+        At ``load()`` Spark does not say which it is; both readers look at the options again.
+        """
+        try:
+            of_stream = ReadOptions.parse(self._given, is_stream=True)
+        except ValueError:
+            options = ReadOptions.parse(self._given)
+            self._warn_of(options.without_effect)
+            return options
+        self._warn_of(of_stream.without_effect)
+        try:
+            return ReadOptions.parse(self._given)
+        except ValueError:
+            return of_stream
+
+    def _warn_of(self, without_effect: tuple[str, ...]) -> None:
+        """Warn of options once a ``load()``: Spark pickles this after asking for the schema."""
+        names = [name for name in without_effect if name not in self._warned_of]
+        if names:
+            _LOGGER.warning("pylog: options without effect here: %s", ", ".join(names))
+            self._warned_of.update(names)

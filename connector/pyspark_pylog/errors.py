@@ -48,6 +48,10 @@ _OF_WRITES = (
     UnknownTopicOrPartitionError,
 )
 """Errors of the library that take their text alone."""
+_OF_LOSS = (
+    "if retention deleted it since the DataFrame's first action, load() again, else make the "
+    "directory visible on this host"
+)
 _WILDCARDS = re.compile(r"[*?\[{]")
 
 
@@ -55,14 +59,20 @@ class WorkerPythonError(RuntimeError):
     """The Python that Spark's workers run cannot read with pylog; the text says what to set."""
 
 
+class StreamDataLossError(RuntimeError):
+    """Offsets that a stream was to read are lost; the text says which and how to go on."""
+
+
 @contextmanager
-def advice_added(of_damage: str = _OF_DAMAGE) -> Iterator[None]:
+def advice_added(of_damage: str = _OF_DAMAGE, of_loss: str = _OF_LOSS) -> Iterator[None]:
     """Have errors about files say on which host they are, and what to do.
 
     Parameters
     ----------
     of_damage
         What can be done about damage.
+    of_loss
+        What can be done about a file that is gone.
 
     Raises
     ------
@@ -79,7 +89,7 @@ def advice_added(of_damage: str = _OF_DAMAGE) -> Iterator[None]:
     ) as error:
         # Path and position in the text alone, where the advice can follow them.
         raise type(error)(
-            f"host {socket.gethostname()}: {error}{_advice(error, of_damage)}"
+            f"host {socket.gethostname()}: {error}{_advice(error, of_damage, of_loss)}"
         ) from error
 
 
@@ -118,16 +128,14 @@ def _advice_on_write(error: Exception) -> str:
 def _advice(
     error: CorruptRecordError | InvalidRecordError | LogDirectoryError | SegmentVanishedError,
     of_damage: str,
+    of_loss: str,
 ) -> str:
     if isinstance(error, CorruptRecordError | InvalidRecordError):
         return f"; {of_damage}"
     if isinstance(error, SegmentReplacedError):
         return "; load() again to read what is there now"
     if isinstance(error, SegmentVanishedError):
-        return (
-            "; if retention deleted it since the DataFrame's first action, load() again, else make "
-            "the directory visible on this host"
-        )
+        return f"; {of_loss}"
     if isinstance(error.__cause__, PermissionError):
         return f"; let user {_user()} read it: Spark's Python workers run as that user"
     if isinstance(error.__cause__, FileNotFoundError) and _WILDCARDS.search(str(error.path)):

@@ -25,6 +25,7 @@ from pyspark_pylog.nearest_name import nearest_name_hint
 from pyspark_pylog.path_options import TEMPORARY_VIEW, parse_paths
 from pyspark_pylog.position_options import parse_ending, parse_starting
 from pyspark_pylog.record_counts import RECORD_COUNTS
+from pyspark_pylog.trigger_limits import LIMIT_OPTIONS, NO_LIMITS, TriggerLimits
 from pyspark_pylog.write_option_names import is_only_of_writes
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ READ_OPTIONS = (
     "pushdown",
     "timestampDisorder",
     "useIndexes",
+    *LIMIT_OPTIONS,
 )
 
 PUSHDOWN = ("auto", "on", "off")
@@ -76,9 +78,6 @@ _WITHOUT_EFFECT = (
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
-    "maxOffsetsPerTrigger",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
 )
 _INTERNAL = (RECORD_FILTER, RECORD_COUNTS)
 """What `pyspark_pylog.table` gives a ``load()`` of its own; not for users."""
@@ -144,6 +143,8 @@ class ReadOptions:
         What `pyspark_pylog.table` has made of predicates; None where it was not used.
     counts_records
         Whether `PylogTable.count` asks: a row for each task, which says how many records it has.
+    limits
+        How much a trigger takes; none in a batch read.
     without_effect
         Names of options that are known and have no meaning here, sorted.
     """
@@ -172,11 +173,19 @@ class ReadOptions:
     use_indexes: bool = True
     where: RecordFilter | None = None
     counts_records: bool = False
+    limits: TriggerLimits = NO_LIMITS
     without_effect: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, given: Mapping[str, str]) -> ReadOptions:
+    def parse(cls, given: Mapping[str, str], *, is_stream: bool = False) -> ReadOptions:
         """Return the options that ``given`` means.
+
+        Parameters
+        ----------
+        given
+            As given to ``spark.read`` or ``spark.readStream``.
+        is_stream
+            Whether it was ``spark.readStream``, which takes no end and no metadata table.
 
         Raises
         ------
@@ -186,6 +195,11 @@ class ReadOptions:
         """
         lower = {name.lower(): value for name, value in given.items()}
         without_effect = _check_names(lower)
+        if is_stream:
+            _check_of_stream(lower)
+        else:
+            limits = (name for name in LIMIT_OPTIONS if name.lower() in lower)
+            without_effect = tuple(sorted((*without_effect, *limits)))
         ways = ("subscribe", "assign", "subscribePattern")
         chosen = [name for name in ways if name.lower() in lower]
         if len(chosen) > 1:
@@ -196,7 +210,7 @@ class ReadOptions:
             subscribe=values.names(lower.get("subscribe"), "subscribe"),
             assign=values.assignment(lower.get("assign")),
             subscribe_pattern=values.pattern(lower.get("subscribepattern")),
-            starting=parse_starting(lower),
+            starting=parse_starting(lower, is_stream=is_stream),
             ending=parse_ending(lower),
             fail_on_data_loss=values.boolean(lower, "failOnDataLoss", default=True),
             isolation=_isolation(lower),
@@ -220,6 +234,7 @@ class ReadOptions:
             use_indexes=values.boolean(lower, "useIndexes", default=True),
             where=parse_record_filter(lower.get("recordfilter")),
             counts_records=values.boolean(lower, RECORD_COUNTS, default=False),
+            limits=TriggerLimits.parse(lower) if is_stream else NO_LIMITS,
             without_effect=without_effect,
         )
 
@@ -246,6 +261,21 @@ def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
         msg = f"unknown option {name!r}{hint} The options are: {', '.join(READ_OPTIONS)}"
         raise ValueError(msg)
     return tuple(sorted(ignored))
+
+
+def _check_of_stream(lower: Mapping[str, str]) -> None:
+    """Raise ``ValueError`` for what a stream does not take."""
+    for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
+        if name.lower() in lower:
+            msg = (
+                f"option {name} is for spark.read: a stream has no end; to stop at what is there "
+                "now, start the query with trigger(availableNow=True)"
+            )
+            raise ValueError(msg)
+    table = lower.get("table", RECORDS).strip().lower()
+    if table != RECORDS:
+        msg = f"option table is {table!r}, which is for spark.read: a stream reads records"
+        raise ValueError(msg)
 
 
 def _table(lower: Mapping[str, str]) -> str:

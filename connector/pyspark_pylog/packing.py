@@ -28,6 +28,8 @@ def pack(
     options: ReadOptions,
     size_of: Callable[[_Item], int],
     offsets_of: Callable[[_Item], int],
+    *,
+    opening_cost_bytes: int = OPENING_COST_BYTES,
 ) -> Iterator[tuple[_Item, ...]]:
     """Yield ``items`` in groups, one for each input partition. Order is kept.
 
@@ -45,6 +47,8 @@ def pack(
         Returns the bytes of an item.
     offsets_of
         Returns how many offsets an item covers.
+    opening_cost_bytes
+        What opening an item counts for.
     """
     least = options.min_partitions or 1
     if options.pack_partitions == "auto":
@@ -52,7 +56,7 @@ def pack(
     if options.pack_partitions == "false" or len(items) <= least:
         yield from ((item,) for item in items)
         return
-    weights = [size_of(item) + OPENING_COST_BYTES for item in items]
+    weights = [size_of(item) + opening_cost_bytes for item in items]
     most_weight = min(options.max_partition_bytes, -(-sum(weights) // least))
     most_offsets = options.max_records_per_partition
     group: list[_Item] = []

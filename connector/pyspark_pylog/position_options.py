@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pylog import EARLIEST, LATEST, Timestamp, TopicPartition
 from pyspark_pylog.json_options import parse_json
+from pyspark_pylog.stream_offset import OURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,8 +27,11 @@ _WORDS = {EARLIEST: -2, LATEST: -1}
 _DIGITS = re.compile(r"[0-9]{1,19}")
 
 
-def parse_starting(lower: Mapping[str, str]) -> OffsetSpecs:
-    """Return where to start, from options with lower-cased names; ``ValueError`` if senseless."""
+def parse_starting(lower: Mapping[str, str], *, is_stream: bool = False) -> OffsetSpecs:
+    """Return where to start, from options with lower-cased names; ``ValueError`` if senseless.
+
+    A stream starts at the latest offsets by default; a batch read may not start there.
+    """
     strategy = lower.get("startingoffsetsbytimestampstrategy", "error").strip().lower()
     if strategy not in ("error", LATEST):
         msg = (
@@ -35,6 +39,8 @@ def parse_starting(lower: Mapping[str, str]) -> OffsetSpecs:
             f"{lower['startingoffsetsbytimestampstrategy']!r}, expected error or latest"
         )
         raise ValueError(msg)
+    if is_stream:
+        return _parse(lower, "starting", refused=None, default=LATEST, strategy=strategy)
     return _parse(lower, "starting", refused=LATEST, default=EARLIEST, strategy=strategy)
 
 
@@ -44,7 +50,7 @@ def parse_ending(lower: Mapping[str, str]) -> OffsetSpecs:
 
 
 def _parse(
-    lower: Mapping[str, str], side: str, *, refused: str, default: str, strategy: str
+    lower: Mapping[str, str], side: str, *, refused: str | None, default: str, strategy: str
 ) -> OffsetSpecs:
     # All are parsed, so that a broken one is reported even where another one has precedence.
     given: list[OffsetSpecs] = []
@@ -68,7 +74,7 @@ def _parse(
     return given[0] if given else default
 
 
-def _offsets(text: str, name: str, refused: str) -> OffsetSpecs:
+def _offsets(text: str, name: str, refused: str | None) -> OffsetSpecs:
     allowed = EARLIEST if refused == LATEST else LATEST
     instead = f"give {allowed}, offsets, or option {name.removesuffix('Offsets')}Timestamp"
 
@@ -78,7 +84,7 @@ def _offsets(text: str, name: str, refused: str) -> OffsetSpecs:
         if type(value) is not int or not -2 <= value < 1 << 63:
             msg = f"option {name} holds {value!r}, expected an offset, -2 (earliest) or -1 (latest)"
             raise ValueError(msg)
-        if value == _WORDS[refused]:
+        if refused is not None and value == _WORDS[refused]:
             msg = f"option {name} holds {refused} ({value}), and nothing would be read; {instead}"
             raise ValueError(msg)
         return value
@@ -123,6 +129,8 @@ def _per_partition(
         raise ValueError(msg)  # noqa: TRY004 - of the user's text, not of the program
     positions: dict[TopicPartition | tuple[str, int] | str, OffsetSpec | dt.datetime] = {}
     for topic, of_topic in parsed.items():
+        if topic == OURS:
+            continue  # of the offsets in a query's progress, which may be given as they are
         if not isinstance(of_topic, dict):
             positions[topic] = convert(of_topic)
             continue

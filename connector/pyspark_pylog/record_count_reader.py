@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pyspark_pylog.batch_reader import PylogBatchReader, TaskPartition
+from pyspark_pylog.batch_reader import PylogBatchReader
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.record_counts import COUNT
 from pyspark_pylog.spark_schema import read_schema
+from pyspark_pylog.task_partition import TaskPartition
 from pyspark_pylog.worker_process import prepare_worker
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from pylog.errors import LogDirectoryError
 from pyspark_pylog.errors import place_of_write_added
-from pyspark_pylog.worker_process import exempt_modules_from_collection, let_warnings_through
+from pyspark_pylog.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,7 +98,7 @@ def stage_rows(
     LogStorageError, ValueError
         A row cannot be written; the text names it.
     """
-    let_warnings_through()
+    prepare_worker()
     host = socket.gethostname()
     context = TaskContext.get()
     attempt = 0 if context is None else context.taskAttemptId()
@@ -113,7 +113,6 @@ def stage_rows(
         with job.stage(f"task attempt {attempt} on host {host}") as stage:
             for batch in batches:
                 stage.append(batch.select(list(columns)))
-    exempt_modules_from_collection()
     return StagedTask(host, stage.staged, query_id)
 
 
@@ -138,7 +137,7 @@ def commit_tasks(
     LogStorageError
         See `pylog.WriteJob.commit`.
     """
-    let_warnings_through()
+    prepare_worker()
     tasks = [each for each in messages if isinstance(each, StagedTask)]
     with place_of_write_added():
         if not job.is_committed():  # else somebody may have removed what is not needed any more
@@ -156,7 +155,7 @@ def commit_tasks(
 
 def abort_tasks(job: WriteJob, messages: Sequence[WriterCommitMessage | None]) -> None:
     """Remove what tasks have staged; what a commit has taken stays."""
-    let_warnings_through()
+    prepare_worker()
     tasks = [each for each in messages if isinstance(each, StagedTask)]
     with place_of_write_added():
         job.abort([task.staged for task in tasks])

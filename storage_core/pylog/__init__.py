@@ -65,6 +65,9 @@ _PUBLIC = LazyNames(
         ),
         "pylog.reading.damage": ("DamageReport", "DamagedRange", "ReadMode"),
         "pylog.reading.discovery": ("PartitionDirectory",),
+        "pylog.reading.byte_limit": ("ends_within_bytes",),
+        "pylog.reading.followed_directory": ("FollowedDirectory", "follow"),
+        "pylog.reading.followed_partition": ("FollowedLog",),
         "pylog.reading.log_directory": ("LogDirectory", "open_directory"),
         "pylog.reading.log_view": ("LogView",),
         "pylog.reading.partition_choice": ("choose_partitions",),
@@ -135,10 +138,14 @@ if TYPE_CHECKING:
     from pylog.positions import OffsetSpec as OffsetSpec
     from pylog.positions import OffsetSpecs as OffsetSpecs
     from pylog.positions import Timestamp as Timestamp
+    from pylog.reading.byte_limit import ends_within_bytes as ends_within_bytes
     from pylog.reading.damage import DamagedRange as DamagedRange
     from pylog.reading.damage import DamageReport as DamageReport
     from pylog.reading.damage import ReadMode as ReadMode
     from pylog.reading.discovery import PartitionDirectory as PartitionDirectory
+    from pylog.reading.followed_directory import FollowedDirectory as FollowedDirectory
+    from pylog.reading.followed_directory import follow as follow
+    from pylog.reading.followed_partition import FollowedLog as FollowedLog
     from pylog.reading.log_directory import LogDirectory as LogDirectory
     from pylog.reading.log_directory import open_directory as open_directory
     from pylog.reading.log_view import LogView as LogView

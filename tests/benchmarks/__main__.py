@@ -11,9 +11,10 @@ from tests.benchmarks.batches import CODECS
 from tests.benchmarks.counting import count_sets
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.encoding import encode_sets
+from tests.benchmarks.following import measure_following
 from tests.benchmarks.java_peer import JavaTools, java_tools
-from tests.benchmarks.kafka_source import measure_kafka_source
 from tests.benchmarks.job_commits import measure_job_commits
+from tests.benchmarks.kafka_source import measure_kafka_source
 from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import NotHereError
@@ -47,7 +48,7 @@ def _arguments() -> argparse.Namespace:
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
         "spark-100B, spark-1000B, encode, own, commit, count, cat, memory, look-up, planning, "
-        "pruning, spark-small, spark-kafka, remote, start-up, threads",
+        "following, pruning, spark-small, spark-kafka, remote, start-up, threads",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -90,23 +91,26 @@ def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> No
         results.look_ups = look_up_in_sparse_log(bench, _say)
     if only in "planning":
         results.planning = measure_planning(bench, rounds, _say)
-    if only in "pruning":
-        if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-            results.notes.append("the part pruning: no Java")
-        else:
-            results.pruning = measure_pruning(bench, rounds, _say)
-    if only in "spark-small":
-        if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-            results.notes.append("the part spark-small: no Java")
-        else:
-            results.small = measure_small(bench, rounds, _say)
-    if only in "spark-kafka":
+    if only in "following":
+        results.following = measure_following(bench, rounds, _say)
+    if only in "remote":
+        results.remote = measure_remote(bench, _say)
+
+
+def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> None:
+    parts = [part for part in ("pruning", "spark-small", "spark-kafka") if only in part]
+    if parts and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        results.notes.append(f"the parts {', '.join(parts)}: no Java")
+        return
+    if "pruning" in parts:
+        results.pruning = measure_pruning(bench, rounds, _say)
+    if "spark-small" in parts:
+        results.small = measure_small(bench, rounds, _say)
+    if "spark-kafka" in parts:
         try:
             results.kafka_source = measure_kafka_source(bench, rounds, _say)
         except NotHereError as error:
             results.notes.append(f"the rows of Spark's kafka source: {error}")
-    if only in "remote":
-        results.remote = measure_remote(bench, _say)
 
 
 def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results:
@@ -138,6 +142,7 @@ def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results
     if only in "memory":
         results.memory = measure_memory(bench, _say)
     _measure_scale(results, bench, only, rounds)
+    _measure_spark(results, bench, only, rounds)
     if only in "start-up":
         _start_up(results, bench)
     return results

@@ -42,15 +42,20 @@ def _write(directory: Path, partitions: int) -> None:
     (directory.parent / "done").touch()
 
 
+def planning_directory(bench: Bench, partitions: int, say: Callable[[str], None]) -> Path:
+    """Return a log directory of so many partitions, made at its first use."""
+    directory = bench.root / f"planning-{partitions}" / "logs"
+    if not (directory.parent / "done").exists():
+        say(f"making {partitions} partitions of {SEGMENTS} segments")
+        _write(directory, partitions)
+    return directory
+
+
 def measure_planning(bench: Bench, rounds: int, say: Callable[[str], None]) -> list[PlanningFigure]:
     """Return the figures of half the partitions and of all, taken in turns."""
     directories = {}
     for partitions in (PARTITIONS // 2, PARTITIONS):
-        directory = bench.root / f"planning-{partitions}" / "logs"
-        if not (directory.parent / "done").exists():
-            say(f"making {partitions} partitions of {SEGMENTS} segments")
-            _write(directory, partitions)
-        directories[partitions] = directory
+        directories[partitions] = planning_directory(bench, partitions, say)
     say("planning")
     seconds: dict[int, list[float]] = {partitions: [] for partitions in directories}
     for _ in range(rounds):

@@ -188,6 +188,29 @@ def _own(results: Results) -> Iterator[str]:
     )
 
 
+def _of_many_segments(results: Results) -> Iterator[str]:
+    if results.look_ups:
+        yield from _section("Look-ups in 1,024 sparse segments of 1 GiB")
+        looked = (
+            (f.name, f"{f.read_bytes / 1e3:.1f}", str(f.logs_opened), str(f.files_opened))
+            for f in results.look_ups
+        )
+        yield from _table(("look-up", "kB read", "segments opened", "files opened"), looked)
+    if results.planning:
+        yield from _section("Planning")
+        planned = (
+            (f"{f.partitions:,}", f"{f.best_seconds:.2f} / {f.median_seconds:.2f}")
+            for f in results.planning
+        )
+        yield from _table(("partitions of 50 segments", "seconds, best / median"), planned, left=0)
+    if results.following:
+        yield from _section("A stream's trigger, 1,000 partitions of 50 segments")
+        followed = (
+            (f.name, f"{f.best_seconds:.3f} / {f.median_seconds:.3f}") for f in results.following
+        )
+        yield from _table(("trigger", "driver's seconds, best / median"), followed)
+
+
 def _others(results: Results) -> Iterator[str]:
     if results.counts:
         yield from _section("Header-only count")
@@ -213,20 +236,7 @@ def _others(results: Results) -> Iterator[str]:
             (f"{f.log_bytes / (1 << 20):.0f}", f"{f.median_mb:.0f}") for f in results.memory
         )
         yield from _table(("MiB of segment", "peak MiB of draining it"), rows_of_memory, left=0)
-    if results.look_ups:
-        yield from _section("Look-ups in 1,024 sparse segments of 1 GiB")
-        looked = (
-            (f.name, f"{f.read_bytes / 1e3:.1f}", str(f.logs_opened), str(f.files_opened))
-            for f in results.look_ups
-        )
-        yield from _table(("look-up", "kB read", "segments opened", "files opened"), looked)
-    if results.planning:
-        yield from _section("Planning")
-        planned = (
-            (f"{f.partitions:,}", f"{f.best_seconds:.2f} / {f.median_seconds:.2f}")
-            for f in results.planning
-        )
-        yield from _table(("partitions of 50 segments", "seconds, best / median"), planned, left=0)
+    yield from _of_many_segments(results)
     if results.pruning:
         yield from _section("1 % of the time of 1 GB, Spark, noop sink")
         pruned = (

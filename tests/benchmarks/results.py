@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from tests.benchmarks.encoding import EncodeResult
+from tests.benchmarks.following import FollowingFigure
 from tests.benchmarks.job_commits import CommitFigure
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.memory import MemoryFigure
@@ -33,6 +34,7 @@ class Results:
     threads: ThreadsResult = field(default_factory=ThreadsResult)
     look_ups: list[LookUpFigure] = field(default_factory=list)
     planning: list[PlanningFigure] = field(default_factory=list)
+    following: list[FollowingFigure] = field(default_factory=list)
     pruning: list[PruningFigure] = field(default_factory=list)
     small: list[PairFigure] = field(default_factory=list)
     kafka_source: list[PairFigure] = field(default_factory=list)

@@ -18,6 +18,7 @@ from tests.benchmarks import (
     spark_small,
     start_up,
 )
+from tests.benchmarks.following import NOTHING_NEW
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.pruning import FULL
 from tests.benchmarks.reading import AIOKAFKA, CODEC_ALONE, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
@@ -41,6 +42,7 @@ MEMORY_MB = 32.0
 THREADS_TIMES = 1.8
 THREAD_MB = 32.0
 REQUESTED_AT_MOST = 1.1
+NOTHING_NEW_SECONDS = 0.5
 PLANNING_SECONDS = 10.0
 PLANNING_GROWTH = 2.3
 PRUNING_TIMES = 20.0
@@ -307,6 +309,16 @@ def _planning(results: Results) -> Iterator[Target]:
     )
 
 
+def _following(results: Results) -> Iterator[Target]:
+    text = "a stream's trigger with nothing new, 1,000 partitions x 50 segments: ≤ 0.5 s"
+    for figure in results.following:
+        if figure.name == NOTHING_NEW:
+            measured = f"{figure.median_seconds:.3f} s"
+            yield Target(text, measured, figure.median_seconds <= NOTHING_NEW_SECONDS)
+    if not results.following:
+        yield Target(text, _NOT_MEASURED, None)
+
+
 def _pruning(results: Results) -> Iterator[Target]:
     figures = {figure.name: figure for figure in results.pruning}
     full = figures.pop(FULL, None)
@@ -390,6 +402,7 @@ def targets(results: Results) -> list[Target]:
         _threads,
         _look_ups,
         _planning,
+        _following,
         _pruning,
         _small,
         _fresh,

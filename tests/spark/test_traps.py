@@ -1,6 +1,6 @@
 """One test for each trap of Spark's Python data sources that a batch read can fall into.
 
-Traps 4 (streams) and 9 (writing) are not here: there is neither yet.
+Trap 4 (streams) is in ``test_streams.py``; trap 9 (writing) has no test: there is none yet.
 """
 
 from __future__ import annotations

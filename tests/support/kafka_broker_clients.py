@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     from kafka.admin import ConfigResource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _POLL_MS = 200
 _CREATE_MS = 30_000
@@ -68,13 +68,11 @@ class BrokerClients:
         finally:
             producer.close()
 
-    def consume(
-        self, topic: str, partitions: int = 1, isolation: str = "read_uncommitted"
-    ) -> dict[int, list[Stored]]:
-        """Return what a consumer gets of each partition, from its beginning to its present end.
-
-        The end is the high watermark, or the last stable offset under "read_committed".
-        """
+    @contextmanager
+    def consumer(
+        self, partitions: Iterable[tuple[str, int]], isolation: str = "read_uncommitted"
+    ) -> Iterator[KafkaConsumer]:
+        """Give a consumer of partitions, from their beginnings on."""
         consumer = KafkaConsumer(
             bootstrap_servers=self.bootstrap_servers,
             group_id=None,
@@ -83,17 +81,27 @@ class BrokerClients:
             isolation_level=isolation,
         )
         try:
-            assigned = [TopicPartition(topic, each) for each in range(partitions)]
-            consumer.assign(assigned)
-            ends = consumer.end_offsets(assigned)
+            consumer.assign([TopicPartition(*each) for each in partitions])
             consumer.seek_to_beginning()
+            yield consumer
+        finally:
+            consumer.close()
+
+    def consume(
+        self, topic: str, partitions: int = 1, isolation: str = "read_uncommitted"
+    ) -> dict[int, list[Stored]]:
+        """Return what a consumer gets of each partition, from its beginning to its present end.
+
+        The end is the high watermark, or the last stable offset under "read_committed".
+        """
+        with self.consumer([(topic, each) for each in range(partitions)], isolation) as consumer:
+            assigned = sorted(consumer.assignment())
+            ends = consumer.end_offsets(assigned)
             found: dict[int, list[Stored]] = {each.partition: [] for each in assigned}
             # Position and not the last record tells: control records and compaction leave gaps.
             while any(consumer.position(each) < ends[each] for each in assigned):
                 for partition, records in consumer.poll(timeout_ms=_POLL_MS).items():
                     found[partition.partition].extend(map(_stored, records))
-        finally:
-            consumer.close()
         return found
 
 

@@ -26,6 +26,7 @@ WORKERS = {
     "Scan",
     "UnifiedLog",
     "delete_records",
+    "ends_within_bytes",
     "metadata_table",
     "own_log_directory",
     "read_table",

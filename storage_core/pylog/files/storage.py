@@ -123,6 +123,24 @@ def settled_since(location: str) -> int:
     return changed
 
 
+def change_mark(location: str) -> tuple[int, int, int] | None:
+    """Return what differs once a local file or directory has changed: inode, size, time in ns.
+
+    A file has changed if its bytes have, a directory if a file has come or gone in it. None where
+    nothing tells: it is remote, is not there, or changed within the last step of the clock, so that
+    another change might leave the same time.
+    """
+    if is_remote(location):
+        return None
+    try:
+        status = os.stat(location)  # noqa: PTH116 - kept as text
+    except OSError:
+        return None
+    if 0 <= time.time_ns() - status.st_mtime_ns < _CLOCK_STEP_NS:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def list_directory(location: str) -> Sequence[DirectoryEntry]:
     """Return the entries of a directory, sorted by name.
 

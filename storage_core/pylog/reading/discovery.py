@@ -27,7 +27,7 @@ from pylog.files.storage import list_directory
 from pylog.locations import is_remote, name_of, parent_of, parse_location, printable_location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
@@ -68,7 +68,10 @@ def _is_live_segment_file(name: str) -> bool:
 
 
 def discover_partitions(
-    path: str | os.PathLike[str], *, takes_segment_files: bool = False
+    path: str | os.PathLike[str],
+    *,
+    takes_segment_files: bool = False,
+    known: Collection[str] = (),
 ) -> list[PartitionDirectory]:
     """Return the partition directories that ``path`` is or holds, sorted; all states.
 
@@ -78,6 +81,8 @@ def discover_partitions(
         A log directory or a partition directory, absolute or relative to the working directory.
     takes_segment_files
         Whether the path may also be the ``.log`` file of a segment.
+    known
+        Paths that were partition directories before: what is there now is not looked into.
 
     Raises
     ------
@@ -94,16 +99,18 @@ def discover_partitions(
     # An index alone makes it one, too: that its .log is gone is to be noticed.
     if any(_is_live_segment_file(entry.name) for entry in entries):
         return [_partition_directory(root)]
-    partitions = sorted(_partitions_among(entries))
+    partitions = sorted(_partitions_among(entries, known))
     if not partitions:
         raise LogDirectoryError(_why_no_log(entries), root)
     return partitions
 
 
-def _partitions_among(entries: Iterable[DirectoryEntry]) -> Iterator[PartitionDirectory]:
+def _partitions_among(
+    entries: Iterable[DirectoryEntry], known: Collection[str] = ()
+) -> Iterator[PartitionDirectory]:
     for entry in entries:
         name = find_partition_directory_name(entry.name)
-        if name is not None and _may_be_partition(entry):
+        if name is not None and (entry.path in known or _may_be_partition(entry)):
             yield PartitionDirectory(name.topic_partition, entry.path, name.state)
 
 
@@ -235,8 +242,11 @@ def discover_all(
     *,
     include_stray: bool = False,
     takes_segment_files: bool = False,
+    known: Collection[str] = (),
 ) -> list[PartitionDirectory]:
     """Return the partition directories under several paths, sorted; each directory once.
+
+    ``known`` is as for `discover_partitions`.
 
     Raises
     ------
@@ -246,10 +256,12 @@ def discover_all(
     """
     directories: dict[str | tuple[int, int], PartitionDirectory] = {}
     for path in paths:
-        for directory in discover_partitions(path, takes_segment_files=takes_segment_files):
+        for directory in discover_partitions(
+            path, takes_segment_files=takes_segment_files, known=known
+        ):
             place = directory_identity(directory.path)
-            known = directories.get(place)
-            directories[place] = directory if known is None else _merged(known, directory)
+            other = directories.get(place)
+            directories[place] = directory if other is None else _merged(other, directory)
     if not directories:
         reason = "no path was given"
         raise LogDirectoryError(reason)

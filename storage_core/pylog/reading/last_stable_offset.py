@@ -38,10 +38,12 @@ def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int
     CorruptRecordError
         A batch that has to be looked at is damaged.
     """
-    since, offset = _newest_snapshot(view)
-    transactions = OpenTransactions(since)
     log_end = view.log_end_offset
     limit = log_end if end_offset is None else min(end_offset, log_end)
+    if view.known_last_stable_offset is not None:
+        return min(limit, view.known_last_stable_offset)
+    since, offset = _newest_snapshot(view)
+    transactions = OpenTransactions(since)
     for _ in follow_transactions(view, transactions, (offset, limit)):
         pass
     if any(at < limit for at in transactions.decidable):
@@ -51,6 +53,37 @@ def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int
             if not transactions:
                 break
     return min([limit, *transactions.decidable])
+
+
+class FollowedTransactions:
+    """The transactions that are open at the end of a log, kept up to date while it grows.
+
+    What was looked at once is not looked at again.
+    """
+
+    def __init__(self) -> None:
+        self._open: OpenTransactions | None = None
+        self._offset = 0
+
+    def last_stable_offset(self, view: LogView) -> int:
+        """Return what `find_last_stable_offset` does, of a log whose known part is what it was.
+
+        Raises
+        ------
+        CorruptRecordError
+            A batch that has to be looked at is damaged.
+        """
+        # After an error in the middle of the walk, the next one begins anew.
+        transactions, self._open = self._open, None
+        log_end = view.log_end_offset
+        if transactions is None or log_end < self._offset:
+            since, self._offset = _newest_snapshot(view)
+            transactions = OpenTransactions(since)
+        for _ in follow_transactions(view, transactions, (self._offset, log_end)):
+            pass
+        self._open, self._offset = transactions, log_end
+        # Of a transaction that began before the log does now, what is left is undecided.
+        return max(view.log_start_offset, min([log_end, *transactions.decidable]))
 
 
 def _newest_snapshot(view: LogView) -> tuple[dict[int, int], int]:

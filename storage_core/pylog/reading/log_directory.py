@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
 from pylog.locations import printable_location
-from pylog.model import INTERNAL_TOPICS, TopicPartition
+from pylog.model import TopicPartition
 from pylog.reading.discovery import PartitionDirectory, discover_all
 from pylog.reading.log_start_offsets import LogStartOffsets
 from pylog.reading.log_view import LogView
 from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.short_repr import directories_repr, short_repr
 from pylog.reading.topic_choice import (
-    compile_topic_pattern,
+    TopicChoice,
     ensure_known_topics,
+    ensure_one_way,
     ensure_partitions_by_topic,
     topic_list,
 )
@@ -43,7 +44,11 @@ class LogDirectory:
     """
 
     def __init__(
-        self, directories: Iterable[PartitionDirectory], *, include_stray: bool = False
+        self,
+        directories: Iterable[PartitionDirectory],
+        *,
+        include_stray: bool = False,
+        views: Mapping[TopicPartition, LogView] | None = None,
     ) -> None:
         directories = list(directories)
         self.others = [each for each in directories if each.state and not include_stray]
@@ -52,7 +57,7 @@ class LogDirectory:
         }
         self._starts: dict[str, LogStartOffsets] = {}
         self._pending: dict[str, PendingCommit] = {}
-        self._views: dict[TopicPartition, LogView] = {}
+        self._views: dict[TopicPartition, LogView] = dict(views or {})
 
     def __iter__(self) -> Iterator[LogView]:
         return iter(self._listed(self._live))
@@ -156,9 +161,7 @@ class LogDirectory:
         TypeError
             ``topics`` holds something other than names, or ``assign`` is not a mapping.
         """
-        if sum(way is not None for way in (topics, assign, pattern)) > 1:
-            msg = "give only one of topics (subscribe), assign and pattern (subscribePattern)"
-            raise ValueError(msg)
+        ensure_one_way(topics, assign, pattern)
         if topics is not None:
             return self._subscribed(topics)
         if assign is not None:
@@ -170,19 +173,13 @@ class LogDirectory:
             ]
         if pattern is None:
             return self._ordinary()
-        compiled = compile_topic_pattern(pattern)
-        return self._listed(
-            each
-            for each in self._live
-            if each.topic not in INTERNAL_TOPICS and compiled.search(each.topic)
-        )
+        return self._listed(self._chosen(TopicChoice.of(topics=None, assign=None, pattern=pattern)))
+
+    def _chosen(self, choice: TopicChoice) -> list[TopicPartition]:
+        return [each for each, directory in self._live.items() if directory in choice]
 
     def _ordinary(self) -> list[LogView]:
-        ordinary = [
-            each
-            for each, directory in self._live.items()
-            if each.topic not in INTERNAL_TOPICS or directory.is_named
-        ]
+        ordinary = self._chosen(TopicChoice())
         if not ordinary and self._live:
             listed = topic_list(self._topic_names())
             reason = f"only internal topics here, ask for them by name: {listed}"

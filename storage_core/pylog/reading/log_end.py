@@ -106,6 +106,49 @@ def find_end_before(segment: LogSegmentView, offset: int) -> WholeBatches:
     return WholeBatches(0 if last is None else last.end_position, last, None)
 
 
+def continue_log_end(segment: LogSegmentView, known: WholeBatches) -> WholeBatches | None:
+    """Return how far whole batches reach by now in a last segment whose end was known before.
+
+    Only what was appended since is walked over.
+
+    Parameters
+    ----------
+    segment
+        The last one; of the same file as before.
+    known
+        From `find_log_end`, or from this function.
+
+    Returns
+    -------
+    WholeBatches or None
+        None if the last batch that was known is not there any more: the log was truncated.
+
+    Raises
+    ------
+    UnreadableFileError
+        The file cannot be read.
+    """
+    if known.last is None or known.defect is not None:
+        return find_log_end(segment)
+    with segment.open_log() as source:
+        size = source.size()
+        if not holds_batch(source, known.last, size):
+            return None
+        following = known.last.header.next_offset
+        batches = find_whole_batches(source, known.end_position, size, lowest_offset=following)
+        if batches.last is None:
+            batches = batches._replace(last=known.last)
+        return _with_tail_defect(source, segment, batches, size)
+
+
+def holds_batch(source: ByteSource, batch: PositionedHeader, end: int) -> bool:
+    """Whether a file still has that batch at its place: the same header, checksum included."""
+    try:
+        return batch.end_position <= end and read_header(source, batch.position, end) == batch
+    except CorruptRecordError:
+        return False
+
+
 def _after_all_damage(
     source: ByteSource, segment: LogSegmentView, batches: WholeBatches, size: int
 ) -> WholeBatches:

@@ -7,6 +7,7 @@ no record is decoded.
 from __future__ import annotations
 
 import logging
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -53,6 +54,15 @@ def _size_of(segments: Sequence[LogSegmentView]) -> int:
     return sum(segment.size_bytes for segment in segments)
 
 
+_KNOWN_OF_OFFSETS = (
+    "segments",
+    "checkpointed_log_start_offset",
+    "log_start_offset",
+    "log_end_offset",
+)
+"""Names of what a view remembers that another end or start of the log changes."""
+
+
 class LogView:
     """A snapshot of one partition directory, for reading.
 
@@ -73,6 +83,11 @@ class LogView:
         The commit that is under way in the log directory, whose records the view does not have. If
         None, the view looks for one by itself.
 
+    Attributes
+    ----------
+    known_last_stable_offset
+        The last stable offset where somebody who follows the log has found it, else None.
+
     Notes
     -----
     If the directory cannot be listed, whatever asks for its content raises `LogDirectoryError`. The
@@ -90,8 +105,9 @@ class LogView:
         self.pending = pending or PendingCommit(directory.log_directory)
         self.directory = directory
         self.topic_partition = directory.topic_partition
-        self._log_start_offsets = log_start_offsets or LogStartOffsets(directory.log_directory)
+        self.log_start_offsets = log_start_offsets or LogStartOffsets(directory.log_directory)
         self.damage = damage
+        self.known_last_stable_offset: int | None = None
         self._listed: SegmentListing | LogDirectoryError
         try:
             self._listed = _list_segments(directory)
@@ -132,6 +148,37 @@ class LogView:
             directory = replace(directory, uses_indexes=uses_indexes)
         starts = LogStartOffsets(directory.log_directory)
         return LogView(directory, starts, damage, pending or self.pending)
+
+    def with_end(self, end: WholeBatches) -> LogView:
+        """Return the view with an `end` that was found later. No file has come or gone since."""
+        view = copy(self)
+        listing = self.listing
+        last = listing.segments[-1]
+        last = replace(last, size_bytes=max(last.size_bytes, end.end_position))
+        view._listed = replace(listing, segments=[*listing.segments[:-1], last])
+        view._forget_offsets()
+        view.end = end
+        return view
+
+    def with_log_start_offsets(self, log_start_offsets: LogStartOffsets) -> LogView:
+        """Return the view with what the log directory's checkpoint says by now."""
+        view = copy(self)
+        view.log_start_offsets = log_start_offsets
+        view._forget_offsets()
+        return view
+
+    def with_pending(self, pending: PendingCommit) -> LogView:
+        """Return the view with another look at pending commits, which hides nothing of this log."""
+        if pending is self.pending:
+            return self
+        view = copy(self)
+        view.pending = pending
+        return view
+
+    def _forget_offsets(self) -> None:
+        self.known_last_stable_offset = None
+        for name in _KNOWN_OF_OFFSETS:
+            self.__dict__.pop(name, None)
 
     @property
     def listing(self) -> SegmentListing:
@@ -218,7 +265,7 @@ class LogView:
             damage report, a warning is logged instead.
         """
         try:
-            return self._log_start_offsets.find(self.topic_partition)
+            return self.log_start_offsets.find(self.topic_partition)
         except (CorruptCheckpointError, UnreadableFileError) as error:
             if self.damage is None:
                 raise

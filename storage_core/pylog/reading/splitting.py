@@ -73,6 +73,11 @@ def split_tasks(
     return parts if min_partitions is None else _halve_largest(parts, min_partitions)
 
 
+def first_part(task: ScanTask, max_bytes: int) -> ScanTask:
+    """Return the part of about ``max_bytes`` at a task's beginning, one batch at the least."""
+    return next(_split_at(task, max_bytes))
+
+
 def _halve_largest(parts: Sequence[ScanTask], wanted: int) -> list[ScanTask]:
     """Return the parts, the largest cut in two again and again until there are ``wanted``.
 
@@ -130,7 +135,11 @@ def _split(task: ScanTask, parts: int) -> Iterator[ScanTask]:
     if parts <= 1:
         yield task
         return
-    target = -(-task.size_bytes // parts)
+    yield from _split_at(task, -(-task.size_bytes // parts))
+
+
+def _split_at(task: ScanTask, target: int) -> Iterator[ScanTask]:
+    """Yield parts of about ``target`` bytes; each is looked for when it is asked for."""
     slices: list[SegmentSlice] = []
     start, taken = task.start_offset, 0
     for whole in task.slices:

@@ -4,16 +4,71 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylog.errors import UnknownTopicOrPartitionError
 from pylog.files.topic_name import nearest_topic
+from pylog.model import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from pylog.reading.discovery import PartitionDirectory
+
 _MOST_NAMED = 20
 _ASSIGN = "partitions are chosen by assign, as in assign={'orders': [0, 1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChoice:
+    """Which partitions are chosen, whether they are there yet or not.
+
+    Attributes
+    ----------
+    topics, assign, pattern
+        As for `LogDirectory.select`; at most one is not None.
+    """
+
+    topics: frozenset[str] | None = None
+    assign: frozenset[tuple[str, int]] | None = None
+    pattern: re.Pattern[str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        topics: Iterable[str] | None,
+        assign: Mapping[str, Iterable[int]] | None,
+        pattern: str | None,
+    ) -> TopicChoice:
+        """Return the choice that arguments of `LogDirectory.select` make; for its errors, too."""
+        ensure_one_way(topics, assign, pattern)
+        if assign is not None:
+            ensure_partitions_by_topic(assign)
+            pairs = ((topic, each) for topic, partitions in assign.items() for each in partitions)
+            return cls(assign=frozenset(pairs))
+        if pattern is not None:
+            return cls(pattern=compile_topic_pattern(pattern))
+        return cls(topics=None if topics is None else frozenset(topics))
+
+    def __contains__(self, directory: PartitionDirectory) -> bool:
+        """Whether a partition is chosen."""
+        topic, partition = directory.topic_partition
+        if self.topics is not None:
+            return topic in self.topics
+        if self.assign is not None:
+            return (topic, partition) in self.assign
+        if self.pattern is not None:
+            return topic not in INTERNAL_TOPICS and self.pattern.search(topic) is not None
+        return topic not in INTERNAL_TOPICS or directory.is_named
+
+
+def ensure_one_way(*ways: object) -> None:
+    """Raise ``ValueError`` unless at most one of topics, assign and pattern is given."""
+    if sum(way is not None for way in ways) > 1:
+        msg = "give only one of topics (subscribe), assign and pattern (subscribePattern)"
+        raise ValueError(msg)
 
 
 def ensure_known_topics(names: Iterable[object], known: Collection[str]) -> None:

@@ -23,15 +23,15 @@ from pylog.errors import (
 )
 from pylog.model import TopicPartition
 from pyspark_pylog import DefaultSource
-from pyspark_pylog.batch_reader import PylogBatchReader, TaskPartition
+from pyspark_pylog.task_partition import TaskPartition
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pylog.reading.scan_task import ScanTask
+    from pyspark_pylog.batch_reader import PylogBatchReader
 
 HOST = f"host {socket.gethostname()}: "
 
@@ -307,24 +307,6 @@ def write_and_return(log_directory: Path) -> Path:
     """Write orders-0; return its log directory."""
     write_orders(log_directory, "orders-0")
     return log_directory
-
-
-def test_the_reader_of_a_stream_answers_every_question_with_the_same_words(tmp_path: Path) -> None:
-    read_source = source(write_and_return(tmp_path))
-    reader = read_source.streamReader(read_source.schema())
-    reader.stop()  # Spark does, in a `finally`
-    questions: list[Callable[..., object]] = [
-        reader.initialOffset,
-        reader.latestOffset,  # as Spark 4.1 calls it
-        lambda: reader.latestOffset({}, object()),  # type: ignore[arg-type]
-        lambda: reader.partitions({}, {}),
-        lambda: reader.read(InputPartition(None)),
-    ]
-    for ask in questions:
-        with pytest.raises(
-            NotImplementedError, match=r"does not read streams yet; use spark\.read"
-        ):
-            ask()
 
 
 _LIGHT = """
