@@ -75,6 +75,7 @@ class FollowedPartition:
         self._is_committed = is_committed
         self._skips_damage = skips_damage
         self._seen: FollowedLog | None = None
+        self._given: tuple[LogView, LogView] | None = None
         self._starts: LogStartOffsets | None = None
         self._directory_mark: tuple[int, int, int] | None = None
         self._identity: str | tuple[int, int] = ""
@@ -102,8 +103,14 @@ class FollowedPartition:
         """
         log = self._look_at_files(starts)
         if pending.end_offset_of(self.directory.topic_partition) is None:
-            return log._replace(view=log.view.with_pending(pending))
+            return log._replace(view=self._with_pending(log.view, pending))
         return self._without_pending(log, starts, pending)
+
+    def _with_pending(self, view: LogView, pending: PendingCommit) -> LogView:
+        """Return the view, which nothing is hidden of; the same one as long as nothing changes."""
+        if self._given is None or self._given[0] is not view or self._given[1].pending != pending:
+            self._given = view, view.with_pending(pending)
+        return self._given[1]
 
     def _without_pending(
         self, log: FollowedLog, starts: LogStartOffsets, pending: PendingCommit

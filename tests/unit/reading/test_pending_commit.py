@@ -239,3 +239,27 @@ def test_a_listing_with_a_manifest_loads_arrow_no_more_than_one_without(director
         "assert not {'pyarrow', 'numba', 'numpy'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_follower_sees_a_job_whole_or_not_at_all(directory: Path) -> None:
+    followed = pylog.follow(directory)
+
+    def ends() -> dict[int, int]:
+        return {each.partition: log.end_offset for each, log in followed.refresh().items()}
+
+    assert ends() == {0: 3, 1: 3, 2: 0}
+    interrupt(directory, BEFORE_THE_LEDGER)
+    assert ends() == {0: 3, 1: 3, 2: 0}
+    assert by_partition(pylog.scan(followed.directory).to_table()) == OLD
+    with pylog.LogManager([str(directory)]):  # completes the commit
+        pass
+    logs = followed.refresh()
+    assert {each.partition: log.end_offset for each, log in logs.items()} == {0: 103, 1: 4, 2: 1}
+    assert [log.rewritten_below for log in logs.values()] == [None] * 3
+
+
+def test_a_follower_that_begins_during_a_commit_sees_nothing_of_it(directory: Path) -> None:
+    interrupt(directory, BEFORE_PARTITION_1)
+    for isolation in ("read_uncommitted", "read_committed"):
+        logs = pylog.follow(directory, isolation=isolation).refresh()
+        assert {each.partition: log.end_offset for each, log in logs.items()} == {0: 3, 1: 3, 2: 0}
