@@ -18,24 +18,10 @@ from pyspark_pylog import option_values as values
 from pyspark_pylog.nearest_name import nearest_name_hint
 from pyspark_pylog.options import READ_OPTIONS
 from pyspark_pylog.path_options import TEMPORARY_VIEW
+from pyspark_pylog.write_option_names import TOPIC_PROPERTY_PREFIX, WRITE_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-WRITE_OPTIONS = (
-    "path",
-    "topic",
-    "compression",
-    "level",
-    "batchSizeBytes",
-    "numPartitions",
-    "partitioner",
-    "jobId",
-    "commitTimeout",
-)
-
-TOPIC_PROPERTY_PREFIX = "topic."
-"""Before the name of a property of topics that the write creates: ``topic.retention.ms``."""
 
 DEFAULT_BATCH_SIZE_BYTES = 256 << 10
 """More than a producer's 16 KB, since rows come in bulk: they compress better, and the commit's

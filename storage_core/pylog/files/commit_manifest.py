@@ -296,6 +296,6 @@ def _parse_partition(content: object) -> AnnouncedPartition:
 def _parse_file(content: object, place: TopicPartition) -> AnnouncedFile:
     if not isinstance(content, dict) or not isinstance(content.get("becomes_segment"), bool):
         msg = f"staged file {content!r} does not say whether it becomes a segment"
-        raise ValueError(msg)
+        raise ValueError(msg)  # noqa: TRY004 - as every other wrong value
     rest = {name: value for name, value in content.items() if name != "becomes_segment"}
     return AnnouncedFile(StagedFile.from_json(rest, place), content["becomes_segment"])

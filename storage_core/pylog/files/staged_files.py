@@ -30,7 +30,7 @@ from pylog.files.topic_name import ensure_valid_topic_partition
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 STAGED_PREFIX = ".pylog-staged-"
 BATCHES_SUFFIX = ".batches"
@@ -40,6 +40,7 @@ MAX_STAGED_BYTES = 2**31 - 1
 """As of a ``.log`` file, which a staged file may become."""
 _MAX_INT64 = 2**63 - 1
 _MAX_CRC = 2**32 - 1
+_ANY_NAME = re.compile(r"(\.pylog-staged-[0-9a-f]{16}-)[0-9a-f]{8}-[0-9]{1,9}\.(?:batches|entries)")
 _NAME = re.compile(r"\.pylog-staged-([0-9a-f]{16})-([0-9a-f]{8})-([0-9]{1,9})\.batches")
 
 
@@ -204,10 +205,10 @@ def entries_name(name: str) -> str:
     return name.removesuffix(BATCHES_SUFFIX) + ENTRIES_SUFFIX
 
 
-def names_of_job(names: Iterable[str], key: JobKey) -> list[str]:
-    """Return those of a directory's names that are staged files of a job, sorted."""
-    prefix = key.file_prefix
-    return sorted(name for name in names if name.startswith(prefix))
+def job_prefix_of(name: str) -> str | None:
+    """Return how the names of all files of the same job begin; None if it is no staged file's."""
+    match = _ANY_NAME.fullmatch(name)
+    return None if match is None else match[1]
 
 
 def as_object(content: object, fields: tuple[str, ...], what: str) -> Mapping[str, Any]:

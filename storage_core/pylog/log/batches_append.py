@@ -286,6 +286,9 @@ def adopt_segment(state: LogState, roller: LogRoller, path: str, headers: BatchH
     if segment.base_offset != base_offset or segment.size_bytes:
         segment = roller.roll()
     segment.log.take_over(path)
+    # Before anything else syncs the directory that it came from: a file system that keeps the two
+    # names apart could lose both.
+    state.context.io.sync_directory(state.local_log.directory)
     segment.entry_writer.add_all(headers, 0)
     _publish(state, headers)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.errors import CorruptRecordError, LogDirectoryError, SegmentVanishedError
+from pylog.errors import CorruptRecordError
 from pylog.files.file_names import LOG_FILE_SUFFIX, find_segment_file_name
 from pylog.files.staged_entries import read_staged_entries
 from pylog.files.storage import list_directory, open_file
@@ -29,7 +29,7 @@ class AppliedBatches(NamedTuple):
 
     Attributes
     ----------
-    count
+    batch_count
         How many batches, from the first one that is not skipped on.
     next_offset
         The offset after the last of them; the announced base offset if it holds none.
@@ -37,7 +37,7 @@ class AppliedBatches(NamedTuple):
         Whether the log holds nothing else from the announced base offset on.
     """
 
-    count: int
+    batch_count: int
     next_offset: int
     is_all: bool
 

@@ -17,7 +17,6 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-
 from pylog.errors import KafkaStorageError, SegmentVanishedError
 from pylog.files.commit_ledger import LedgerEntry, read_ledger, write_ledger
 from pylog.files.commit_manifest import manifest_path, read_manifest, write_manifest
@@ -166,7 +165,7 @@ class RollForward:
         if end == announced.base_offset:
             return announced
         applied = find_applied_batches(self._directory.path, log.directory, announced)
-        skipped = announced.skipped_batches + applied.count
+        skipped = announced.skipped_batches + applied.batch_count
         if applied.next_offset == end or skipped == _batch_count(announced):
             return announced
         _LOGGER.warning(
@@ -188,7 +187,7 @@ class RollForward:
         done = announced.skipped_batches
         if log.log_end_offset != announced.base_offset:
             applied = find_applied_batches(self._directory.path, log.directory, announced)
-            done += applied.count
+            done += applied.batch_count
         for each in announced.files:
             if done >= each.staged.batch_count:
                 done -= each.staged.batch_count

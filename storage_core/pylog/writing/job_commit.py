@@ -5,7 +5,7 @@ Nobody else may change the log directory meanwhile: its ``.lock`` is held from s
 ==== ======================================= ======================= ==============================
 step what is done                            a crash after it leaves what the next opener does
 ==== ======================================= ======================= ==============================
-0    tasks write staged files and sync them  staged files            nothing; `sweep` by age
+0    tasks write staged files and sync them  staged files            nothing; swept by age
 1    ``.lock`` is taken, logs are loaded, a  the same                the same
      pending commit of others is completed
 2    staged files are looked at; those of    the same; some stamped  the same
@@ -23,7 +23,7 @@ step what is done                            a crash after it leaves what the ne
 8    the logs are flushed; the ledger is     the ledger's entry      removes manifest and files
      published
 9    manifest and staged files are removed   some of them            manifest: the same; files:
-                                                                     `sweep`
+                                                                     swept
 ==== ======================================= ======================= ==============================
 
 What others see:
@@ -46,18 +46,15 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
-from pylog.errors import KafkaStorageError, LogLockedError, LogStorageError, SegmentVanishedError
+from pylog.errors import LogLockedError, LogStorageError, SegmentVanishedError
 from pylog.files.commit_ledger import read_ledger
 from pylog.files.commit_manifest import (
     AnnouncedFile,
     AnnouncedPartition,
     Manifest,
     NewTopic,
-    read_manifest,
 )
 from pylog.files.partition_metadata import new_topic_id
-from pylog.files.staged_files import entries_name, names_of_job
-from pylog.files.storage import list_directory
 from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.model import TimestampType
@@ -65,6 +62,7 @@ from pylog.staged_commit.append_time import stamp_append_time
 from pylog.staged_commit.staged_batches import StagedBatches
 from pylog.writing.job_stage import rules_of
 from pylog.writing.owned_directory import own_log_directory
+from pylog.writing.staged_leftovers import StagedLeftovers, ensure_of_job
 from pylog.writing.topic_creation import logs_of_topic
 from pylog.writing.write_summary import PartitionSummary, WriteJobSummary
 
@@ -76,6 +74,10 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
     from pylog.writing.write_job import WriteJob
+
+LEAST_SEGMENT_BYTES = 64 << 20
+"""A staged file of half of ``segment.bytes`` becomes a segment, and so does one of this size: it
+costs less than an append, and a partition gets no more than 16 such segments a gigabyte."""
 
 _FIRST_WAIT_SECONDS = 0.02
 _LONGEST_WAIT_SECONDS = 0.5
@@ -89,23 +91,19 @@ def commit(
 ) -> WriteJobSummary:
     """Append what was staged; see `WriteJob.commit`."""
     directory = writable_log_directory(job.directory)
-    _ensure_of_job(job, staged)
+    ensure_of_job(job.key, staged)
     manager = _open_within(directory, timeout, context)
     try:
-        summary = JobCommit(job, directory, manager, context or LogContext()).commit(staged)
+        context = context or LogContext()
+        summary = JobCommit(job, directory, manager, context).commit(staged)
+        leftovers = StagedLeftovers(directory, context)
+        leftovers.sweep_job(job.key)
+        leftovers.sweep_dead_jobs()
     except BaseException as error:
         manager.__exit__(type(error), error, error.__traceback__)
         raise
     manager.__exit__(None, None, None)
-    _sweep_job(job, directory, context or LogContext())
     return summary
-
-
-def _ensure_of_job(job: WriteJob, staged: Sequence[StagedRecords]) -> None:
-    for each in staged:
-        if each.key != job.key:
-            msg = f"attempt {each.attempt!r} staged for {each.key}, not for {job.key}"
-            raise ValueError(msg)
 
 
 def _open_within(directory: str, timeout: float, context: LogContext | None) -> LogManager:
@@ -254,7 +252,8 @@ class JobCommit:
             file = staged
             if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
                 file = stamp_append_time(batches, self._context.io, now_ms)
-            becomes_segment = 2 * file.size_bytes >= config.segment_bytes
+            least = min(config.segment_bytes // 2, LEAST_SEGMENT_BYTES)
+            becomes_segment = file.size_bytes >= least
             announced.append(AnnouncedFile(file, becomes_segment))
         return AnnouncedPartition(
             place,
@@ -275,26 +274,3 @@ class JobCommit:
             )
             raise SegmentVanishedError(reason, error.path) from error
         return batches
-
-
-# ---- what is left
-
-
-def abort(
-    job: WriteJob, staged: Sequence[StagedRecords | None], context: LogContext | None = None
-) -> None:
-    """Remove what was staged; see `WriteJob.abort`."""
-    directory = writable_log_directory(job.directory)
-    _ensure_of_job(job, [each for each in staged if each is not None])
-    if os.path.isdir(directory):  # noqa: PTH112 - kept as text
-        _sweep_job(job, directory, context or LogContext())
-
-
-def _sweep_job(job: WriteJob, directory: str, context: LogContext) -> None:
-    """Remove the job's staged files, unless a commit is under way that needs them."""
-    manifest = read_manifest(directory)
-    if manifest is not None and manifest.key == job.key:
-        return
-    names = names_of_job((each.name for each in list_directory(directory)), job.key)
-    for name in names:
-        context.io.remove(os.path.join(directory, name), missing_ok=True)  # noqa: PTH118

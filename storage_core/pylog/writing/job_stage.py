@@ -22,7 +22,7 @@ from pylog.config import LogConfig
 from pylog.errors import InvalidRecordError, InvalidTimestampError, KafkaStorageError
 from pylog.files.partition_directories import partition_directories
 from pylog.files.staged_files import StagedRecords, TopicRules, entries_name, staged_file_name
-from pylog.files.topic_configs import TOPIC_CONFIGS, TopicConfigs
+from pylog.files.topic_configs import TopicConfigs
 from pylog.files.topic_name import ensure_valid_topic
 from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
@@ -77,7 +77,7 @@ class TopicState:
         ensure_valid_topic(topic)
         numbers = sorted(
             name.topic_partition.partition
-            for _, name in (partition_directories(directory) if os.path.isdir(directory) else [])
+            for _, name in (partition_directories(directory) if os.path.isdir(directory) else [])  # noqa: PTH112
             if name.topic_partition.topic == topic and not name.state
         )
         configs = TopicConfigs(LogConfig())

@@ -6,7 +6,7 @@ and never twice. How, and what a crash leaves, stands in `pylog.writing.job_comm
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping  # noqa: TC003 - of a dataclass field
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
     from pylog.files.staged_files import StagedRecords
     from pylog.log.log_context import LogContext
-    from pylog.writing import job_commit, job_stage  # import Arrow and Numba
+    from pylog.writing import job_commit, job_stage, staged_leftovers  # import Arrow and Numba
     from pylog.writing.job_stage import JobStage
     from pylog.writing.write_summary import WriteJobSummary
 else:
     job_commit = LazyModule("pylog.writing.job_commit")
     job_stage = LazyModule("pylog.writing.job_stage")
+    staged_leftovers = LazyModule("pylog.writing.staged_leftovers")
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
 
@@ -184,4 +185,4 @@ class WriteJob(_Options):
         LogStorageError
             The directory cannot be listed, or a file not be removed.
         """
-        job_commit.abort(self, list(staged), context)
+        staged_leftovers.abort(self.directory, self.key, staged, context)

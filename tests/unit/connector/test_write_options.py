@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import pylog
-from pyspark_pylog.write_options import WRITE_OPTIONS, WriteOptions
+from pyspark_pylog.write_option_names import WRITE_OPTIONS
+from pyspark_pylog.write_options import WriteOptions
 
 
 def parse(**given: str) -> WriteOptions:
