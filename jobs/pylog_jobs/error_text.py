@@ -12,6 +12,17 @@ _STACK = re.compile(r"\n+(?:\s+at |Driver stacktrace:|JVM stacktrace:).*", re.DO
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 _TRACEBACK = "Traceback (most recent call last)"
 
+_AT_COMMIT = "Failed to commit or abort Python data source"
+
+
+def is_of_analysis(error: BaseException) -> bool:
+    """Whether Spark refused what it was asked to do, before it did anything.
+
+    What fails at a commit, such as a lock that somebody else holds, has the same class in Spark.
+    """
+    is_one = isinstance(error, (AnalysisException, ParseException))
+    return is_one and _AT_COMMIT not in str(error)
+
 
 def describe(error: BaseException) -> str:
     """Return what is wrong, in one line."""

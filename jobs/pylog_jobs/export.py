@@ -103,7 +103,8 @@ class ExportParameters:
             mode=self.mode,
         )
         if not partitions.num_rows:
-            msg = f"there is nothing to export: no topic of {', '.join(self.paths)} was chosen"
+            chosen_from = ", ".join(map(str, self.paths))
+            msg = f"there is nothing to export: no topic of {chosen_from} was chosen"
             raise UsageError(msg)
         return find_ranges(
             partitions,

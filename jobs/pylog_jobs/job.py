@@ -12,16 +12,15 @@ import datetime as dt
 import json
 import logging
 import os
+import signal
 import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
-from pyspark.errors import AnalysisException, ParseException
-
 from pylog.errors import LogStorageError
 from pylog_jobs import exit_status
-from pylog_jobs.error_text import describe
+from pylog_jobs.error_text import describe, is_of_analysis
 from pylog_jobs.java_home import JavaNotFoundError
 from pylog_jobs.job_log import logging_of
 from pylog_jobs.session import spark_session
@@ -114,15 +113,13 @@ class Job(Generic[_P]):
             parameters = self.prepare(parsed)
         except (ValueError, LogStorageError, OSError) as error:
             return self._failure(error, exit_status.UNUSABLE, is_debug=is_debug)
+        except KeyboardInterrupt:
+            stopped = StoppedError(signal.SIGINT)
+            return self._failure(stopped, status_of(stopped), is_debug=is_debug)
         try:
             return StoppableWork(lambda stop: self._run(parameters, stop)).run()
-        except StoppedError as error:
-            status = exit_status.OF_SIGNALS + error.signal
-            return self._failure(error, status, is_debug=is_debug)
-        except (UsageError, AnalysisException, ParseException, JavaNotFoundError) as error:
-            return self._failure(error, exit_status.UNUSABLE, is_debug=is_debug)
         except Exception as error:  # noqa: BLE001 - the last place where a traceback can be withheld
-            return self._failure(error, exit_status.FAILED, is_debug=is_debug)
+            return self._failure(error, status_of(error), is_debug=is_debug)
 
     def _failure(self, error: Exception, status: int, *, is_debug: bool) -> Outcome:
         text = describe(error)
@@ -151,6 +148,15 @@ class Job(Generic[_P]):
         finally:
             stop.cancel = None
             spark.stop()
+
+
+def status_of(error: Exception) -> int:
+    """Return the exit status of a job whose work ended with ``error``."""
+    if isinstance(error, StoppedError):
+        return exit_status.OF_SIGNALS + error.signal
+    if isinstance(error, (UsageError, JavaNotFoundError)) or is_of_analysis(error):
+        return exit_status.UNUSABLE
+    return exit_status.FAILED
 
 
 class _Parser(argparse.ArgumentParser):

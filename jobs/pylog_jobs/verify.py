@@ -107,7 +107,7 @@ def prepare(arguments: argparse.Namespace) -> VerifyParameters:
         topics = list(directory.topics)
     views = directory.select(topics=topics, pattern=arguments.pattern)
     if not views:
-        msg = f"there is nothing to verify: no topic of {', '.join(paths)} was chosen"
+        msg = f"there is nothing to verify: no topic of {', '.join(map(str, paths))} was chosen"
         raise ValueError(msg)
     return VerifyParameters(
         paths=paths,

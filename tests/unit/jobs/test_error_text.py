@@ -7,6 +7,7 @@ from pyspark.errors import AnalysisException, PythonException, SparkRuntimeExcep
 
 from pylog.errors import CorruptRecordError
 from pylog_jobs.error_text import describe
+from pylog_jobs.job import status_of
 
 UNRESOLVED = """\
 [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `idd` \
@@ -21,6 +22,13 @@ recent call last):
     raise ValueError(msg)
 ValueError: unknown option 'topc'; did you mean 'topic'? SQLSTATE: 38000
 """
+AT_COMMIT = """\
+[PYTHON_DATA_SOURCE_ERROR] Failed to commit or abort Python data source write: Traceback (most \
+recent call last):
+  File "/venv/pyspark_pylog/staged_task.py", line 143, in commit_tasks
+    with place_of_write_added():
+pylog.errors.LogLockedError: host vm: /logs/.lock: log directory is locked by process 21267
+ SQLSTATE: 38000"""
 OF_A_TASK = """\
 Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure: Lost \
 task 0.0 in stage 1.0 (TID 1) (host executor driver): org.apache.spark.api.python.PythonException: \
@@ -73,3 +81,17 @@ def test_an_error_is_the_one_line_that_says_why(error: Exception, expected: str)
     assert line.startswith(expected)
     assert "\n" not in line
     assert line == expected or isinstance(error, ConnectionError)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (AnalysisException(UNRESOLVED), 2),
+        (AnalysisException(AT_PLANNING), 2),
+        (AnalysisException(AT_COMMIT), 3),  # another attempt may find the lock free
+        (PythonException(OF_A_TASK), 3),
+        (SparkRuntimeException(OF_THE_JVM), 3),
+    ],
+)
+def test_what_spark_refuses_is_status_2_and_what_fails_is_3(error: Exception, status: int) -> None:
+    assert status_of(error) == status

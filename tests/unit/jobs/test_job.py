@@ -166,3 +166,11 @@ def test_a_signal_is_a_status_of_its_own(
     summary, err = summary_of(capsys)
     assert (summary["status"], summary["error"]) == ("stopped", "stopped by SIGTERM")
     assert err.endswith("ERROR sample: stopped by SIGTERM\n")
+
+
+def test_ctrl_c_before_spark_starts_is_one_line_too(capsys: pytest.CaptureFixture[str]) -> None:
+    def prepare() -> None:
+        raise KeyboardInterrupt
+
+    assert sample(raising(AssertionError()), prepare=prepare).main([]) == 130
+    assert summary_of(capsys)[0]["status"] == "stopped"
