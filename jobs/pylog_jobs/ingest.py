@@ -21,7 +21,7 @@ import pylog
 from pylog_jobs import exit_status
 from pylog_jobs.error_text import describe
 from pylog_jobs.ingest_config import BATCH, INTERVAL, read_ingest_config
-from pylog_jobs.ingest_stream import StreamIngest
+from pylog_jobs.ingest_stream import ROWS_WRITTEN, StreamIngest
 from pylog_jobs.job import Job, Outcome, end_process
 from pylog_jobs.record_frame import read_source, to_records
 from pylog_jobs.stop_request import StopRequest
@@ -100,7 +100,7 @@ def _ingest_batch(spark: SparkSession, config: IngestConfig) -> Outcome:
         _LOGGER.info("job %s has been committed before; nothing is written", target.job_id)
         return Outcome(exit_status.DONE, {**_about(config), "already_committed": True, "rows": 0})
     records = to_records(read_source(spark, config.source, is_stream=False), config.record)
-    observation = Observation("ingest")
+    observation = Observation(ROWS_WRITTEN)
     counted = records.observe(observation, sf.count(sf.lit(1)).alias("rows"))
     writer = counted.write.format("pylog").mode("append").options(**target.write_options())
     writer.save(target.directory)
@@ -112,7 +112,8 @@ def _ingest_batch(spark: SparkSession, config: IngestConfig) -> Outcome:
 def _ingest_stream(spark: SparkSession, config: IngestConfig, stop: StopRequest) -> Outcome:
     records = to_records(read_source(spark, config.source, is_stream=True), config.record)
     writer = (
-        records.writeStream.format("pylog")
+        records.observe(ROWS_WRITTEN, sf.count(sf.lit(1)).alias("rows"))
+        .writeStream.format("pylog")
         .outputMode("append")
         .options(**config.target.write_options())
         .option("checkpointLocation", str(config.trigger.checkpoint))

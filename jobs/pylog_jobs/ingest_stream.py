@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from pylog_jobs.stop_request import StopRequest
 
+ROWS_WRITTEN = "ingest"
+"""The name of the observation whose ``rows`` are counted."""
+
 _POLL_SECONDS = 0.5
 
 _LOGGER = logging.getLogger(__name__)
@@ -28,7 +31,7 @@ class StreamIngest:
     Attributes
     ----------
     batches, rows
-        How many micro-batches had rows in this run, and how many rows those were.
+        How many micro-batches wrote rows in this run, and how many rows those were.
     """
 
     def __init__(self, stop: StopRequest) -> None:
@@ -65,12 +68,13 @@ class StreamIngest:
 
     def _note_progress(self, query: StreamingQuery) -> None:
         for each in query.recentProgress:
-            if each["batchId"] <= self._last_batch or not each["numInputRows"]:
+            counted = each["observedMetrics"].get(ROWS_WRITTEN)
+            if each["batchId"] <= self._last_batch or counted is None or not counted["rows"]:
                 continue
             self._last_batch = each["batchId"]
             self.batches += 1
-            self.rows += each["numInputRows"]
+            self.rows += counted["rows"]
             _LOGGER.info(
                 "batch %d: %d rows in %.1f s",
-                *(each["batchId"], each["numInputRows"], each["batchDuration"] / 1000),
+                *(each["batchId"], counted["rows"], each["batchDuration"] / 1000),
             )
