@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from pylog.files.staged_files import StagedFile, StagedRecords, TopicRules
     from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
-    from pylog.writing.write_job import WriteJob
+    from pylog.writing.job_description import JobDescription
 
 LEAST_SEGMENT_BYTES = 64 << 20
 """A staged file of half of ``segment.bytes`` becomes a segment, and so does one of this size: it
@@ -84,7 +84,7 @@ _LONGEST_WAIT_SECONDS = 0.5
 
 
 def commit(
-    job: WriteJob,
+    job: JobDescription,
     staged: Sequence[StagedRecords],
     timeout: float,
     context: LogContext | None = None,
@@ -154,7 +154,7 @@ class JobCommit:
     """
 
     def __init__(
-        self, job: WriteJob, directory: str, manager: LogManager, context: LogContext
+        self, job: JobDescription, directory: str, manager: LogManager, context: LogContext
     ) -> None:
         self._job = job
         self._directory = directory

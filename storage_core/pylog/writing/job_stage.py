@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.staged_files import StagedFile
-    from pylog.writing.write_job import WriteJob
+    from pylog.writing.job_description import JobDescription
 
 _PARTITION_BYTES = 1 << 20
 """Rows of a partition are encoded together until there are that many bytes of them."""
@@ -73,7 +73,7 @@ class TopicState:
         The topic's configuration.
     """
 
-    def __init__(self, job: WriteJob, directory: str, topic: str) -> None:
+    def __init__(self, job: JobDescription, directory: str, topic: str) -> None:
         ensure_valid_topic(topic)
         numbers = sorted(
             name.topic_partition.partition
@@ -104,7 +104,7 @@ def rules_of(
 class _StagedTopic:
     """The partitions of one topic, and the rules for its rows."""
 
-    def __init__(self, job: WriteJob, state: TopicState, files: StageFiles) -> None:
+    def __init__(self, job: JobDescription, state: TopicState, files: StageFiles) -> None:
         self.rules = state.rules
         self._config = state.config
         self._files = files
@@ -183,7 +183,9 @@ class JobStage:
         How many rows have been taken.
     """
 
-    def __init__(self, job: WriteJob, attempt: str, context: LogContext | None = None) -> None:
+    def __init__(
+        self, job: JobDescription, attempt: str, context: LogContext | None = None
+    ) -> None:
         self.job = job
         self.attempt = attempt
         self.row_count = 0
@@ -244,6 +246,7 @@ class JobStage:
             pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts)), now_ms, first_row
         )
         parts["timestamp"] = pa.array(checked.timestamps)
+        parts = {name: parts[name] for name in sorted(parts)}  # so that batches can be put together
         rows = pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts))
         numbers = np.arange(first_row, first_row + batch.num_rows, dtype=np.int64)
         for topic, chosen in self._by_topic(batch, first_row):

@@ -89,7 +89,12 @@ class StagedPartition:
         self._record_count = 0
 
     def add(self, batch: pa.RecordBatch, rows: npt.NDArray[np.int64]) -> None:
-        """Take rows, and what errors call each of them."""
+        """Take rows, and what errors call each of them.
+
+        Columns may be of other types than those of the rows before.
+        """
+        if self._waiting and batch.schema != self._waiting[0].schema:
+            self.write()
         self._waiting.append(batch)
         self._rows.append(rows)
         self.waiting_bytes += batch.nbytes

@@ -6,15 +6,13 @@ and never twice. How, and what a crash leaves, stands in `pylog.writing.job_comm
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - of a dataclass field
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylog.files.commit_ledger import read_ledger
-from pylog.files.staged_files import JobKey, as_job_key
-from pylog.files.topic_name import ensure_valid_topic
 from pylog.files.writable_directory import writable_log_directory
 from pylog.lazy_modules import LazyModule
+from pylog.writing.job_description import JobDescription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,48 +30,11 @@ else:
 DEFAULT_TIMEOUT_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    topic: str | None = None
-    partitions: int | None = None
-    partitioner: str = "default"
-    compression: str = "none"
-    level: int | None = None
-    batch_size_bytes: int = 16_384
-    config: Mapping[str, str] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
-class WriteJob(_Options):
+class WriteJob(JobDescription):
     """What is to be written, where and how; pickled to every task.
 
-    Parameters
-    ----------
-    directory
-        A log directory on a file system that all tasks and the committer share.
-    job_id
-        Names the job in the ledger of the directory: what was committed under it is not written
-        again.
-    batch_id
-        The micro-batch of a streaming query, whose id ``job_id`` is then. None for other jobs.
-    topic
-        Where all rows go. If None, the rows' column ``topic`` says it.
-    partitions
-        How many partitions a topic gets that is not there; 1 if None. One that is keeps its own.
-    partitioner
-        ``default``, ``round_robin`` or ``integer_key``, as of `pylog.write_topic`, for rows whose
-        column ``partition`` says nothing.
-    compression, level
-        As of `pylog.write_topic`.
-    batch_size_bytes
-        The most bytes of a batch before compression; never more than the topic allows.
-    config
-        Properties of the topics that are created.
-
-    Raises
-    ------
-    ValueError
-        An argument is out of range.
+    Parameters, and the errors of wrong ones, as of `JobDescription`.
 
     Examples
     --------
@@ -82,26 +43,6 @@ class WriteJob(_Options):
     ...     stage.append(record_batch)
     >>> job.commit([stage.staged])
     """
-
-    directory: str
-    job_id: str
-    batch_id: int | None = None
-
-    def __post_init__(self) -> None:
-        as_job_key(self.job_id, self.batch_id)
-        if self.topic is not None:
-            ensure_valid_topic(self.topic)
-        if self.partitions is not None and self.partitions < 1:
-            msg = f"a new topic has 1 partition or more, not {self.partitions}"
-            raise ValueError(msg)
-        if self.batch_size_bytes < 1:
-            msg = f"batch_size_bytes is {self.batch_size_bytes}, it must be at least 1"
-            raise ValueError(msg)
-
-    @property
-    def key(self) -> JobKey:
-        """What names the job in the ledger."""
-        return JobKey(self.job_id, self.batch_id)
 
     def is_committed(self) -> bool:
         """Whether the ledger has the job. Takes no lock.
