@@ -2,7 +2,7 @@
 
 A job checks whatever it can before Spark starts (`Job.prepare`), then works (`Job.run`). Standard
 output gets one line, the summary, also of a job that failed; everything for people goes to standard
-error, see `pylog_jobs.job_log`.
+error, see `pylog_jobs.job_log`. (``spark-submit`` makes one stream of both, which ends with it.)
 """
 
 from __future__ import annotations
