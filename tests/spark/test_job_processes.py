@@ -50,8 +50,11 @@ checkpoint = "{folder}/checkpoint"
 
 
 def environment() -> dict[str, str]:
+    beside = str(Path(sys.executable).parent)
     return {
         **os.environ,
+        # spark-submit looks for its home with the python3 of the PATH, which need not be ours.
+        "PATH": os.pathsep.join([beside, os.environ.get("PATH", "")]),
         "JAVA_HOME": str(require_java()),
         "SPARK_CONF_DIR": str(SPARK_CONF),
         "PYSPARK_PYTHON": sys.executable,
