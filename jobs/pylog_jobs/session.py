@@ -1,4 +1,4 @@
-"""The Spark session of a job started by plain ``python`` rather than ``spark-submit``."""
+"""The Spark session of a job, started by plain ``python`` or by ``spark-submit``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from pylog_jobs.java_home import find_java_home
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set by ``spark-submit`` for the program that it starts: the JVM is running already."""
+
 
 def spark_session(
-    name: str, *, master: str = "local[2]", settings: Mapping[str, str] | None = None
+    name: str, *, master: str | None = "local[2]", settings: Mapping[str, str] | None = None
 ) -> SparkSession:
     """Return a session whose Python workers are this Python and whose Java exists.
+
+    Below ``spark-submit`` Java is the one that runs already.
 
     What ``SPARK_CONF_DIR`` brings stays in force where ``settings`` says nothing.
 
@@ -26,7 +31,8 @@ def spark_session(
     name
         Application name.
     master
-        Spark master.
+        Spark master. None for what ``spark-submit`` or ``spark-defaults.conf`` says, and all cores
+        of this machine if neither says anything.
     settings
         Spark properties.
 
@@ -35,8 +41,11 @@ def spark_session(
     JavaNotFoundError
         There is no Java 17 or newer.
     """
-    os.environ["JAVA_HOME"] = str(find_java_home())
-    builder = SparkSession.builder.appName(name).master(master)
+    if _SUBMITTED not in os.environ:
+        os.environ["JAVA_HOME"] = str(find_java_home())
+    builder = SparkSession.builder.appName(name)
+    if master is not None:
+        builder = builder.master(master)
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
     return pyspark_pylog.session(builder)

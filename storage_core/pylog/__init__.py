@@ -27,6 +27,7 @@ _PUBLIC = LazyNames(
         "pylog.config.log_manager_config": ("LogManagerConfig",),
         "pylog.errors": ("LogStorageError",),
         "pylog.files.partition_metadata": ("format_uuid", "parse_uuid"),
+        "pylog.files.staged_files": ("StagedRecords",),
         "pylog.inspect.findings.finding": ("Finding", "Severity"),
         "pylog.inspect.partition_listing": (
             "ListedPartition",
@@ -80,10 +81,12 @@ _PUBLIC = LazyNames(
         "pylog.writing.line_appender": ("LineAppender",),
         "pylog.writing.moved_offset": ("MovedOffset",),
         "pylog.writing.owned_directory": ("own_log_directory",),
+        "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
         "pylog.writing.record_removal": ("delete_records", "truncate_log"),
         "pylog.writing.removal_plan": ("plan_record_deletion", "plan_truncation"),
         "pylog.writing.topic_creation": ("create_topic", "delete_topic"),
-        "pylog.writing.write_summary": ("PartitionSummary", "WriteSummary"),
+        "pylog.writing.write_job": ("WriteJob",),
+        "pylog.writing.write_summary": ("PartitionSummary", "WriteJobSummary", "WriteSummary"),
         "pylog.writing.write_topic": ("write_topic",),
     },
 )
@@ -99,6 +102,7 @@ if TYPE_CHECKING:
     from pylog.errors import LogStorageError as LogStorageError
     from pylog.files.partition_metadata import format_uuid as format_uuid
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
+    from pylog.files.staged_files import StagedRecords as StagedRecords
     from pylog.inspect.findings.finding import Finding as Finding
     from pylog.inspect.findings.finding import Severity as Severity
     from pylog.inspect.partition_listing import ListedPartition as ListedPartition
@@ -157,13 +161,16 @@ if TYPE_CHECKING:
     from pylog.writing.line_appender import LineAppender as LineAppender
     from pylog.writing.moved_offset import MovedOffset as MovedOffset
     from pylog.writing.owned_directory import own_log_directory as own_log_directory
+    from pylog.writing.partitioner_names import PARTITIONER_NAMES as PARTITIONER_NAMES
     from pylog.writing.record_removal import delete_records as delete_records
     from pylog.writing.record_removal import truncate_log as truncate_log
     from pylog.writing.removal_plan import plan_record_deletion as plan_record_deletion
     from pylog.writing.removal_plan import plan_truncation as plan_truncation
     from pylog.writing.topic_creation import create_topic as create_topic
     from pylog.writing.topic_creation import delete_topic as delete_topic
+    from pylog.writing.write_job import WriteJob as WriteJob
     from pylog.writing.write_summary import PartitionSummary as PartitionSummary
+    from pylog.writing.write_summary import WriteJobSummary as WriteJobSummary
     from pylog.writing.write_summary import WriteSummary as WriteSummary
     from pylog.writing.write_topic import write_topic as write_topic
 

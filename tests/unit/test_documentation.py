@@ -18,7 +18,10 @@ USER_PAGES = [
     ROOT / name
     for name in (
         "README.md",
-        *(f"docs/{page}.md" for page in ("guarantees", "remote", "spark", "tables", "writing")),
+        *(
+            f"docs/{page}.md"
+            for page in ("guarantees", "jobs", "remote", "spark", "tables", "writing")
+        ),
     )
 ]
 

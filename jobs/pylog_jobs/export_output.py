@@ -1,0 +1,280 @@
+"""The output of ``export``: a directory of runs, each published by one rename.
+
+======================================  =====================================================
+name                                    what
+======================================  =====================================================
+``run=7/topic=orders/date=2026-11-22/`` Parquet files, seen by all who read the directory
+``run=7/_export.json``                  up to where each partition has been exported, and the
+                                        files of the run; passed over by Spark, as is every
+                                        name that begins with an underscore
+``_staging-7-3f2a…/``                   a run that is being written
+``_export.lock``                        locked by the process that exports
+======================================  =====================================================
+
+What a crash leaves:
+
+=====================================  ======================================================
+at                                     the next run
+=====================================  ======================================================
+any point before the rename            removes the staging directory, and exports the same
+                                       offsets again
+any point after it                     finds the run published, with its rows and its offsets,
+                                       and goes on after them
+=====================================  ======================================================
+
+The rename of a directory is atomic on local file systems and on NFS, and rows and offsets are in
+the one directory: no reader sees a part of a run, and no record is lost or exported twice. All
+files are synced before it. A staging directory has a name that is never used again, so executors
+that outlive their driver write to where nobody looks. Object stores have no such rename, so that
+the output cannot be there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import socket
+import uuid
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pylog_jobs.job import JobFailedError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_VERSION = 1
+_MANIFEST = "_export.json"
+_LOCK = "_export.lock"
+_STAGING = "_staging-"
+_RUN = re.compile(r"run=(0|[1-9]\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedPartition:
+    """How far a partition has been exported.
+
+    Attributes
+    ----------
+    next_offset
+        The first offset that has not been exported.
+    topic_id
+        Of the topic; None where the directory has none. A topic that was deleted and created again
+        has another one, and offsets of its own.
+    """
+
+    next_offset: int
+    topic_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """One Parquet file of a run.
+
+    Attributes
+    ----------
+    path
+        Below the directory of the run.
+    rows, bytes
+        How many.
+    """
+
+    path: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRun:
+    """What ``_export.json`` says: one run, and where the next one begins.
+
+    Attributes
+    ----------
+    number
+        0 for the first run.
+    isolation
+        The isolation level of all runs of this output.
+    partitions
+        Every partition that this run or one before it has exported, by topic and number.
+    files
+        Of this run alone.
+    """
+
+    number: int
+    isolation: str
+    partitions: Mapping[tuple[str, int], ExportedPartition]
+    files: Sequence[ExportedFile] = ()
+
+    def to_json(self) -> str:
+        """Return the text of the file."""
+        topics: dict[str, dict[str, object]] = {}
+        for (topic, partition), exported in sorted(self.partitions.items()):
+            topics.setdefault(topic, {})[str(partition)] = asdict(exported)
+        return json.dumps(
+            {
+                "version": _VERSION,
+                "run": self.number,
+                "isolation": self.isolation,
+                "rows": sum(each.rows for each in self.files),
+                "partitions": topics,
+                "files": [asdict(each) for each in self.files],
+            },
+            indent=1,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> ExportRun:
+        """Return what ``text`` says; ``ValueError``, ``KeyError`` or ``TypeError`` if nonsense."""
+        values: dict[str, Any] = json.loads(text)
+        if values["version"] != _VERSION:
+            msg = f"version is {values['version']!r}, expected {_VERSION}"
+            raise ValueError(msg)
+        return cls(
+            number=int(values["run"]),
+            isolation=str(values["isolation"]),
+            partitions={
+                (topic, int(partition)): ExportedPartition(**exported)
+                for topic, partitions in values["partitions"].items()
+                for partition, exported in partitions.items()
+            },
+            files=[ExportedFile(**each) for each in values["files"]],
+        )
+
+
+class ExportOutput:
+    """The directory that holds the runs.
+
+    One process at a time exports to it (`owned`); any number read.
+
+    Parameters
+    ----------
+    path
+        On a file system that driver and executors share; made at the first run.
+
+    Raises
+    ------
+    UsageError
+        It is a URI, or holds something that no export put there.
+    """
+
+    def __init__(self, path: str) -> None:
+        if "://" in path:
+            msg = (
+                f"the output {path!r} is a URI; a run is published by the rename of a directory, "
+                "so it has to be a directory of a file system that driver and executors share"
+            )
+            raise UsageError(msg)
+        self.path = Path(path).absolute()
+        if self.path.exists() and not self.path.is_dir():
+            msg = f"the output {self.path} is not a directory"
+            raise UsageError(msg)
+        foreign = sorted(name for name in self._names() if not _is_ours(name))
+        if foreign:
+            msg = (
+                f"the output {self.path} holds {foreign[0]!r}, which no export put there; name a "
+                "directory that is empty, or does not exist"
+            )
+            raise UsageError(msg)
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Have no other process export to this directory.
+
+        Raises
+        ------
+        JobFailedError
+            One does already.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / _LOCK).open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                lock.seek(0)
+                owner = lock.read().strip() or "another process"
+                msg = f"{self.path}: {owner} is exporting to it; run again when that has ended"
+                raise JobFailedError(msg) from error
+            lock.truncate(0)
+            lock.write(f"process {os.getpid()} on host {socket.gethostname()}")
+            lock.flush()
+            yield
+
+    def last_run(self) -> ExportRun | None:
+        """Return the newest published run; None if there is none.
+
+        Raises
+        ------
+        UsageError
+            Its ``_export.json`` is missing or makes no sense: where to go on is not known.
+        """
+        numbers = [int(match[1]) for match in map(_RUN.fullmatch, self._names()) if match]
+        if not numbers:
+            return None
+        manifest = self.path / f"run={max(numbers)}" / _MANIFEST
+        try:
+            run = ExportRun.from_json(manifest.read_text("utf-8"))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            msg = (
+                f"{manifest} does not say up to where the run exported ({error}); restore it, or "
+                f"remove {manifest.parent} to export its offsets again"
+            )
+            raise UsageError(msg) from error
+        if run.number != max(numbers):
+            msg = f"{manifest} is of run {run.number}, expected run {max(numbers)}"
+            raise UsageError(msg)
+        return run
+
+    def remove_leftovers(self) -> list[str]:
+        """Remove what runs left that were not published; return the names. Only while `owned`."""
+        leftovers = [name for name in self._names() if name.startswith(_STAGING)]
+        for name in leftovers:
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        return leftovers
+
+    def new_staging(self, number: int) -> Path:
+        """Return a directory for a run; it does not exist, and never did."""
+        return self.path / f"{_STAGING}{number}-{uuid.uuid4().hex}"
+
+    def publish(self, staging: Path, run: ExportRun) -> Path:
+        """Publish a run that has been written to ``staging``; return its directory.
+
+        Raises
+        ------
+        OSError
+            Nothing has been published, or somebody else has published a run of this number.
+        """
+        (staging / _MANIFEST).write_text(run.to_json(), "utf-8")
+        _sync_tree(staging)
+        published = self.path / f"run={run.number}"
+        staging.rename(published)
+        _sync(self.path)
+        return published
+
+    def _names(self) -> list[str]:
+        return [each.name for each in self.path.iterdir()] if self.path.is_dir() else []
+
+
+def _is_ours(name: str) -> bool:
+    # Names that Spark passes over may be anybody's.
+    return name.startswith(("_", ".")) or _RUN.fullmatch(name) is not None
+
+
+def _sync_tree(top: Path) -> None:
+    """Have all files and directories on disk."""
+    for folder, _, names in os.walk(top):
+        for name in names:
+            _sync(Path(folder, name))
+        _sync(Path(folder))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,202 @@
+"""Rows of any Spark source as records of a topic, each exactly once.
+
+A batch has a job id, which the log directory remembers: another run under that id writes nothing. A
+stream has a checkpoint. What is read and how a row becomes a record stands in a TOML file.
+
+``python -m pylog_jobs.ingest --config ingest.toml``, or ``spark-submit``; see docs/jobs.md.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Observation
+from pyspark.sql import functions as sf
+
+import pylog
+from pylog_jobs import exit_status
+from pylog_jobs.error_text import describe
+from pylog_jobs.ingest_config import BATCH, INTERVAL, read_ingest_config
+from pylog_jobs.ingest_stream import ROWS_WRITTEN, StreamIngest
+from pylog_jobs.job import Job, Outcome, end_process
+from pylog_jobs.record_frame import read_source, to_records
+from pylog_jobs.stop_request import StopRequest
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pyspark.sql import SparkSession
+
+    from pylog_jobs.ingest_config import IngestConfig
+
+_FIRST_ROWS = 5
+
+_LOGGER = logging.getLogger("pylog_jobs.ingest")  # also where this is __main__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestParameters:
+    """What to ingest, checked.
+
+    Attributes
+    ----------
+    config
+        What the TOML file says.
+    is_dry_run
+        Whether only to show the plan and the first rows.
+    """
+
+    config: IngestConfig
+    is_dry_run: bool = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this job."""
+    parser.add_argument("--config", metavar="FILE", required=True, help="a TOML file")
+    parser.add_argument(
+        "--date",
+        metavar="YYYY-MM-DD",
+        type=dt.date.fromisoformat,
+        help="what {date} in the configuration stands for (default: today, UTC)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="write nothing; show the plan and the first rows"
+    )
+
+
+def prepare(arguments: argparse.Namespace) -> IngestParameters:
+    """Return the parameters, checked as far as that can be done without Spark.
+
+    Raises
+    ------
+    UsageError
+        The configuration makes no sense; the text names file and key.
+    """
+    date = arguments.date or dt.datetime.now(dt.UTC).date()
+    config = read_ingest_config(arguments.config, date)
+    return IngestParameters(config=config, is_dry_run=arguments.dry_run)
+
+
+def run(
+    spark: SparkSession, parameters: IngestParameters, stop: StopRequest | None = None
+) -> Outcome:
+    """Ingest; return how many rows were written."""
+    config = parameters.config
+    stop = stop or StopRequest()
+    if parameters.is_dry_run:
+        return _show(spark, config)
+    if config.trigger.is_stream:
+        return _ingest_stream(spark, config, stop)
+    return _ingest_batch(spark, config)
+
+
+def _ingest_batch(spark: SparkSession, config: IngestConfig) -> Outcome:
+    target = config.target
+    if target.job_id is not None and target.write_job().is_committed():
+        _LOGGER.info("job %s has been committed before; nothing is written", target.job_id)
+        return Outcome(exit_status.DONE, {**_about(config), "already_committed": True, "rows": 0})
+    records = to_records(read_source(spark, config.source, is_stream=False), config.record)
+    observation = Observation(ROWS_WRITTEN)
+    counted = records.observe(observation, sf.count(sf.lit(1)).alias("rows"))
+    writer = counted.write.format("pylog").mode("append").options(**target.write_options())
+    writer.save(target.directory)
+    rows = int(observation.get["rows"])
+    _LOGGER.info("wrote %d rows to %s", rows, target.directory)
+    return Outcome(exit_status.DONE, {**_about(config), "already_committed": False, "rows": rows})
+
+
+def _ingest_stream(spark: SparkSession, config: IngestConfig, stop: StopRequest) -> Outcome:
+    records = to_records(read_source(spark, config.source, is_stream=True), config.record)
+    writer = (
+        records.observe(ROWS_WRITTEN, sf.count(sf.lit(1)).alias("rows"))
+        .writeStream.format("pylog")
+        .outputMode("append")
+        .options(**config.target.write_options())
+        .option("checkpointLocation", str(config.trigger.checkpoint))
+    )
+    if config.trigger.kind == INTERVAL:
+        writer = writer.trigger(processingTime=config.trigger.interval or "0 seconds")
+    else:
+        writer = writer.trigger(availableNow=True)
+    ingest = StreamIngest(stop)
+    ingest.run(lambda: writer.start(config.target.directory))
+    return Outcome(
+        exit_status.DONE, {**_about(config), "batches": ingest.batches, "rows": ingest.rows}
+    )
+
+
+def _show(spark: SparkSession, config: IngestConfig) -> Outcome:
+    """Log what would be done, with the first rows, and return both."""
+    rows = read_source(spark, config.source, is_stream=config.trigger.is_stream)
+    records = to_records(rows, config.record)
+    about = _about(config)
+    plan = {
+        **about,
+        "options": config.target.write_options(),
+        "columns": {each.name: each.dataType.simpleString() for each in records.schema},
+        "topic_exists": _exists(config),
+    }
+    for name, value in plan.items():
+        _LOGGER.info("plan: %s: %s", name, value)
+    first = _first_rows(spark, config)
+    for row in first:
+        _LOGGER.info("row: %s", row)
+    return Outcome(exit_status.DONE, {"dry_run": True, "plan": plan, "first_rows": first})
+
+
+def _about(config: IngestConfig) -> dict[str, object]:
+    return {
+        "source": config.source.format or "sql",
+        "directory": config.target.directory,
+        "topic": config.target.topic,
+        "trigger": config.trigger.kind,
+        **({"job_id": config.target.job_id} if config.trigger.kind == BATCH else {}),
+    }
+
+
+def _exists(config: IngestConfig) -> bool | None:
+    """Return whether the topic is there; None where each row names its own."""
+    if config.target.topic is None:
+        return None
+    try:
+        return config.target.topic in pylog.open_directory(config.target.directory)
+    except pylog.LogStorageError:
+        return False  # there is no log directory yet
+
+
+def _first_rows(spark: SparkSession, config: IngestConfig) -> list[dict[str, object]]:
+    """Return the first records, as text where it is text; of a stream, what it would begin with."""
+    try:
+        rows = read_source(spark, config.source, is_stream=False)
+        records = to_records(rows, config.record).limit(_FIRST_ROWS)
+        return [
+            {name: _shown(value) for name, value in row.asDict(recursive=True).items()}
+            for row in records.collect()
+        ]
+    except PySparkException as error:
+        if not config.trigger.is_stream:
+            raise
+        _LOGGER.warning("the first rows of this stream cannot be shown: %s", describe(error))
+        return []
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    if isinstance(value, list):
+        return [_shown(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _shown(each) for name, each in value.items()}
+    if isinstance(value, dt.datetime):  # of this machine's time zone, as Spark gives it
+        return value.astimezone(dt.UTC).isoformat()
+    return value
+
+
+JOB = Job("ingest", __doc__, add_arguments, prepare, run)
+
+if __name__ == "__main__":
+    end_process(JOB.main())

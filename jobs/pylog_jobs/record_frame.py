@@ -1,0 +1,198 @@
+"""From rows of a source to the columns that a write takes, by SQL expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    ByteType,
+    DataType,
+    IntegerType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from pylog_jobs.error_text import describe
+from pylog_jobs.ingest_config import AVRO
+from pylog_jobs.job import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from pylog_jobs.ingest_config import RecordExpressions, Source
+
+SOURCE_VIEW = "source"
+"""What the source is called in the query of the configuration."""
+
+_BYTES = "STRING or BINARY"
+_TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
+    "key": ((StringType, BinaryType), _BYTES),
+    "value": ((StringType, BinaryType), _BYTES),
+    "topic": ((StringType,), "STRING"),
+    "partition": ((IntegerType, ShortType, ByteType), "INT"),
+    "timestamp": ((TimestampType,), "TIMESTAMP"),
+}
+_HEADERS_TYPE = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
+
+
+def read_source(spark: SparkSession, source: Source, *, is_stream: bool) -> DataFrame:
+    """Return the rows of a source; of a query, if there is one, over it.
+
+    Raises
+    ------
+    UsageError
+        The SQL is not a query, or makes no sense.
+    PySparkException
+        The source has something against its options.
+    """
+    if source.format is None:
+        return _query(spark, str(source.sql))
+    reader = (spark.readStream if is_stream else spark.read).format(source.format)
+    if source.schema is not None:
+        reader = reader.schema(source.schema)
+    reader = reader.options(**source.options)
+    paths = source.paths
+    if len(paths) > 1 and not is_stream:
+        frame = reader.load(list(paths))  # type: ignore[arg-type]  # of a batch reader
+    elif len(paths) > 1:
+        msg = f"[source]: path is a list of {len(paths)}, and a stream reads one"
+        raise UsageError(msg)
+    else:
+        frame = reader.load(paths[0]) if paths else reader.load()
+    if source.sql is None:
+        return frame
+    frame.createOrReplaceTempView(SOURCE_VIEW)
+    return _query(spark, source.sql)
+
+
+def _query(spark: SparkSession, sql: str) -> DataFrame:
+    # Inside of another query only queries are valid: no statement that changes anything, which
+    # Spark would run at once, also in a dry run.
+    try:
+        return spark.sql(f"SELECT * FROM (\n{sql.strip().rstrip(';')}\n)")  # noqa: S608 - the user's own
+    except PySparkException as error:
+        msg = f"[source]: sql: {describe(error)}"
+        raise UsageError(msg) from error
+
+
+def to_records(rows: DataFrame, expressions: RecordExpressions) -> DataFrame:
+    """Return a DataFrame of the parts of the records, those that the configuration gives.
+
+    Raises
+    ------
+    UsageError
+        An expression makes no sense for these rows, or has a type that its part cannot have.
+    """
+    parts: dict[str, Column] = {}
+    for name in ("key", "topic", "partition", "timestamp"):
+        text = getattr(expressions, name)
+        if text is not None:
+            parts[name] = _checked(rows, name, text)
+    if expressions.value is not None:
+        parts["value"] = _checked(rows, "value", expressions.value)
+    else:
+        parts["value"] = _whole_row(rows, expressions)
+    if expressions.headers is not None:
+        parts["headers"] = _headers(rows, expressions.headers)
+    return rows.select(*(column.alias(name) for name, column in parts.items()))
+
+
+def _checked(rows: DataFrame, name: str, text: str) -> Column:
+    """Return the column of an expression that has a type which this part may have."""
+    types, shown = _TYPES[name.partition(".")[0]]
+    column, found = _analysed(rows, name, text)
+    if not isinstance(found, types):
+        msg = (
+            f"[record]: {name} has type {found.simpleString().upper()}, expected {shown}; write "
+            f"CAST({text} AS {shown.partition(' ')[0]})"
+        )
+        raise UsageError(msg)
+    return column
+
+
+def _analysed(rows: DataFrame, name: str, text: str) -> tuple[Column, DataType]:
+    try:
+        column = sf.expr(text)
+        return column, rows.select(column.alias(name)).schema[0].dataType
+    except PySparkException as error:
+        msg = f"[record]: {name} = {text!r}: {describe(error)}"
+        raise UsageError(msg) from error
+
+
+def _whole_row(rows: DataFrame, expressions: RecordExpressions) -> Column:
+    names = expressions.value_columns or tuple(rows.columns)
+    unknown = [name for name in names if name not in rows.columns]
+    if unknown:
+        msg = (
+            f"[record]: value_columns names {unknown[0]!r}, which is not a column; the columns "
+            f"are: {', '.join(rows.columns)}"
+        )
+        raise UsageError(msg)
+    row = sf.struct(*(sf.col(_quoted(name)) for name in names))
+    if expressions.value_format != AVRO:
+        # Every row has every column, as a schema would have it; Spark leaves nulls out.
+        return sf.to_json(row, {"ignoreNullFields": "false"})
+    schema = [] if expressions.avro_schema is None else [sf.lit(expressions.avro_schema)]
+    column = sf.call_function("to_avro", row, *schema)
+    try:
+        rows.select(column.alias("value")).schema  # noqa: B018 - Spark looks at it now
+    except PySparkException as error:
+        text = describe(error)
+        if "AVRO_NOT_LOADED" in text or "UNRESOLVED_ROUTINE" in text:
+            text = (
+                "Spark has no to_avro without its Avro package; add --packages "
+                f"org.apache.spark:spark-avro_2.13:{rows.sparkSession.version} to spark-submit"
+            )
+        msg = f"[record]: value_format = {AVRO!r}: {text}"
+        raise UsageError(msg) from error
+    return column
+
+
+def _headers(rows: DataFrame, headers: object) -> Column:
+    if isinstance(headers, dict):
+        each = [
+            sf.struct(
+                sf.lit(name).alias("key"),
+                _header_value(rows, name, text).alias("value"),
+            )
+            for name, text in headers.items()
+        ]
+        return sf.array(*each)
+    text = str(headers)
+    column, found = _analysed(rows, "headers", text)
+    if not _is_headers(found):
+        msg = (
+            f"[record]: headers has type {found.simpleString().upper()}, expected {_HEADERS_TYPE}, "
+            "or a table with an expression for each header, [record.headers] source = \"'csv'\""
+        )
+        raise UsageError(msg)
+    return column
+
+
+def _header_value(rows: DataFrame, name: str, text: str) -> Column:
+    column, found = _analysed(rows, f"headers.{name}", text)
+    if not isinstance(found, (StringType, BinaryType)):
+        msg = (
+            f"[record]: headers.{name} has type {found.simpleString().upper()}, expected {_BYTES}; "
+            f"write CAST({text} AS STRING)"
+        )
+        raise UsageError(msg)
+    return column.cast("binary")
+
+
+def _is_headers(found: DataType) -> bool:
+    element = found.elementType if isinstance(found, ArrayType) else None
+    return isinstance(element, StructType) and [
+        (each.name, type(each.dataType)) for each in element
+    ] == [("key", StringType), ("value", BinaryType)]
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"

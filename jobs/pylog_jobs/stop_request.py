@@ -1,0 +1,161 @@
+"""SIGTERM and Ctrl-C: the job's work is asked to end, and given time to clean up after itself.
+
+Spark's own handling of Ctrl-C breaks off the call that is waiting for the JVM. A write that ends so
+is never told that it was cancelled, and leaves what it staged. Hence the work runs in a thread of
+its own, whose calls are not broken off, and the main thread waits for signals.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+_T = TypeVar("_T")
+
+GRACE_SECONDS = 60.0
+_POLL_SECONDS = 0.2
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class StoppedError(Exception):
+    """A signal ended the job.
+
+    Parameters
+    ----------
+    number
+        The signal.
+    """
+
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__(number)
+        self.signal = number
+
+    def __str__(self) -> str:
+        return f"stopped by {self.signal.name}"
+
+
+class StopRequest:
+    """Whether a signal asked the job to end. The main thread sets it, the work looks at it.
+
+    Attributes
+    ----------
+    cancel
+        What ends a step that is being waited for, such as ``SparkContext.cancelAllJobs``; called
+        in the main thread, again and again until the work has ended, since the work may have begun
+        another step meanwhile. None while there is no such step, or where the work looks itself.
+    """
+
+    def __init__(self) -> None:
+        self.cancel: Callable[[], None] | None = None
+        self._received: signal.Signals | None = None
+        self._event = threading.Event()
+
+    @property
+    def received(self) -> signal.Signals | None:
+        """The signal, None if there was none."""
+        return self._received
+
+    def request(self, number: signal.Signals) -> None:
+        """Ask the job to end."""
+        self._received = number
+        self._event.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether the job is asked to end, at the latest after so many seconds."""
+        return self._event.wait(seconds)
+
+    def ensure_not_requested(self) -> None:
+        """Return if the job may go on with its next step.
+
+        Raises
+        ------
+        StoppedError
+            It was asked to end.
+        """
+        if self._received is not None:
+            raise StoppedError(self._received)
+
+
+class StoppableWork(Generic[_T]):
+    """Runs work in a thread, and has signals ask it to end. From the main thread alone.
+
+    A second signal, or work that has not ended `GRACE_SECONDS` after the first, ends the process
+    without further waiting. Whatever a process that is killed leaves behind is dealt with by the
+    next run, as after SIGKILL.
+
+    Parameters
+    ----------
+    work
+        Called with the request.
+    """
+
+    def __init__(self, work: Callable[[StopRequest], _T]) -> None:
+        self._work = work
+        self._request = StopRequest()
+        self._answer: _T
+        self._error: BaseException | None = None
+
+    def run(self) -> _T:
+        """Return what the work returns.
+
+        Work that ends by itself although it was asked to stop has done all that it was to do: its
+        answer counts.
+
+        Raises
+        ------
+        StoppedError
+            A signal ended it.
+        Exception
+            What the work raises.
+        """
+        before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        thread = threading.Thread(target=self._keep_result, name="job", daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive() and self._request.received is None:
+                thread.join(_POLL_SECONDS)
+            number = self._request.received
+            if number is not None:
+                self._wait_for_end(thread, number, before)
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._request.request(signal.Signals(number))
+
+    def _keep_result(self) -> None:
+        try:
+            self._answer = self._work(self._request)
+        except BaseException as error:  # noqa: BLE001 - raised again in the main thread
+            self._error = error
+
+    def _wait_for_end(
+        self,
+        thread: threading.Thread,
+        number: signal.Signals,
+        before: dict[signal.Signals, signal.Handlers | signal._HANDLER],
+    ) -> None:
+        """Wait until the work has ended; what it raises because of that is the signal's doing."""
+        _LOGGER.warning("%s: cancelling, which may take a moment", number.name)
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_DFL)  # a second one is not to be argued with
+        waited = 0.0
+        while thread.is_alive() and waited < GRACE_SECONDS:
+            if self._request.cancel is not None:
+                self._request.cancel()
+            thread.join(_POLL_SECONDS)
+            waited += _POLL_SECONDS
+        if thread.is_alive() or self._error is not None:
+            raise StoppedError(number) from self._error

@@ -1,0 +1,165 @@
+"""Runs of ``export``: published whole, found again, and what a crash leaves."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog_jobs.export_output import ExportedFile, ExportedPartition, ExportOutput, ExportRun
+from pylog_jobs.job import JobFailedError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARTITIONS = {
+    ("orders", 0): ExportedPartition(12, "RVsaA6ukRsm1uW_Met5mHQ"),
+    ("orders", 10): ExportedPartition(0, None),
+}
+
+
+def export_run(number: int) -> ExportRun:
+    files = [ExportedFile("topic=orders/date=2026-11-22/part-0.parquet", 12, 4)]
+    return ExportRun(number=number, isolation="read_committed", partitions=PARTITIONS, files=files)
+
+
+def stage(output: ExportOutput, number: int) -> Path:
+    staging = output.new_staging(number)
+    folder = staging / "topic=orders" / "date=2026-11-22"
+    folder.mkdir(parents=True)
+    (folder / "part-0.parquet").write_bytes(b"PAR1")
+    return staging
+
+
+def test_a_run_is_found_as_it_was_published(tmp_path: Path) -> None:
+    output = ExportOutput(str(tmp_path / "out"))
+    assert output.last_run() is None
+    with output.owned():
+        for number in range(11):  # run=10 comes after run=9, not after run=1
+            published = output.publish(stage(output, number), export_run(number))
+    assert published == tmp_path / "out" / "run=10"
+    assert ExportOutput(str(tmp_path / "out")).last_run() == export_run(10)
+    assert json.loads((published / "_export.json").read_text())["rows"] == 12
+
+
+def test_rows_and_offsets_appear_in_one_rename(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = ExportOutput(str(tmp_path / "out"))
+    seen: list[list[str]] = []
+    real = os.fsync
+
+    def look(descriptor: int) -> None:
+        seen.append(sorted(each.name for each in (tmp_path / "out").iterdir()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", look)
+    with output.owned():
+        staging = stage(output, 0)
+        output.publish(staging, export_run(0))
+    *before, last = seen
+    # Two files and three directories are synced while nobody can see them, then the rename is.
+    assert before == [["_export.lock", staging.name]] * 5
+    assert last == ["_export.lock", "run=0"]
+
+
+def test_what_a_crash_leaves_is_removed_and_its_name_is_not_used_again(tmp_path: Path) -> None:
+    output = ExportOutput(str(tmp_path / "out"))
+    staging = stage(output, 0)
+    with output.owned():
+        assert output.last_run() is None
+        assert output.remove_leftovers() == [staging.name]
+        assert not staging.exists()
+        assert output.new_staging(0) != staging
+
+
+def test_a_run_that_somebody_else_has_published_is_not_replaced(tmp_path: Path) -> None:
+    output = ExportOutput(str(tmp_path / "out"))
+    output.publish(stage(output, 0), export_run(0))
+    with pytest.raises(OSError, match="not empty"):
+        output.publish(stage(output, 0), export_run(0))
+
+
+def test_names_of_what_is_not_published_begin_with_an_underscore(tmp_path: Path) -> None:
+    # And hold no "=", or Spark would not pass over them.
+    name = ExportOutput(str(tmp_path)).new_staging(3).name
+    assert name.startswith("_")
+    assert "=" not in name
+
+
+def _own(path: str, is_owned: multiprocessing.synchronize.Event) -> None:
+    with ExportOutput(path).owned():
+        is_owned.set()
+        multiprocessing.get_context("spawn").Event().wait(60)
+
+
+def test_one_process_exports_at_a_time(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    is_owned = context.Event()
+    other = context.Process(target=_own, args=(str(tmp_path), is_owned))
+    other.start()
+    try:
+        assert is_owned.wait(60)
+        with (
+            pytest.raises(JobFailedError, match=rf"process {other.pid} on host .* is exporting"),
+            ExportOutput(str(tmp_path)).owned(),
+        ):
+            pass
+    finally:
+        other.kill()
+        other.join()
+    with ExportOutput(str(tmp_path)).owned():  # whoever is dead owns nothing
+        pass
+
+
+@pytest.mark.parametrize("name", ["run=01", "run=", "data.parquet", "topic=orders"])
+def test_a_directory_with_anything_else_in_it_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(UsageError, match=f"holds '{name}', which no export put there"):
+        ExportOutput(str(tmp_path))
+
+
+@pytest.mark.parametrize("path", ["s3a://bucket/out", "hdfs://host/out", "file:///out"])
+def test_an_output_in_a_store_is_refused(path: str) -> None:
+    with pytest.raises(UsageError, match="is published by the rename of a directory"):
+        ExportOutput(path)
+
+
+def test_a_file_as_output_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    with pytest.raises(UsageError, match="is not a directory"):
+        ExportOutput(str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"version":2,"run":0,"isolation":"read_committed","partitions":{},"files":[]}',
+        '{"version":1,"run":0,"isolation":"x","partitions":{"t":{"0":{"next":1}}},"files":[]}',
+        '{"version":1,"run":0,"isolation":"x","partitions":{"t":7},"files":[]}',
+    ],
+)
+def test_offsets_that_make_no_sense_stop_the_job(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run=0").mkdir()
+    (tmp_path / "run=0" / "_export.json").write_text(text)
+    with pytest.raises(UsageError, match="does not say up to where the run exported"):
+        ExportOutput(str(tmp_path)).last_run()
+
+
+def test_a_run_without_offsets_stops_the_job(tmp_path: Path) -> None:
+    (tmp_path / "run=3").mkdir()
+    with pytest.raises(UsageError, match=r"run=3/_export\.json does not say .*No such file"):
+        ExportOutput(str(tmp_path)).last_run()
+
+
+def test_offsets_of_another_run_stop_the_job(tmp_path: Path) -> None:
+    (tmp_path / "run=3").mkdir()
+    (tmp_path / "run=3" / "_export.json").write_text(export_run(2).to_json())
+    with pytest.raises(UsageError, match="is of run 2, expected run 3"):
+        ExportOutput(str(tmp_path)).last_run()

@@ -1,0 +1,115 @@
+"""Which offsets a run covers."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from pylog_jobs.export_output import ExportedPartition
+from pylog_jobs.export_ranges import PartitionRange, find_ranges, read_options
+from pylog_jobs.job import JobFailedError
+
+ID, OTHER_ID = "RVsaA6ukRsm1uW_Met5mHQ", "RoLrm-3tTyKhJ-Fnk5bZqQ"
+
+
+def partitions(
+    start: int | None = 10,
+    end: int | None = 30,
+    stable: int | None = 25,
+    topic_id: str | None = ID,
+) -> pa.Table:
+    """Make the columns of table ``partitions`` that count here."""
+    return pa.table(
+        {
+            "topic": ["orders"],
+            "partition": [2],
+            "log_start_offset": pa.array([start], pa.int64()),
+            "log_end_offset": pa.array([end], pa.int64()),
+            "last_stable_offset": pa.array([stable], pa.int64()),
+            "topic_id": pa.array([topic_id], pa.string()),
+            "defects": [["/logs/orders-2: not readable"]],
+        }
+    )
+
+
+def ranges(
+    table: pa.Table,
+    exported: int | None = None,
+    *,
+    isolation: str = "read_uncommitted",
+    fails: bool = True,
+) -> list[PartitionRange]:
+    before = {} if exported is None else {("orders", 2): ExportedPartition(exported, ID)}
+    return find_ranges(table, before, isolation=isolation, fails_on_data_loss=fails)
+
+
+def test_the_first_run_covers_all_that_is_there() -> None:
+    assert ranges(partitions()) == [PartitionRange("orders", 2, 10, 30, 0, ID)]
+
+
+def test_a_later_run_begins_where_the_last_one_ended() -> None:
+    assert ranges(partitions(), 20) == [PartitionRange("orders", 2, 20, 30, 0, ID)]
+
+
+def test_nothing_new_is_an_empty_range() -> None:
+    [found] = ranges(partitions(), 30)
+    assert (found.start, found.end, found.offsets) == (30, 30, 0)
+
+
+def test_read_committed_ends_before_the_first_open_transaction() -> None:
+    [found] = ranges(partitions(), 20, isolation="read_committed")
+    assert (found.start, found.end) == (20, 25)
+
+
+def test_an_open_transaction_at_the_start_of_the_log_is_an_empty_range() -> None:
+    [found] = ranges(partitions(start=26), isolation="read_committed")
+    assert (found.start, found.end) == (26, 26)
+
+
+def test_records_deleted_before_they_were_exported_are_an_error() -> None:
+    with pytest.raises(JobFailedError, match="orders-2: offsets 7 to 9 were deleted before"):
+        ranges(partitions(), 7)
+
+
+def test_or_counted_where_that_is_allowed() -> None:
+    assert ranges(partitions(), 7, fails=False) == [PartitionRange("orders", 2, 10, 30, 3, ID)]
+
+
+def test_a_log_that_ends_before_what_was_exported_is_another_one() -> None:
+    with pytest.raises(JobFailedError, match="ends at offset 30, and was exported up to offset 31"):
+        ranges(partitions(), 31)
+
+
+def test_a_topic_that_was_created_again_is_another_one() -> None:
+    with pytest.raises(JobFailedError, match="the topic was deleted and created again"):
+        ranges(partitions(topic_id=OTHER_ID), 20)
+
+
+def test_a_directory_without_a_topic_id_may_be_the_same() -> None:
+    [found] = ranges(partitions(topic_id=None), 20)
+    assert (found.start, found.topic_id) == (20, None)
+
+
+@pytest.mark.parametrize("missing", [{"start": None}, {"end": None}])
+def test_a_partition_that_cannot_be_read_is_an_error_with_its_cause(
+    missing: dict[str, None],
+) -> None:
+    with pytest.raises(JobFailedError, match="orders-2 cannot be exported: /logs/orders-2: not"):
+        ranges(partitions(**missing))
+
+
+def test_the_options_read_exactly_the_ranges() -> None:
+    options = read_options(
+        [
+            PartitionRange("a", 0, 1, 5, 0, None),
+            PartitionRange("a", 1, 2, 6, 0, None),
+            PartitionRange("b", 0, 3, 7, 0, None),
+        ]
+    )
+    assert {name: json.loads(text) for name, text in options.items()} == {
+        "assign": {"a": [0, 1], "b": [0]},
+        "startingOffsets": {"a": {"0": 1, "1": 2}, "b": {"0": 3}},
+        "endingOffsets": {"a": {"0": 5, "1": 6}, "b": {"0": 7}},
+    }

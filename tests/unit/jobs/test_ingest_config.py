@@ -1,0 +1,244 @@
+"""The TOML file of ``ingest``: what it means, and what is said of each mistake."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog_jobs.ingest_config import read_ingest_config
+from pylog_jobs.job import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pylog_jobs.ingest_config import IngestConfig
+
+DAY = dt.date(2026, 11, 22)
+
+SOURCE = '[source]\nformat = "csv"\npath = "/in/{date}.csv"\n'
+RECORD = '[record]\nvalue = "body"\n'
+TARGET = '[target]\ndirectory = "/data/logs"\ntopic = "orders"\n'
+
+
+def read(tmp_path: Path, text: str) -> IngestConfig:
+    (tmp_path / "ingest.toml").write_text(text, "utf-8")
+    return read_ingest_config(str(tmp_path / "ingest.toml"), DAY)
+
+
+def refusal(tmp_path: Path, text: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, text)
+    line = str(caught.value)
+    assert "\n" not in line
+    return line.removeprefix(f"{tmp_path}/ingest.toml: ")
+
+
+def test_a_file_with_every_key(tmp_path: Path) -> None:
+    config = read(
+        tmp_path,
+        """
+        [source]
+        format = "csv"
+        path = ["/in/{date}/a.csv", "/in/{date}/b.csv"]
+        schema = "id BIGINT, body STRING"
+        sql = "SELECT * FROM source WHERE day = '{date}'"
+        [source.options]
+        header = true
+        maxColumns = 20
+        modifiedAfter = "{date}T00:00:00"
+        [record]
+        key = "CAST(id AS STRING)"
+        value = "body"
+        timestamp = "at"
+        partition = "CAST(0 AS INT)"
+        [record.headers]
+        source = "'csv'"
+        [target]
+        directory = "/data/logs"
+        topic = "orders"
+        partitions = 3
+        partitioner = "default"
+        compression = "zstd"
+        level = 5
+        batch_size_bytes = 65536
+        commit_timeout = "5 minutes"
+        job_id = "orders-{date}"
+        [target.properties]
+        retention.ms = -1
+        "cleanup.policy" = "compact"
+        """,
+    )
+    assert config.source.paths == ("/in/2026-11-22/a.csv", "/in/2026-11-22/b.csv")
+    assert config.source.sql == "SELECT * FROM source WHERE day = '2026-11-22'"
+    assert config.source.options == {
+        "header": "true",
+        "maxColumns": "20",
+        "modifiedAfter": "2026-11-22T00:00:00",
+    }
+    assert config.record.headers == {"source": "'csv'"}
+    assert config.target.write_options() == {
+        "topic": "orders",
+        "numPartitions": "3",
+        "partitioner": "default",
+        "compression": "zstd",
+        "level": "5",
+        "batchSizeBytes": "65536",
+        "commitTimeout": "5 minutes",
+        "jobId": "orders-2026-11-22",
+        "topic.retention.ms": "-1",
+        "topic.cleanup.policy": "compact",
+    }
+    assert not config.trigger.is_stream
+
+
+def test_what_is_left_out_is_left_to_the_data_source(tmp_path: Path) -> None:
+    config = read(tmp_path, SOURCE + RECORD + TARGET)
+    assert config.target.write_options() == {"topic": "orders"}
+
+
+def test_a_directory_is_absolute_wherever_the_job_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = read(tmp_path, SOURCE + RECORD + TARGET.replace("/data/logs", "logs"))
+    assert config.target.directory == str(tmp_path / "logs")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[sources]\n", "has no key 'sources'; did you mean 'source'? The keys are: source, "),
+        (
+            SOURCE + RECORD + TARGET.replace("topic", "topc"),
+            "[target] has no key 'topc'; did you mean 'topic'? The keys are: directory, topic, ",
+        ),
+        (
+            SOURCE + RECORD + TARGET.replace("topic", "zzz"),
+            "[target] has no key 'zzz'. The keys are: directory, topic, ",
+        ),
+        (RECORD + TARGET, "[source]: format is missing; give a format, a query (sql), or both"),
+        (
+            SOURCE.replace('"csv"', '""') + RECORD + TARGET,
+            "[source]: format is empty; leave it out if there is none",
+        ),
+        (
+            SOURCE.replace('"csv"', "7") + RECORD + TARGET,
+            "[source]: format is 7, expected a string",
+        ),
+        (
+            SOURCE + "options = 3\n" + RECORD + TARGET,
+            "[source]: options is 3, expected a table",
+        ),
+        (
+            SOURCE + "options.list = [1]\n" + RECORD + TARGET,
+            "[source]: options.list is [1], expected a string, number or true or false",
+        ),
+        (
+            '[source]\nsql = "SELECT 1"\npath = "/in"\n' + RECORD + TARGET,
+            "[source]: path belongs to a format, and there is none",
+        ),
+        (
+            '[source]\nsql = "SELECT 1"\n'
+            + RECORD
+            + TARGET
+            + '[trigger]\nkind = "available_now"\ncheckpoint = "/c"\n',
+            "[source]: format is missing: a query alone reads tables as they are, not as a stream",
+        ),
+        (SOURCE + TARGET, "[record]: value is missing; give an expression, or the whole row by "),
+        (
+            SOURCE + RECORD + 'value_format = "json"\n' + TARGET,
+            "[record]: give only one of value and value_format",
+        ),
+        (
+            SOURCE + '[record]\nvalue_format = "jsn"\n' + TARGET,
+            "[record]: value_format is 'jsn', expected one of json, avro; did you mean 'json'?",
+        ),
+        (
+            SOURCE + RECORD + 'value_columns = ["a"]\n' + TARGET,
+            "[record]: value_columns belongs to value_format, and there is none",
+        ),
+        (
+            SOURCE + '[record]\nvalue_format = "json"\navro_schema = "{}"\n' + TARGET,
+            '[record]: avro_schema belongs to value_format = "avro"',
+        ),
+        (
+            SOURCE + RECORD + '[target]\ndirectory = "/data/logs"\n',
+            "[record]: topic is missing, and so is topic of [target]; give one of them",
+        ),
+        (
+            SOURCE + RECORD + "topic = \"'t'\"\n" + TARGET,
+            "[record]: topic is given, and topic of [target], too; give one of them",
+        ),
+        (SOURCE + RECORD + '[target]\ntopic = "t"\n', "[target]: directory is missing"),
+        (
+            SOURCE + RECORD + TARGET.replace('"orders"', '"or/ders"'),
+            "[target]: 'or/ders' is not a topic name: ",
+        ),
+        (
+            SOURCE + RECORD + TARGET + "partitions = 0\n",
+            "[target]: partitions is 0, expected at least 1",
+        ),
+        (
+            SOURCE + RECORD + TARGET + "partitions = true\n",
+            "[target]: partitions is True, expected a whole number",
+        ),
+        (
+            SOURCE + RECORD + TARGET + 'compression = "zst"\n',
+            (
+                "[target]: compression is 'zst', expected one of none, gzip, snappy, lz4, zstd; "
+                "did you mean 'zstd'?"
+            ),
+        ),
+        (
+            SOURCE + RECORD + TARGET + "properties.retention.mss = 1\n",
+            (
+                "[target]: properties: retention.mss is not a property of a topic; did you mean "
+                "retention.ms?"
+            ),
+        ),
+        (
+            SOURCE + RECORD + TARGET + 'commit_timeout = "soon"\n',
+            "[target]: commit_timeout is 'soon', expected a duration such as ",
+        ),
+        (
+            SOURCE + RECORD + TARGET + 'job_id = "orders-{day}"\n',
+            "[target]: job_id has '{day}'; the one placeholder is {date}",
+        ),
+        (
+            SOURCE
+            + RECORD
+            + TARGET
+            + 'job_id = "x"\n[trigger]\nkind = "interval"\ncheckpoint = "/c"\n',
+            '[target]: job_id is for kind = "batch"; a stream is known by its checkpoint',
+        ),
+        (
+            SOURCE + RECORD + TARGET + '[trigger]\nkind = "available_now"\n',
+            "[trigger]: checkpoint is missing: a stream keeps there how far it is",
+        ),
+        (
+            SOURCE + RECORD + TARGET + '[trigger]\ncheckpoint = "/c"\n',
+            '[trigger]: checkpoint belongs to a stream, and kind is "batch"',
+        ),
+        (
+            SOURCE + RECORD + TARGET + '[trigger]\ninterval = "1 minute"\n',
+            '[trigger]: interval belongs to kind = "interval"',
+        ),
+        (
+            SOURCE
+            + RECORD
+            + TARGET
+            + '[trigger]\nkind = "interval"\ncheckpoint = "/c"\ninterval = "0 seconds"\n',
+            "[trigger]: interval is '0 seconds', expected a duration such as ",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_table_and_key(tmp_path: Path, text: str, expected: str) -> None:
+    line = refusal(tmp_path, text)
+    assert line.removeprefix(f"{tmp_path}/ingest.toml ").startswith(expected), line
+
+
+def test_what_is_not_toml_is_named_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"ingest\.toml is not TOML: .*line 2"):
+        read(tmp_path, "[source]\nformat = \n")

@@ -1,0 +1,48 @@
+"""``docs/jobs.md`` against the jobs: keys, arguments, exit statuses, the example."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import re
+from pathlib import Path
+
+import pytest
+
+from pylog_jobs import exit_status, export, ingest, verify
+from pylog_jobs.ingest_config import TABLES, read_ingest_config
+
+PAGE = (Path(__file__).parents[3] / "docs" / "jobs.md").read_text("utf-8")
+
+
+def test_the_table_of_keys_has_every_key_and_no_other() -> None:
+    found: dict[str, list[str]] = {}
+    table = ""
+    for row in re.findall(r"^\| (?:`(\w+)`)? ?\| `(\w+)` \|", PAGE, re.MULTILINE):
+        table = row[0] or table
+        found.setdefault(table, []).append(row[1])
+    assert {name: tuple(keys) for name, keys in found.items()} == TABLES
+
+
+def test_the_table_of_exit_statuses_has_their_names() -> None:
+    rows = dict(re.findall(r"^\| (\d) \| `(\w+)` \|", PAGE, re.MULTILINE))
+    assert {int(status): name for status, name in rows.items()} == exit_status.STATUS_NAMES
+
+
+def test_the_example_is_a_configuration(tmp_path: Path) -> None:
+    [text] = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "orders.toml").write_text(text, "utf-8")
+    config = read_ingest_config(str(tmp_path / "orders.toml"), dt.date(2026, 11, 22))
+    assert config.target.job_id == "orders-2026-11-22"
+
+
+@pytest.mark.parametrize("job", [ingest, export, verify], ids=lambda job: job.JOB.name)
+def test_every_argument_of_a_command_line_exists(job: object) -> None:
+    of_job = job.JOB  # type: ignore[attr-defined]
+    parser = argparse.ArgumentParser()
+    of_job.add_arguments(parser)
+    known = {option for action in parser._actions for option in action.option_strings}
+    lines = [line for line in PAGE.splitlines() if f"pylog_jobs.{of_job.name} " in line]
+    assert lines
+    for line in lines:
+        assert set(re.findall(r" (--[a-z-]+)", line.split("#")[0])) <= known, line
