@@ -115,7 +115,10 @@ class Walk:
         began = time.monotonic()
         script, *arguments = command
         done = self.cluster.submit(
-            Path(script), [str(each) for each in arguments], options=self.delivery.options
+            Path(script),
+            [str(each) for each in arguments],
+            python=self.delivery.python,
+            options=self.delivery.options,
         )
         summary = _last_json(done.stdout)
         got = {name: summary.get(name) for name in expected}

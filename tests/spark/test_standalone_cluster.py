@@ -17,6 +17,7 @@ from tests.support.spark_session import NEEDS_SPARK, SPARK_CONF, require_java
 from tests.support.standalone_cluster import ClusterStartError, StandaloneCluster
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
 pytestmark = [*NEEDS_SPARK, pytest.mark.slow]
@@ -51,12 +52,19 @@ def log_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+def submit(
+    cluster: StandaloneCluster, way: Delivery, log_directory: Path
+) -> subprocess.CompletedProcess[str]:
+    arguments = [str(log_directory), "orders"]
+    return cluster.submit(COUNT_RECORDS, arguments, python=way.python, options=way.options)
+
+
 @pytest.mark.parametrize("name", ["wheel", "py-files"])
 def test_two_executors_read_a_topic_however_the_package_reached_them(
     cluster: StandaloneCluster, ways: dict[str, Delivery], log_directory: Path, name: str
 ) -> None:
     way = ways[name]
-    done = cluster.submit(COUNT_RECORDS, [str(log_directory), "orders"], options=way.options)
+    done = submit(cluster, way, log_directory)
     assert done.returncode == 0, done.stderr
     summary: dict[str, Any] = json.loads(done.stdout)
     assert summary["records"] == summary["distinct_ids"] == RECORDS
@@ -77,7 +85,7 @@ def test_an_executor_that_fails_names_the_damage_and_where_it_lies(
     damaged = bytearray(log.read_bytes())
     damaged[-1] ^= 1
     log.write_bytes(damaged)
-    done = cluster.submit(COUNT_RECORDS, [str(tmp_path), "orders"], options=ways["wheel"].options)
+    done = submit(cluster, ways["wheel"], tmp_path)
     assert done.returncode != 0
     # spark-submit writes what the driver's Python writes to standard error to standard output.
     assert f"{log}: " in done.stdout.splitlines()[-1]

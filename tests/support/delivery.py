@@ -20,6 +20,10 @@ class Delivery:
     ----------
     name
         "wheel" or "py-files".
+    python
+        The Python of driver and workers. It goes into the environment of ``spark-submit``: property
+        ``spark.pyspark.python`` would leave the search for data sources, and planning, to the
+        ``python3`` on the PATH.
     options
         What ``spark-submit`` gets.
     place
@@ -27,6 +31,7 @@ class Delivery:
     """
 
     name: str
+    python: Path
     options: tuple[str, ...]
     place: str
 
@@ -60,8 +65,8 @@ def deliveries(wheel: Path, directory: Path) -> tuple[Delivery, Delivery]:
     # A wheel is a zip file; Spark puts files on the path of workers by the end of their names.
     archive = shutil.copy(wheel, directory / "pylog.zip")
     return (
-        Delivery("wheel", _python(with_wheel), str(with_wheel)),
-        Delivery("py-files", (*_python(bare), "--py-files", str(archive)), "pylog.zip"),
+        Delivery("wheel", _python(with_wheel), (), str(with_wheel)),
+        Delivery("py-files", _python(bare), ("--py-files", str(archive)), "pylog.zip"),
     )
 
 
@@ -82,8 +87,8 @@ def _install(wheel: Path, environment: Path) -> None:
     subprocess.run([*command, *offline, *target, str(wheel)], check=True)
 
 
-def _python(environment: Path) -> tuple[str, str]:
-    return "--conf", f"spark.pyspark.python={environment / 'bin' / 'python'}"
+def _python(environment: Path) -> Path:
+    return environment / "bin" / "python"
 
 
 def _site_packages(environment: Path) -> Path:

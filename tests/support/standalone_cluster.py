@@ -123,7 +123,12 @@ class StandaloneCluster:
         self._processes.close()
 
     def submit(
-        self, script: Path, arguments: Sequence[str] = (), *, options: Sequence[str] = ()
+        self,
+        script: Path,
+        arguments: Sequence[str] = (),
+        *,
+        python: Path,
+        options: Sequence[str] = (),
     ) -> subprocess.CompletedProcess[str]:
         """Run ``spark-submit`` with a script; return its output when it has ended.
 
@@ -131,6 +136,8 @@ class StandaloneCluster:
         ----------
         script, arguments
             A Python file and what it gets as ``sys.argv[1:]``.
+        python
+            Of driver and Python workers.
         options
             Of ``spark-submit``, such as ``--py-files``.
         """
@@ -141,7 +148,7 @@ class StandaloneCluster:
         ]
         with _process_group(
             command,
-            env=self.environment,
+            env={**self.environment, "PYSPARK_PYTHON": str(python)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
