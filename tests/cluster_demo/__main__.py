@@ -2,7 +2,8 @@
 
 ``python -m tests.cluster_demo DIRECTORY`` starts a master and two workers on loopback, submits each
 job with ``spark-submit``, and holds the counts of each against what was made. It does so twice:
-with the wheel in the environment of the workers, and with the wheel sent along by ``--py-files``.
+with the wheel in the environment of the workers, and with the wheel sent along by ``--py-files``;
+``wheel`` or ``py-files`` as another argument is one of them alone.
 The cluster is stopped at the end, after an error, and on Ctrl-C.
 """
 
@@ -128,7 +129,10 @@ class Walk:
                 f"{done.stderr[-4000:]}{done.stdout[-4000:]}"
             )
             raise DemoError(msg)
-        shown = ", ".join(f"{name} {value:,}" for name, value in expected.items())
+        shown = ", ".join(
+            f"{name} {value if isinstance(value, bool) else format(value, ',')}"
+            for name, value in expected.items()
+        )
         say(f"  {what:<14}{time.monotonic() - began:5.1f} s  {shown}")
 
 
@@ -152,8 +156,8 @@ def _stop(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
-def main(directory: Path) -> int:
-    """Run the demonstration; return the exit status."""
+def main(directory: Path, *names: str) -> int:
+    """Run the demonstration, with the named deliveries or all; return the exit status."""
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGHUP, _stop)
     shutil.rmtree(directory, ignore_errors=True)
@@ -166,7 +170,7 @@ def main(directory: Path) -> int:
         say("== starting a master and two workers on loopback")
         with StandaloneCluster(directory / "cluster", configuration=CONFIGURATION) as cluster:
             say(f"  {cluster.master_url}, logs in {directory / 'cluster'}")
-            for way in ways:
+            for way in [each for each in ways if each.name in names or not names]:
                 say(f"\n== {ROWS:,} rows, the package delivered by {way.name}")
                 Walk(cluster, way, directory / way.name, rows).run()
     except DemoError as error:
@@ -185,4 +189,4 @@ def _private(directory: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).absolute()))
+    sys.exit(main(Path(sys.argv[1]).absolute(), *sys.argv[2:]))

@@ -22,7 +22,7 @@ STEPS = ["ingest", "ingest again", "read", "verify", "export", "export again"]
 def start(directory: Path) -> subprocess.Popen[str]:
     require_java()
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.cluster_demo", str(directory)],
+        [sys.executable, "-m", "tests.cluster_demo", str(directory), "wheel"],
         cwd=ROOT,
         env=dict(os.environ),
         stdout=subprocess.PIPE,
@@ -43,11 +43,11 @@ def processes_that_name(path: Path) -> list[bytes]:
     return lines
 
 
-def test_every_job_runs_with_both_deliveries_and_the_cluster_is_stopped(tmp_path: Path) -> None:
+def test_every_job_runs_on_a_cluster_which_is_stopped_then(tmp_path: Path) -> None:
     stdout, stderr = start(tmp_path / "demo").communicate(timeout=540)
     assert stdout.endswith("\nAll counts are right; the cluster has been stopped.\n"), stderr
     ran = [line[2:16].rstrip() for line in stdout.splitlines() if " s  " in line]
-    assert ran == [*STEPS, *STEPS]
+    assert ran == STEPS
     assert processes_that_name(tmp_path) == []
 
 
