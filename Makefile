@@ -9,13 +9,19 @@ export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 DEMO := build/demo/internal-logdir
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-spark-versions fuzz soak bench bench-against mutants lint docs format lock clean
+.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint docs format lock clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
 
 demo: $(VENV)/.spark $(DEMO) ## Spark over a real broker's log directory
 	@$(BIN)/python -m pylog_jobs.demo $(DEMO)
+
+cluster-demo: $(VENV)/.dev ## Jobs on a standalone cluster of Spark: a master and two workers
+	@$(BIN)/python -m tests.cluster_demo build/cluster-demo
+
+notebooks: $(VENV)/.dev ## Run the notebooks; write them as HTML to build/notebooks
+	@cd notebooks && ../$(BIN)/python -m nbconvert --to html --execute --output-dir ../build/notebooks *.ipynb
 
 test: $(VENV)/.dev ## All tests
 	@$(BIN)/python -m pytest -n 2 -m "not spark and not broker"

@@ -46,6 +46,7 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     # Finds a Java and starts what runs on it.
     "spark_session": frozenset({"pylog_jobs"}),
     "kafka_broker_jars": frozenset({"pylog_jobs.java_home"}),
+    "standalone_cluster": frozenset({"pylog_jobs.java_home"}),
     "kafka_broker": frozenset(),
     "kafka_broker_tools": frozenset(),
 }

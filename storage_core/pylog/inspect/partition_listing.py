@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptRecordError, LogStorageError
 from pylog.files.partition_metadata import format_uuid
-from pylog.inspect.attempts import Attempts
 from pylog.inspect.findings.directory_findings import directory_findings
 from pylog.inspect.findings.finding import Severity
 from pylog.locations import printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
+from pylog.reading.attempts import Attempts
 from pylog.reading.discovery import directory_identity
 from pylog.reading.log_directory import open_directory
 from pylog.reading.log_end import ensure_last_batch_is_sound

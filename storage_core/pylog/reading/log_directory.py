@@ -13,6 +13,7 @@ from pylog.reading.log_start_offsets import LogStartOffsets
 from pylog.reading.log_view import LogView
 from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.short_repr import directories_repr, short_repr
+from pylog.reading.shown_logs import topics_html
 from pylog.reading.topic_choice import (
     TopicChoice,
     ensure_known_topics,
@@ -98,6 +99,13 @@ class LogDirectory:
                 f", others={short_repr([printable_location(each.path) for each in self.others])}"
             )
         return f"{text})"
+
+    def _repr_html_(self) -> str:
+        """Return the table of topics that a notebook shows."""
+        return topics_html(self._live.values(), self.others, self._view_of)
+
+    def _view_of(self, directory: PartitionDirectory) -> LogView:
+        return self._listed([directory.topic_partition])[0]
 
     @property
     def topic_partitions(self) -> list[TopicPartition]:

@@ -25,12 +25,14 @@ from pylog.files.file_names import (
 )
 from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
-from pylog.locations import join, printable_location
+from pylog.locations import is_remote, join, printable_location
 from pylog.log_file.batch_walk import WholeBatches
+from pylog.reading.attempts import Attempts
 from pylog.reading.log_end import find_end_before, find_log_end
 from pylog.reading.log_start_offsets import LogStartOffsets
 from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.segment_listing import list_segments
+from pylog.reading.shown_segments import segments_html
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,6 +126,19 @@ class LogView:
             f"LogView({path!r}, segments={len(segments)}, size_bytes={_size_of(segments)}, "
             f"local_log_start_offset={segments[0].base_offset if segments else 0})"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the table of segments that a notebook shows."""
+        attempts = Attempts()
+        segments = attempts.read(lambda: self.segments) or ()
+        # The files of an object store are not opened for a look: every one is a request.
+        opens_files = not is_remote(self.directory.path)
+        start = attempts.read(lambda: self.log_start_offset) if opens_files else None
+        end = attempts.read(lambda: self.log_end_offset) if opens_files else None
+        title = f"LogView {printable_location(self.directory.path)}: {len(segments):,} segments"
+        if start is not None and end is not None:
+            title += f", offsets {start:,} to {end:,} (exclusive)"
+        return segments_html(title, segments, end, attempts, opens_files=opens_files)
 
     def refreshed(
         self,

@@ -19,7 +19,8 @@ from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.planner import ScanRange, plan_tasks
 from pylog.reading.reader import TaskReader
 from pylog.reading.record_filter import RecordFilter
-from pylog.reading.short_repr import directories_repr, short_repr
+from pylog.reading.short_repr import directories_repr, scan_choices
+from pylog.reading.shown_logs import scan_html
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.worker_threads import WorkerThreads, thread_count
 
@@ -86,18 +87,15 @@ class Scan:
         self._tasks: list[ScanTask] | None = None
 
     def __repr__(self) -> str:
-        wanted = self._wanted
-        parts = [
-            directories_repr(view.directory for view in self.partitions),
-            f"columns={short_repr(self.schema.names)}",
-            f"start={short_repr(wanted.start)}",
-            f"end={short_repr(wanted.end)}",
-            f"isolation={wanted.isolation.label!r}",
-            f"mode={str(self._mode)!r}",
-        ]
-        if wanted.where is not None:
-            parts.append(f"where={short_repr(wanted.where)}")
-        return f"Scan({', '.join(parts)})"
+        places = directories_repr(view.directory for view in self.partitions)
+        return f"Scan({', '.join([places, *self._choices()])})"
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows: the plan if there is one, else the logs."""
+        return scan_html(self.partitions, self._tasks, ", ".join(self._choices()))
+
+    def _choices(self) -> list[str]:
+        return scan_choices(self.schema.names, self._wanted, self._mode)
 
     def __iter__(self) -> NoReturn:
         raise TypeError(_NOT_A_SEQUENCE)

@@ -10,7 +10,9 @@ from pylog.locations import printable_location
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pylog.reading.damage import ReadMode
     from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.planner import ScanRange
 
 _SHORTENED = reprlib.Repr()
 _SHORTENED.maxdict = _SHORTENED.maxlist = _SHORTENED.maxset = 8
@@ -37,3 +39,17 @@ def directories_repr(directories: Iterable[PartitionDirectory]) -> str:
     if len(given) > 2:
         given[1:] = [f"and {len(given) - 1} more"]
     return f"{', '.join(given)}, topics={short_repr(topics)}"
+
+
+def scan_choices(columns: list[str], wanted: ScanRange, mode: ReadMode) -> list[str]:
+    """Return what was chosen for a scan, such as ``start='earliest'``."""
+    choices = [
+        f"columns={short_repr(columns)}",
+        f"start={short_repr(wanted.start)}",
+        f"end={short_repr(wanted.end)}",
+        f"isolation={wanted.isolation.label!r}",
+        f"mode={str(mode)!r}",
+    ]
+    if wanted.where is not None:
+        choices.append(f"where={short_repr(wanted.where)}")
+    return choices

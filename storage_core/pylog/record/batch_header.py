@@ -137,6 +137,21 @@ class BatchHeader:
             return None
         return self.base_timestamp
 
+    @property
+    def first_timestamp(self) -> int | None:
+        """The first record's timestamp in ms, or the largest where the header does not have it.
+
+        It does not in a batch with LogAppendTime or a delete horizon, and where the first record
+        has no timestamp. None if no record has one.
+        """
+        is_first_record_s = (
+            self.timestamp_type is TimestampType.CREATE_TIME
+            and self.delete_horizon_ms is None
+            and self.base_timestamp != NO_TIMESTAMP
+        )
+        stamp = self.base_timestamp if is_first_record_s else self.max_timestamp
+        return None if stamp == NO_TIMESTAMP else stamp
+
 
 @cache
 def codec_of(codec_id: int, magic: int) -> CompressionType:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pylog.errors import CorruptCheckpointError, UnreadableFileError
-from pylog.inspect.attempts import Attempts
 from pylog.inspect.tables.row_batches import record_batches, table_schema
+from pylog.reading.attempts import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,13 +32,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.files.partition_metadata import format_uuid
-from pylog.inspect.attempts import Attempts
 from pylog.inspect.tables.row_batches import TIMESTAMP, none_if, record_batches, table_schema
 from pylog.locations import printable_location
 from pylog.log_file.batch_walk import find_whole_batches
-from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, TimestampType
+from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP
+from pylog.reading.attempts import Attempts
+from pylog.reading.first_timestamp import first_timestamp
 from pylog.reading.last_stable_offset import find_last_stable_offset
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
         attempts.read(lambda: find_last_stable_offset(view)) if is_whole else None,
         len(segments),
         view.size_bytes,
-        attempts.read(lambda: _first_timestamp(view)) if is_whole else None,
+        attempts.read(lambda: first_timestamp(view)) if is_whole else None,
         None if last is None else none_if(last.max_timestamp, NO_TIMESTAMP),
         attempts.read(lambda: _latest_leader_epoch(view, last)),
         None if metadata is None else format_uuid(metadata.topic_id),
@@ -109,30 +109,6 @@ def _rows(view: LogView) -> Iterator[tuple[object, ...]]:
 
 def _defects(attempts: Attempts) -> list[str]:
     return [str(error) for error in attempts.errors]
-
-
-def _first_timestamp(view: LogView) -> int | None:
-    start_offset = view.log_start_offset
-    for index in range(view.find_segment(start_offset) or 0, len(view.segments)):
-        segment = view.segments[index]
-        end = view.segment_end(index)
-        try:
-            with segment.open_log() as source:
-                batch = segment.find_batch(source, start_offset, end)
-        except (CorruptRecordError, UnreadableFileError):
-            if view.damage is None:
-                raise
-            return None
-        if batch is not None:
-            header = batch.header
-            is_first_record_s = (
-                header.timestamp_type is TimestampType.CREATE_TIME
-                and header.delete_horizon_ms is None
-                and header.base_timestamp != NO_TIMESTAMP
-            )
-            stamp = header.base_timestamp if is_first_record_s else header.max_timestamp
-            return none_if(stamp, NO_TIMESTAMP)
-    return None
 
 
 def _last_header(view: LogView) -> BatchHeader | None:

@@ -1,4 +1,4 @@
-"""Value after value of one row, whatever is wrong with the files that some of them come from."""
+"""Value after value, whatever is wrong with the files that some of them come from."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _Value = TypeVar("_Value")
+_MOST_NOTES = 3
 
 
 class Attempts:
@@ -32,3 +33,9 @@ class Attempts:
             if str(error) not in map(str, self.errors):
                 self.errors.append(error)
             return None
+
+    def notes(self) -> list[str]:
+        """Return a line for each of the first errors, and one that says how many are left."""
+        shown = [f"Unreadable: {error}" for error in self.errors[:_MOST_NOTES]]
+        more = len(self.errors) - len(shown)
+        return [*shown, f"Unreadable: {more} more"] if more else shown

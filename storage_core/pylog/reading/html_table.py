@@ -1,0 +1,78 @@
+"""What a notebook shows of an object: a small table as HTML, whatever the object holds.
+
+Every text is escaped: names of topics, paths and errors come from disk.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MOST_ROWS = 20
+_MOST_CHARACTERS = 500
+_EPOCH = dt.datetime.fromtimestamp(0, dt.UTC)
+
+
+def html_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | int | None]],
+    row_count: int,
+    *,
+    notes: Iterable[str] = (),
+) -> str:
+    """Return a table of the first rows, with a line that says how many there are after them.
+
+    Parameters
+    ----------
+    title
+        What is shown.
+    columns
+        Their names.
+    rows
+        A value for each column; None is an empty cell. No more of them is asked for than is shown:
+        `MOST_ROWS`.
+    row_count
+        How many rows there are in all.
+    notes
+        Lines after the table.
+    """
+    head = "".join(f"<th>{_escaped(each)}</th>" for each in columns)
+    body = "".join(
+        f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in islice(rows, MOST_ROWS)
+    )
+    lines = list(notes)
+    if row_count > MOST_ROWS:
+        lines.insert(0, f"… {row_count - MOST_ROWS:,} more")
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    after = "".join(f"<div>{_escaped(each)}</div>" for each in lines)
+    return f"<div><div><strong>{_escaped(title)}</strong></div>{table}{after}</div>"
+
+
+def shown_time(milliseconds: int | None) -> str | None:
+    """Return a Kafka timestamp in UTC, to the second; None for none."""
+    if milliseconds is None:
+        return None
+    try:
+        time = _EPOCH + dt.timedelta(milliseconds=milliseconds)
+    except OverflowError:  # Kafka stores any 64-bit number
+        return f"{milliseconds} ms"
+    return f"{time:%Y-%m-%d %H:%M:%S}"
+
+
+def _cell(value: str | int | None) -> str:
+    if isinstance(value, int):
+        return f'<td style="text-align:right">{value:,}</td>'
+    return f'<td style="text-align:left">{_escaped(value or "")}</td>'
+
+
+def _escaped(text: str) -> str:
+    if len(text) > _MOST_CHARACTERS:
+        text = f"{text[:_MOST_CHARACTERS]}…"
+    # Names may hold bytes that are not UTF-8, which Python keeps as lone surrogates.
+    return escape(text.encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -1,0 +1,193 @@
+"""The tables that a notebook shows of several logs: those of a directory, and those of a scan.
+
+A look at an object has to be quick, and must not fail: at most `MOST_LOGS` logs are looked at, each
+by names, side files and a few headers; what cannot be read is a note after the table. The logs of
+an object store are not looked at, since every look is a request.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.locations import is_remote, printable_location
+from pylog.model import NO_TIMESTAMP
+from pylog.reading.attempts import Attempts
+from pylog.reading.first_timestamp import first_timestamp
+from pylog.reading.html_table import MOST_ROWS, html_table, shown_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.log_view import LogView
+    from pylog.reading.scan_task import ScanTask
+
+MOST_LOGS = 100
+
+
+class _Measures(NamedTuple):
+    """What is shown of one log; None for what cannot be read."""
+
+    start_offset: int | None
+    end_offset: int | None
+    size_bytes: int | None
+    first: int | None
+    last: int | None
+
+    @property
+    def offsets(self) -> int | None:
+        if self.start_offset is None or self.end_offset is None:
+            return None
+        return self.end_offset - self.start_offset
+
+
+def _measure(view: LogView, attempts: Attempts) -> _Measures:
+    last = attempts.read(lambda: view.end.last)
+    stamp = NO_TIMESTAMP if last is None else last.header.max_timestamp
+    return _Measures(
+        attempts.read(lambda: view.log_start_offset),
+        attempts.read(lambda: view.log_end_offset),
+        attempts.read(lambda: view.size_bytes),
+        attempts.read(lambda: first_timestamp(view)),
+        None if stamp == NO_TIMESTAMP else stamp,
+    )
+
+
+def topics_html(
+    directories: Iterable[PartitionDirectory],
+    others: Sequence[PartitionDirectory],
+    view_of: Callable[[PartitionDirectory], LogView],
+) -> str:
+    """Return a table of topics.
+
+    Parameters
+    ----------
+    directories
+        The live partitions, in topic and partition order.
+    others
+        Those that are not live.
+    view_of
+        Returns the view of one of ``directories``; asked for those that are looked at.
+    """
+    topics: dict[str, list[PartitionDirectory]] = {}
+    for each in directories:
+        topics.setdefault(each.topic_partition.topic, []).append(each)
+    count = sum(map(len, topics.values()))
+    attempts = Attempts()
+    notes: list[str] = []
+    remote = any(is_remote(each.path) for each in chain.from_iterable(topics.values()))
+    if remote:
+        notes.append("Sizes, offsets and times of an object store are not looked up here.")
+    elif count > MOST_LOGS:
+        notes.append(
+            f"Sizes, offsets and times are those of topics among the first {MOST_LOGS} partitions."
+        )
+    rows = list(
+        islice(_topic_rows(topics, view_of, attempts, 0 if remote else MOST_LOGS), MOST_ROWS)
+    )
+    if others:
+        states = sorted({each.state.removeprefix("-") for each in others})
+        notes.append(f"Not live, and not counted: {len(others)} ({', '.join(states)})")
+    return html_table(
+        f"LogDirectory {_places(chain.from_iterable(topics.values()))}: "
+        f"{_counted(len(topics), 'topic')}, {_counted(count, 'partition')}",
+        ("topic", "partitions", "offsets", "bytes", "first timestamp (UTC)", "last timestamp"),
+        rows,
+        len(topics),
+        notes=[*notes, *attempts.notes()],
+    )
+
+
+def _topic_rows(
+    topics: Mapping[str, list[PartitionDirectory]],
+    view_of: Callable[[PartitionDirectory], LogView],
+    attempts: Attempts,
+    most_logs: int,
+) -> Iterator[tuple[str | int | None, ...]]:
+    for topic, directories in topics.items():
+        most_logs -= len(directories)
+        if most_logs < 0:
+            yield topic, len(directories), None, None, None, None
+            continue
+        logs = [_measure(view_of(each), attempts) for each in directories]
+        firsts = [each.first for each in logs if each.first is not None]
+        lasts = [each.last for each in logs if each.last is not None]
+        yield (
+            topic,
+            len(directories),
+            _sum(each.offsets for each in logs),
+            _sum(each.size_bytes for each in logs),
+            shown_time(min(firsts, default=None)),
+            shown_time(max(lasts, default=None)),
+        )
+
+
+def scan_html(views: Sequence[LogView], tasks: Sequence[ScanTask] | None, choices: str) -> str:
+    """Return a table of what a scan reads.
+
+    Parameters
+    ----------
+    views
+        The logs.
+    tasks
+        The plan, if it has been made. None: the logs are shown as they lie on disk.
+    choices
+        What is asked for.
+    """
+    attempts = Attempts()
+    if tasks is not None:
+        return html_table(
+            f"Scan of {_places(view.directory for view in views)}: "
+            f"{_counted(len(tasks), 'task')}, {sum(each.size_bytes for each in tasks):,} bytes",
+            ("topic", "partition", "start offset", "end offset", "bytes to read"),
+            (
+                (*each.topic_partition, each.start_offset, each.end_offset, each.size_bytes)
+                for each in tasks
+            ),
+            len(tasks),
+            notes=[choices],
+        )
+    rows = [_log_row(view, attempts) for view in views[:MOST_ROWS]]
+    return html_table(
+        f"Scan of {_places(view.directory for view in views)}: "
+        f"{_counted(len(views), 'partition')}, not planned yet",
+        ("topic", "partition", "log start offset", "log end offset", "bytes"),
+        rows,
+        len(views),
+        notes=[choices, *attempts.notes()],
+    )
+
+
+def _log_row(view: LogView, attempts: Attempts) -> tuple[str | int | None, ...]:
+    if is_remote(view.directory.path):
+        return (*view.topic_partition, None, None, None)
+    return (
+        *view.topic_partition,
+        attempts.read(lambda: view.log_start_offset),
+        attempts.read(lambda: view.log_end_offset),
+        attempts.read(lambda: view.size_bytes),
+    )
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """Return the sum; None if a value is missing, so that no sum is too small."""
+    total = 0
+    for each in values:
+        if each is None:
+            return None
+        total += each
+    return total
+
+
+def _places(directories: Iterable[PartitionDirectory]) -> str:
+    paths = dict.fromkeys(
+        printable_location(each.path if each.is_named else each.log_directory)
+        for each in directories
+    )
+    first = next(iter(paths), "(nothing)")
+    return first if len(paths) < 2 else f"{first} and {len(paths) - 1} more"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
