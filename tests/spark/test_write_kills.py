@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 
