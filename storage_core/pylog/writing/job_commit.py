@@ -60,9 +60,9 @@ from pylog.log.log_context import LogContext
 from pylog.model import TimestampType
 from pylog.staged_commit.append_time import stamp_append_time
 from pylog.staged_commit.staged_batches import StagedBatches
-from pylog.writing.job_stage import rules_of
 from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.staged_leftovers import StagedLeftovers, ensure_of_job
+from pylog.writing.staged_topic import rules_of
 from pylog.writing.topic_creation import logs_of_topic
 from pylog.writing.write_summary import PartitionSummary, WriteJobSummary
 
