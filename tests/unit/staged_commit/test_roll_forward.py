@@ -12,7 +12,7 @@ import pytest
 
 import pylog
 from pylog.errors import KafkaStorageError, SegmentVanishedError
-from pylog.files.commit_manifest import MANIFEST
+from pylog.files.file_names import MANIFEST
 from pylog.testing import ManualClock
 from tests.support.recording_io import Fault, FaultyIO, Kind
 
