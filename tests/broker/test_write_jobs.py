@@ -14,7 +14,7 @@ import pytest
 
 import pylog
 from pylog.errors import KafkaStorageError, LogLockedError
-from pylog.files.commit_manifest import MANIFEST
+from pylog.files.file_names import MANIFEST
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
 from tests.support.recording_io import Fault, FaultyIO, Kind
 
