@@ -82,6 +82,10 @@ class ConfigTable:
             raise self._wrong_type(key, values, dict)
         return ConfigTable(values, keys, place)
 
+    def is_table(self, key: str) -> bool:
+        """Whether the key is there and has a table for a value."""
+        return isinstance(self._values.get(key), dict)
+
     def text(self, key: str) -> str | None:
         """Return a string, None if the key is not there; an empty one is an error."""
         value = self._values.get(key)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pylog
 from pylog_jobs.config_table import ConfigTable
-from pylog_jobs.job import UsageError
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -273,12 +272,7 @@ def _record(table: ConfigTable, target: Target) -> RecordExpressions:
 
 
 def _headers(table: ConfigTable) -> str | Mapping[str, str] | None:
-    if "headers" not in table:
-        return None
-    try:
-        return table.text("headers")
-    except UsageError:
-        return table.options("headers")
+    return table.options("headers") if table.is_table("headers") else table.text("headers")
 
 
 def _target(table: ConfigTable, date: dt.date, trigger: Trigger) -> Target:

@@ -2,8 +2,7 @@
 
 One partition, uncompressed values of 100 B; what is staged fills a segment of the default size,
 which the commit adopts. What it does grows with the batches, so it is measured with two sizes of
-these.
-The disk is synced before the clock starts: what tasks have forced to it is not the commit's.
+these. The disk is synced before the clock starts: what tasks have forced to it is not the commit's.
 """
 
 import os

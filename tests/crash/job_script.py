@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import pylog
-from pylog.files.commit_manifest import MANIFEST
 from pylog.files.durable_io import DurableIO
+from pylog.files.file_names import MANIFEST
 from pylog.log.log_context import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 

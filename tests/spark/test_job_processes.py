@@ -47,6 +47,15 @@ kind = "interval"
 interval = "1 seconds"
 checkpoint = "{folder}/checkpoint"
 """
+BATCH = """
+[source]
+sql = "SELECT CAST(id AS STRING) AS text FROM range(0, 200000000, 1, 4)"
+[record]
+value = "text"
+[target]
+directory = "{folder}/logs"
+topic = "numbers"
+"""
 
 
 def environment() -> dict[str, str]:
@@ -149,6 +158,29 @@ def test_a_stream_ends_in_order_at_sigterm_and_goes_on_later(
         for row in pylog.scan(tmp_path / "logs").to_table().to_pylist()
     ]
     assert sorted(values) == list(range(len(values)))
+
+
+def test_a_batch_that_is_ended_by_sigterm_leaves_nothing_staged(
+    tmp_path: Path, started: list[subprocess.Popen[str]]
+) -> None:
+    (tmp_path / "long.toml").write_text(BATCH.format(folder=tmp_path))
+    logs = tmp_path / "logs"
+    with (tmp_path / "log").open("w+") as log:
+        job = subprocess.Popen(
+            python("ingest", "--config", tmp_path / "long.toml"),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=environment(),
+        )
+        started.append(job)
+        wait_until(lambda: any(logs.glob(".pylog-*")), job)
+        job.send_signal(signal.SIGTERM)
+        output, _ = job.communicate(timeout=TIMEOUT_SECONDS)
+    assert job.returncode == 128 + signal.SIGTERM, (tmp_path / "log").read_text()
+    assert summary_of(output)["status"] == "stopped"
+    assert list(logs.glob(".pylog-*")) == []
+    assert list(logs.glob("numbers-*")) == []
 
 
 def wait_until(condition: Any, process: subprocess.Popen[str]) -> None:  # noqa: ANN401 - a function

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file
+from pylog.files.file_names import LEDGER
 from pylog.files.staged_files import JobKey, as_integer, as_job_key, as_object
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from pylog.files.durable_io import DurableIO
 
-LEDGER = ".pylog-ledger"
 LEDGER_VERSION = 1
 
 KEPT_BATCHES = 100

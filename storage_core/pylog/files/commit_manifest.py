@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file
+from pylog.files.file_names import MANIFEST
 from pylog.files.partition_metadata import format_uuid, parse_uuid
 from pylog.files.staged_files import (
     JobKey,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from pylog.files.durable_io import DurableIO
     from pylog.model import TopicPartition
 
-MANIFEST = ".pylog-manifest"
 MANIFEST_VERSION = 1
 
 _ID = re.compile(r"[0-9a-f]{32}")

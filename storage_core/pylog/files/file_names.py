@@ -43,6 +43,8 @@ PARTITION_METADATA = "partition.metadata"
 META_PROPERTIES = "meta.properties"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
+MANIFEST = ".pylog-manifest"
+LEDGER = ".pylog-ledger"
 
 _OFFSET_DIGITS = 20
 _MAX_OFFSET = 2**63 - 1

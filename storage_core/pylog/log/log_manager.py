@@ -157,14 +157,14 @@ class LogManager:
     def _roll_forward_in(self, directory: OwnedLogDirectory) -> RollForward:
         return RollForward(_LogsOfDirectory(self, directory), self._context.io)
 
-    def find_log_in(
+    def _find_log_in(
         self, directory: OwnedLogDirectory, topic_partition: TopicPartition
     ) -> UnifiedLog | None:
         """Return a log if it lies in that directory."""
         log = self._logs.find(topic_partition)
         return log if log is not None and log.log_directory == directory.path else None
 
-    def ensure_topic_in(self, directory: OwnedLogDirectory, topic: NewTopic) -> None:
+    def _ensure_topic_in(self, directory: OwnedLogDirectory, topic: NewTopic) -> None:
         """Make the partitions of a topic that are not there, in that directory."""
         if topic.properties and not any(each.topic == topic.topic for each in self.logs):
             self.store_topic_config(topic.topic, topic.properties)
@@ -372,7 +372,7 @@ class _LogsOfDirectory(NamedTuple):
         return self.directory.path
 
     def find_log(self, topic_partition: TopicPartition) -> UnifiedLog | None:
-        return self.manager.find_log_in(self.directory, topic_partition)
+        return self.manager._find_log_in(self.directory, topic_partition)
 
     def ensure_topic(self, topic: NewTopic) -> None:
-        self.manager.ensure_topic_in(self.directory, topic)
+        self.manager._ensure_topic_in(self.directory, topic)

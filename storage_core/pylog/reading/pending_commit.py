@@ -16,16 +16,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptRecordError, LogDirectoryError, SegmentVanishedError
-from pylog.files.commit_ledger import ledger_path, read_ledger
-from pylog.files.commit_manifest import manifest_path, read_manifest
+from pylog.files.file_names import LEDGER, MANIFEST
 from pylog.lazy_modules import LazyModule
-from pylog.locations import is_remote
+from pylog.locations import is_remote, join
 
 if TYPE_CHECKING:
+    from pylog.files import commit_ledger, commit_manifest  # hardly ever needed
     from pylog.files.commit_manifest import AnnouncedPartition, Manifest
     from pylog.model import TopicPartition
     from pylog.staged_commit import applied_batches  # imports NumPy
 else:
+    commit_ledger = LazyModule("pylog.files.commit_ledger")
+    commit_manifest = LazyModule("pylog.files.commit_manifest")
     applied_batches = LazyModule("pylog.staged_commit.applied_batches")
 
 _MOST_LOOKS = 100
@@ -79,11 +81,13 @@ class PendingCommit:
             if before == _state_of(self.log_directory):
                 return ends
         reason = "commits come and go faster than they can be looked at"
-        raise LogDirectoryError(reason, manifest_path(self.log_directory))
+        raise LogDirectoryError(reason, join(self.log_directory, MANIFEST))
 
     def _look(self) -> dict[TopicPartition, int]:
-        manifest = read_manifest(self.log_directory)
-        if manifest is None or read_ledger(self.log_directory).has_commit(manifest.commit_id):
+        manifest = commit_manifest.read_manifest(self.log_directory)
+        if manifest is None:
+            return {}
+        if commit_ledger.read_ledger(self.log_directory).has_commit(manifest.commit_id):
             return {}
         return {
             each.topic_partition: each.base_offset
@@ -99,7 +103,7 @@ class PendingCommit:
 
     def manifest(self) -> Manifest | None:
         """Return the manifest that hides something; None if there is none."""
-        return read_manifest(self.log_directory) if self._end_offsets else None
+        return commit_manifest.read_manifest(self.log_directory) if self._end_offsets else None
 
 
 class NoPendingCommit(PendingCommit):
@@ -114,7 +118,7 @@ def _state_of(log_directory: str) -> tuple[object, object] | None:
     """Return what changes with every commit that begins or ends; None for an object store."""
     if is_remote(log_directory):
         return None
-    return _identity(manifest_path(log_directory)), _identity(ledger_path(log_directory))
+    return _identity(join(log_directory, MANIFEST)), _identity(join(log_directory, LEDGER))
 
 
 def _identity(path: str) -> object:

@@ -44,6 +44,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogLockedError, LogStorageError, SegmentVanishedError
@@ -60,9 +61,9 @@ from pylog.log.log_context import LogContext
 from pylog.model import TimestampType
 from pylog.staged_commit.append_time import stamp_append_time
 from pylog.staged_commit.staged_batches import StagedBatches
-from pylog.writing.job_stage import rules_of
 from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.staged_leftovers import StagedLeftovers, ensure_of_job
+from pylog.writing.staged_topic import rules_of
 from pylog.writing.topic_creation import logs_of_topic
 from pylog.writing.write_summary import PartitionSummary, WriteJobSummary
 
@@ -92,17 +93,14 @@ def commit(
     """Append what was staged; see `WriteJob.commit`."""
     directory = writable_log_directory(job.directory)
     ensure_of_job(job.key, staged)
-    manager = _open_within(directory, timeout, context)
-    try:
+    with ExitStack() as stack:
+        manager = _open_within(directory, timeout, context)
+        stack.push(manager.__exit__)  # it is open already
         context = context or LogContext()
         summary = JobCommit(job, directory, manager, context).commit(staged)
         leftovers = StagedLeftovers(directory, context)
         leftovers.sweep_job(job.key)
         leftovers.sweep_dead_jobs()
-    except BaseException as error:
-        manager.__exit__(type(error), error, error.__traceback__)
-        raise
-    manager.__exit__(None, None, None)
     return summary
 
 

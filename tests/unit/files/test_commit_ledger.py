@@ -12,7 +12,6 @@ from pylog.files.commit_ledger import (
     KEPT_BATCHES,
     KEPT_JOBS,
     KEPT_MS,
-    LEDGER,
     MOST_JOBS,
     Ledger,
     LedgerEntry,
@@ -20,6 +19,7 @@ from pylog.files.commit_ledger import (
     write_ledger,
 )
 from pylog.files.durable_io import DurableIO
+from pylog.files.file_names import LEDGER
 from pylog.files.staged_files import JobKey
 
 if TYPE_CHECKING:

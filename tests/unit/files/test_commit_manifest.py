@@ -11,7 +11,6 @@ import pytest
 
 from pylog.errors import CorruptCheckpointError
 from pylog.files.commit_manifest import (
-    MANIFEST,
     AnnouncedFile,
     AnnouncedPartition,
     Manifest,
@@ -20,6 +19,7 @@ from pylog.files.commit_manifest import (
     write_manifest,
 )
 from pylog.files.durable_io import DurableIO
+from pylog.files.file_names import MANIFEST
 from pylog.files.staged_files import JobKey, StagedFile, staged_file_name
 from pylog.model import TopicPartition
 

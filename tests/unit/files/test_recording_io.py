@@ -191,6 +191,24 @@ def test_changes_of_names_that_no_sync_separates_reach_the_disk_in_any_order(
     assert after_crash(tmp_path, io.operations, names=Names.LAST) == {"new": NEW}
 
 
+def test_a_file_that_moves_to_another_directory_has_two_names_one_or_none_in_between(
+    tmp_path: Path, root: Path
+) -> None:
+    io = RecordingIO(root)
+    io.make_directory(root / "other")
+    io.write_file(root / "file", NEW, sync=True)
+    io.sync_directory(root)
+    io.replace(root / "file", root / "other" / "moved")
+    moved = {"other": None, "other/moved": NEW}
+    assert after_crash(tmp_path, io.operations) == moved
+    assert after_crash(tmp_path, io.operations, names=Names.NONE) == {"file": NEW, "other": None}
+    assert after_crash(tmp_path, io.operations, names=Names.LAST) == {"file": NEW, **moved}
+    io.sync_directory(root)  # the wrong one of the two
+    assert after_crash(tmp_path, io.operations, names=Names.NONE) == {"other": None}
+    io.sync_directory(root / "other")
+    assert after_crash(tmp_path, io.operations, names=Names.NONE) == moved
+
+
 def test_directory_without_a_durable_name_is_lost_with_all_in_it(
     tmp_path: Path, root: Path
 ) -> None:

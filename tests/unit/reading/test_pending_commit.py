@@ -11,8 +11,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptCheckpointError, KafkaStorageError, SegmentVanishedError
-from pylog.files.commit_manifest import MANIFEST
-from pylog.reading import pending_commit
+from pylog.files.file_names import MANIFEST
 from pylog.reading.planner import plan_partition
 from tests.crash.job_script import append_as_a_broker
 from tests.support.recording_io import Fault, FaultyIO, Kind
@@ -227,8 +226,8 @@ def test_without_a_manifest_no_file_is_opened_for_it(
     def refuse(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(pending_commit, "read_manifest", refuse)
-    monkeypatch.setattr(pending_commit, "read_ledger", refuse)
+    monkeypatch.setattr("pylog.files.commit_manifest.read_manifest", refuse)
+    monkeypatch.setattr("pylog.files.commit_ledger.read_ledger", refuse)
     assert values(directory) == OLD
 
 

@@ -6,12 +6,13 @@ import json
 import shutil
 from typing import TYPE_CHECKING
 
+import crcmod.predefined
 import pyarrow as pa
 import pytest
 
 import pylog
 from pylog.errors import KafkaStorageError, SegmentVanishedError
-from pylog.files.commit_manifest import MANIFEST
+from pylog.files.file_names import MANIFEST
 from pylog.testing import ManualClock
 from tests.support.recording_io import Fault, FaultyIO, Kind
 
@@ -130,6 +131,30 @@ def test_records_that_were_deleted_in_between_are_an_error(tmp_path: Path) -> No
         pylog.LogManager([directory]).startup()
     (directory / MANIFEST).unlink()
     open_and_close(directory)
+
+
+@pytest.mark.parametrize(("base_offset", "lost"), [(5, 0), (0, 2)])
+def test_records_that_were_compacted_in_between_are_an_error(
+    tmp_path: Path, base_offset: int, lost: int
+) -> None:
+    directory = tmp_path / "logs"
+    pylog.create_topic(directory, "orders", 1)
+    interrupt(directory, IN_THE_SECOND_WRITE)
+    aside = with_manifest_aside(directory)
+    builder = pylog.RecordBatchBuilder(base_offset=base_offset, partition_leader_epoch=0)
+    for each in range(3):
+        builder.append(NOW_MS, b"key", b"broker %d" % each)
+    batch = bytearray(builder.build())
+    batch[26] += lost  # the last offset delta: the batch once had more records
+    batch[17:21] = crcmod.predefined.mkCrcFun("crc-32c")(bytes(batch[21:])).to_bytes(4, "big")
+    with pylog.LogManager([directory]) as manager:
+        log = manager.get_log(pylog.TopicPartition("orders", 0))
+        log.truncate_to(0)
+        log.append_as_follower(bytes(batch), 0)
+    shutil.move(aside, directory / MANIFEST)
+    assert values(directory) == ["broker 0", "broker 1", "broker 2"]
+    with pytest.raises(KafkaStorageError, match="nobody can tell whether they were the commit's"):
+        pylog.LogManager([directory]).startup()
 
 
 def test_a_staged_file_that_is_gone_is_an_error_unless_it_was_appended(tmp_path: Path) -> None:

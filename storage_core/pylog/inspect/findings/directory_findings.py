@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptCheckpointError, CorruptRecordError, SegmentVanishedError
-from pylog.files.commit_manifest import manifest_path
-from pylog.files.file_names import LOG_FILE_SUFFIX
+from pylog.files.file_names import LOG_FILE_SUFFIX, MANIFEST
 from pylog.inspect.findings.finding import Finding, Severity, warning
 from pylog.locations import join
 from pylog.reading.remote_offsets import find_remote_offsets, remote_offsets_note
@@ -58,7 +57,7 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
 
 def _pending_commit(view: LogView) -> Iterator[Finding]:
     """Yield a note if a commit to the log is under way, or was interrupted."""
-    path = manifest_path(view.directory.log_directory)
+    path = join(view.directory.log_directory, MANIFEST)
     try:
         end, manifest = view.pending_end_offset, view.pending.manifest()
     except (CorruptCheckpointError, CorruptRecordError, SegmentVanishedError) as error:
