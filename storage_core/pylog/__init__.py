@@ -27,6 +27,7 @@ _PUBLIC = LazyNames(
         "pylog.config.log_manager_config": ("LogManagerConfig",),
         "pylog.errors": ("LogStorageError",),
         "pylog.files.partition_metadata": ("format_uuid", "parse_uuid"),
+        "pylog.files.staged_files": ("StagedRecords",),
         "pylog.inspect.findings.finding": ("Finding", "Severity"),
         "pylog.inspect.partition_listing": (
             "ListedPartition",
@@ -83,7 +84,8 @@ _PUBLIC = LazyNames(
         "pylog.writing.record_removal": ("delete_records", "truncate_log"),
         "pylog.writing.removal_plan": ("plan_record_deletion", "plan_truncation"),
         "pylog.writing.topic_creation": ("create_topic", "delete_topic"),
-        "pylog.writing.write_summary": ("PartitionSummary", "WriteSummary"),
+        "pylog.writing.write_job": ("WriteJob",),
+        "pylog.writing.write_summary": ("PartitionSummary", "WriteJobSummary", "WriteSummary"),
         "pylog.writing.write_topic": ("write_topic",),
     },
 )
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
     from pylog.errors import LogStorageError as LogStorageError
     from pylog.files.partition_metadata import format_uuid as format_uuid
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
+    from pylog.files.staged_files import StagedRecords as StagedRecords
     from pylog.inspect.findings.finding import Finding as Finding
     from pylog.inspect.findings.finding import Severity as Severity
     from pylog.inspect.partition_listing import ListedPartition as ListedPartition
@@ -163,7 +166,9 @@ if TYPE_CHECKING:
     from pylog.writing.removal_plan import plan_truncation as plan_truncation
     from pylog.writing.topic_creation import create_topic as create_topic
     from pylog.writing.topic_creation import delete_topic as delete_topic
+    from pylog.writing.write_job import WriteJob as WriteJob
     from pylog.writing.write_summary import PartitionSummary as PartitionSummary
+    from pylog.writing.write_summary import WriteJobSummary as WriteJobSummary
     from pylog.writing.write_summary import WriteSummary as WriteSummary
     from pylog.writing.write_topic import write_topic as write_topic
 

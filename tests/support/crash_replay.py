@@ -194,9 +194,7 @@ class _Disk:
             case Kind.SYNC:
                 self._file(path).sync()
             case Kind.REPLACE:
-                new_parent, new_name = self._parent(target)
-                assert new_parent is parent, "names move within a directory only"
-                self._change(parent, {name: None, new_name: parent.names[name]})
+                self._rename(parent, name, target)
             case Kind.REMOVE | Kind.REMOVE_DIRECTORY:
                 assert name in parent.names
                 self._change(parent, {name: None})
@@ -206,6 +204,16 @@ class _Disk:
                 self._directory(path).sync()
             case Kind.OPEN:
                 pass
+
+    def _rename(self, parent: _Directory, name: str, target: str) -> None:
+        new_parent, new_name = self._parent(target)
+        node = parent.names[name]
+        if new_parent is parent:
+            self._change(parent, {name: None, new_name: node})
+            return
+        # The worst that may be: each directory comes to the disk with its own sync.
+        self._change(parent, {name: None})
+        self._change(new_parent, {new_name: node})
 
     def _change(self, directory: _Directory, change: _Change) -> None:
         if self._changed_last is not None:

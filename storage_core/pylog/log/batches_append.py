@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pylog.errors import UnexpectedAppendOffsetError
 from pylog.kernels import decode_headers as fields
 from pylog.model import TimestampType
 from pylog.record.append_rules import MAX_INT32, MAX_INT64
@@ -36,6 +37,7 @@ from pylog.validation.log_append_info import AppendedBatches
 
 if TYPE_CHECKING:
     from pylog.log.log_roller import LogRoller
+    from pylog.log.log_segment import LogSegment
     from pylog.log.log_state import LogState
     from pylog.validation.batch_summaries import BatchSummaries
     from pylog.validation.log_append_info import LogAppendInfo
@@ -220,10 +222,7 @@ class BatchesAppend:
         end = first + int(headers.positions[-1] + headers.sizes_bytes[-1])
         records = window.records[first:end]
         self._put_headers(records, headers, now_ms)
-        segment.append_all(records, headers)
-        next_offset = int(headers.last_offsets[-1]) + 1
-        state.producer_state.update_map_end_offset(next_offset)
-        state.publish_end(next_offset)
+        _append_to(segment, state, records, headers)
         done = slice(self._done, self._done + count)
         self._first_offsets[done] = headers.offsets
         self._last_offsets[done] = headers.last_offsets
@@ -258,3 +257,60 @@ class BatchesAppend:
         local_log = self._state.local_log
         unflushed = local_log.log_end_offset - local_log.recovery_point
         return self._state.config.flush_messages - unflushed
+
+
+def append_finished(
+    state: LogState, roller: LogRoller, records: memoryview, headers: BatchHeaders
+) -> None:
+    """Append batches that are as the log is to have them; see `UnifiedLog.append_finished`."""
+    state.leader_epochs.assign(
+        int(headers.partition_leader_epochs[0]), _first_offset_at_end(state, headers)
+    )
+    while len(headers):
+        start = int(headers.positions[0])
+        columns = headers.columns.copy()
+        columns[fields.POSITION] -= start
+        headers = BatchHeaders(columns)
+        segment, count = roller.maybe_roll_before(headers)
+        group = headers.select(slice(count))
+        end = int(group.positions[-1] + group.sizes_bytes[-1])
+        _append_to(segment, state, records[start : start + end], group)
+        records, headers = records[start:], headers.select(slice(count, None))
+
+
+def adopt_segment(state: LogState, roller: LogRoller, path: str, headers: BatchHeaders) -> None:
+    """Make a file of batches the newest segment; see `UnifiedLog.adopt_segment`."""
+    base_offset = _first_offset_at_end(state, headers)
+    state.leader_epochs.assign(int(headers.partition_leader_epochs[0]), base_offset)
+    segment = state.local_log.segments.active_segment
+    if segment.base_offset != base_offset or segment.size_bytes:
+        segment = roller.roll()
+    segment.log.take_over(path)
+    # Before anything else syncs the directory that it came from: a file system that keeps the two
+    # names apart could lose both.
+    state.context.io.sync_directory(state.local_log.directory)
+    segment.entry_writer.add_all(headers, 0)
+    _publish(state, headers)
+
+
+def _first_offset_at_end(state: LogState, headers: BatchHeaders) -> int:
+    """Return the offset of the first batch, which is where the log ends."""
+    first, end = int(headers.offsets[0]), state.log_end_offset
+    if first != end:
+        reason = f"batches to append begin at offset {first}, expected {end}"
+        last = int(headers.last_offsets[-1])
+        raise UnexpectedAppendOffsetError(reason, state.name, first, last)
+    return first
+
+
+def _append_to(
+    segment: LogSegment, state: LogState, records: memoryview, headers: BatchHeaders
+) -> None:
+    segment.append_all(records, headers)
+    _publish(state, headers)
+
+
+def _publish(state: LogState, headers: BatchHeaders) -> None:
+    next_offset = int(headers.last_offsets[-1]) + 1
+    state.producer_state.update_map_end_offset(next_offset)
+    state.publish_end(next_offset)

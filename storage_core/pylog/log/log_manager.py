@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.errors import KafkaStorageError, LogStorageError, UnknownTopicOrPartitionError
+from pylog.files.commit_manifest import write_manifest
 from pylog.files.partition_metadata import new_topic_id
 from pylog.files.topic_configs import TopicConfigs
 from pylog.files.topic_name import (
@@ -35,15 +36,17 @@ from pylog.log.log_context import LogContext
 from pylog.log.log_maintenance import LogMaintenance
 from pylog.log.owned_log_directory import OwnedLogDirectory
 from pylog.log.owned_logs import OwnedLogs
+from pylog.model import TopicPartition
+from pylog.staged_commit.roll_forward import RollForward
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
+    from pylog.files.commit_manifest import Manifest, NewTopic
     from pylog.log.log_loader import LogLoading
     from pylog.log.unified_log import UnifiedLog
-    from pylog.model import TopicPartition
 
 
 class LogManager:
@@ -129,8 +132,48 @@ class LogManager:
             raise
         self._is_open = True
         self._context.scheduler.startup()
+        try:
+            for directory in self._directories:
+                self._roll_forward_in(directory).complete_pending()
+        except BaseException:
+            self.abandon()
+            raise
         self._maintenance.schedule()
         return self
+
+    def carry_out(self, manifest: Manifest) -> None:
+        """Publish the manifest of a commit, and append what it announces; all is on disk then.
+
+        For managers of one log directory, in which nothing is pending: `startup` has completed
+        what was. Errors as of `pylog.staged_commit.roll_forward.RollForward.carry_out`.
+        """
+        self._ensure_own_process()
+        [directory] = self._directories
+        with self._creation_or_deletion_lock:
+            self._ensure_open()
+            write_manifest(self._context.io, directory.path, manifest)
+            self._roll_forward_in(directory).carry_out(manifest)
+
+    def _roll_forward_in(self, directory: OwnedLogDirectory) -> RollForward:
+        return RollForward(_LogsOfDirectory(self, directory), self._context.io)
+
+    def find_log_in(
+        self, directory: OwnedLogDirectory, topic_partition: TopicPartition
+    ) -> UnifiedLog | None:
+        """Return a log if it lies in that directory."""
+        log = self._logs.find(topic_partition)
+        return log if log is not None and log.log_directory == directory.path else None
+
+    def ensure_topic_in(self, directory: OwnedLogDirectory, topic: NewTopic) -> None:
+        """Make the partitions of a topic that are not there, in that directory."""
+        if topic.properties and not any(each.topic == topic.topic for each in self.logs):
+            self.store_topic_config(topic.topic, topic.properties)
+        with self._creation_or_deletion_lock:
+            self._ensure_open()
+            for partition in range(topic.partitions):
+                place = TopicPartition(topic.topic, partition)
+                if self._logs.find(place) is None:
+                    self._logs.create(directory, place, topic.topic_id)
 
     def _let_go(self, directories: Sequence[OwnedLogDirectory]) -> None:
         """Give files and locks back, without a marker."""
@@ -316,3 +359,20 @@ class LogManager:
     def remove_expired_producers(self) -> None:
         """Forget producers that have been idle for too long."""
         self._maintenance.remove_expired_producers()
+
+
+class _LogsOfDirectory(NamedTuple):
+    """What a commit is carried out on: the logs of one of the manager's directories."""
+
+    manager: LogManager
+    directory: OwnedLogDirectory
+
+    @property
+    def path(self) -> str:
+        return self.directory.path
+
+    def find_log(self, topic_partition: TopicPartition) -> UnifiedLog | None:
+        return self.manager.find_log_in(self.directory, topic_partition)
+
+    def ensure_topic(self, topic: NewTopic) -> None:
+        self.manager.ensure_topic_in(self.directory, topic)

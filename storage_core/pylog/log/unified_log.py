@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from pylog.append_origin import AppendOrigin
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.log import log_truncation
-from pylog.log.batches_append import BatchesAppend
+from pylog.log.batches_append import BatchesAppend, adopt_segment, append_finished
 from pylog.log.log_append import LogAppend
 from pylog.log.log_flusher import LogFlusher
 from pylog.log.log_reader import LogReader
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pylog.log.log_segment import LogSegment
     from pylog.log.log_state import LogState
+    from pylog.record.batch_scan import BatchHeaders
     from pylog.validation.log_append_info import AppendedBatches, LogAppendInfo
 
     Bytes = bytes | bytearray | memoryview
@@ -200,6 +201,25 @@ class UnifiedLog(LogReader):
         """
         append = LogAppend(self._state, self._roller, AppendOrigin.REPLICATION, leader_epoch)
         return self._append(append, records, assigns_offsets=False)
+
+    def append_finished(self, records: memoryview, headers: BatchHeaders) -> None:
+        """Append v2 batches that have their offsets, leader epochs and checksums already.
+
+        They begin where the log ends, and are not looked at. Segments are rolled as by appends.
+        `UnexpectedAppendOffsetError` if they begin elsewhere; `KafkaStorageError` if the disk
+        failed: then the log ends between two of them.
+        """
+        with self._changing():
+            append_finished(self._state, self._roller, records, headers)
+
+    def adopt_segment(self, path: str, headers: BatchHeaders) -> None:
+        """Make a file of such batches, which has been synced, the newest segment, by renaming it.
+
+        It lies on the same file system, and all its offsets fit a segment. Errors as of
+        `append_finished`; unless it was renamed, the file is as it was.
+        """
+        with self._changing():
+            adopt_segment(self._state, self._roller, path, headers)
 
     def _append(self, append: LogAppend, records: Bytes, *, assigns_offsets: bool) -> LogAppendInfo:
         info = append.analyze(records)

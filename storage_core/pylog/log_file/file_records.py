@@ -99,6 +99,19 @@ class FileRecords(OwnedFile, ByteSource):
         self._size_bytes = position + len(records)
         return position
 
+    def take_over(self, path: str) -> None:
+        """Rename another file of batches to this one's name; its content is this one's from now on.
+
+        Raises
+        ------
+        KafkaStorageError
+            It could not be renamed; both are as they were.
+        """
+        with self._lock:
+            self._io.replace(path, self.path)
+            self.release()
+            self._size_bytes = _size_of(self.path)
+
     def truncate_to(self, size_bytes: int) -> int:
         """Cut the content (and what was preallocated) to ``size_bytes``; return how much went.
 

@@ -11,6 +11,7 @@ from pylog.model import INTERNAL_TOPICS, TopicPartition
 from pylog.reading.discovery import PartitionDirectory, discover_all
 from pylog.reading.log_start_offsets import LogStartOffsets
 from pylog.reading.log_view import LogView
+from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.short_repr import directories_repr, short_repr
 from pylog.reading.topic_choice import (
     compile_topic_pattern,
@@ -50,6 +51,7 @@ class LogDirectory:
             each.topic_partition: each for each in directories if include_stray or not each.state
         }
         self._starts: dict[str, LogStartOffsets] = {}
+        self._pending: dict[str, PendingCommit] = {}
         self._views: dict[TopicPartition, LogView] = {}
 
     def __iter__(self) -> Iterator[LogView]:
@@ -106,8 +108,11 @@ class LogDirectory:
                 directory = self._live[each]
                 above = directory.log_directory
                 starts = self._starts.setdefault(above, LogStartOffsets(above))
+                pending = self._pending.get(above)
+                if pending is None:
+                    pending = self._pending.setdefault(above, PendingCommit(above))
                 # One that another thread has made meanwhile is everybody's.
-                view = self._views.setdefault(each, LogView(directory, starts))
+                view = self._views.setdefault(each, LogView(directory, starts, pending=pending))
             views.append(view)
         return views
 

@@ -75,6 +75,37 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
         return WholeBatches(end, _last_as_read(source, segment, start, end), None)
 
 
+def find_end_before(segment: LogSegmentView, offset: int) -> WholeBatches:
+    """Return how far batches reach that lie below an offset, at which a batch begins.
+
+    Parameters
+    ----------
+    segment
+        The one that holds the offset, or ends at it.
+    offset
+        Where a commit that is pending has begun.
+
+    Raises
+    ------
+    UnreadableFileError
+        The file cannot be read.
+    CorruptRecordError
+        A header before the offset is impossible, or offsets go back.
+    """
+    if segment.base_offset >= offset:
+        return WholeBatches(0, None, None)
+    with segment.open_log() as source:
+        size = source.size()
+        last = segment.find_batch(source, offset - 1, size)
+        if last is None or last.header.next_offset > offset:  # there is a gap before the offset
+            last = None
+            for batch in walk_headers(source, 0, size, lowest_offset=segment.base_offset):
+                if batch.header.next_offset > offset:
+                    break
+                last = batch
+    return WholeBatches(0 if last is None else last.end_position, last, None)
+
+
 def _after_all_damage(
     source: ByteSource, segment: LogSegmentView, batches: WholeBatches, size: int
 ) -> WholeBatches:

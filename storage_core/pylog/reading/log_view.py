@@ -26,8 +26,9 @@ from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_ch
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
 from pylog.locations import join, printable_location
 from pylog.log_file.batch_walk import WholeBatches
-from pylog.reading.log_end import find_log_end
+from pylog.reading.log_end import find_end_before, find_log_end
 from pylog.reading.log_start_offsets import LogStartOffsets
+from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.segment_listing import list_segments
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ def _list_segments(directory: PartitionDirectory) -> SegmentListing:
     return listing
 
 
+def _size_of(segments: Sequence[LogSegmentView]) -> int:
+    return sum(segment.size_bytes for segment in segments)
+
+
 class LogView:
     """A snapshot of one partition directory, for reading.
 
@@ -64,6 +69,9 @@ class LogView:
         partitions. If None, the view reads it by itself.
     damage
         Where planning notes damaged ranges. If None, the first one is an error.
+    pending
+        The commit that is under way in the log directory, whose records the view does not have. If
+        None, the view looks for one by itself.
 
     Notes
     -----
@@ -76,7 +84,10 @@ class LogView:
         directory: PartitionDirectory,
         log_start_offsets: LogStartOffsets | None = None,
         damage: DamageReport | None = None,
+        pending: PendingCommit | None = None,
     ) -> None:
+        # Before the directory is listed: what a commit appends after this look is noticed.
+        self.pending = pending or PendingCommit(directory.log_directory)
         self.directory = directory
         self.topic_partition = directory.topic_partition
         self._log_start_offsets = log_start_offsets or LogStartOffsets(directory.log_directory)
@@ -92,13 +103,18 @@ class LogView:
         path = printable_location(self.directory.path)
         if isinstance(self._listed, LogDirectoryError):
             return f"LogView({path!r}, unreadable: {self._listed.reason})"
+        segments = self._listed.segments
         return (
-            f"LogView({path!r}, segments={len(self.segments)}, size_bytes={self.size_bytes}, "
-            f"local_log_start_offset={self.local_log_start_offset})"
+            f"LogView({path!r}, segments={len(segments)}, size_bytes={_size_of(segments)}, "
+            f"local_log_start_offset={segments[0].base_offset if segments else 0})"
         )
 
     def refreshed(
-        self, damage: DamageReport | None = None, *, uses_indexes: bool | None = None
+        self,
+        damage: DamageReport | None = None,
+        *,
+        uses_indexes: bool | None = None,
+        pending: PendingCommit | None = None,
     ) -> LogView:
         """Return a view of the same directory as it is now.
 
@@ -108,11 +124,14 @@ class LogView:
             As of the class.
         uses_indexes
             Whether look-ups may ask index files; None to leave it as it is.
+        pending
+            As of the class; None for the one that this view has.
         """
         directory = self.directory
         if uses_indexes is not None:
             directory = replace(directory, uses_indexes=uses_indexes)
-        return LogView(directory, LogStartOffsets(directory.log_directory), damage)
+        starts = LogStartOffsets(directory.log_directory)
+        return LogView(directory, starts, damage, pending or self.pending)
 
     @property
     def listing(self) -> SegmentListing:
@@ -127,10 +146,21 @@ class LogView:
             raise self._listed
         return self._listed
 
-    @property
+    @cached_property
     def segments(self) -> Sequence[LogSegmentView]:
-        """The segments in offset order."""
-        return self.listing.segments
+        """The segments in offset order; without those that a pending commit has put there."""
+        segments, end = self.listing.segments, self.pending_end_offset
+        if end is None:
+            return segments
+        return [each for each in segments if each.base_offset < end] or segments[:1]
+
+    @property
+    def pending_end_offset(self) -> int | None:
+        """Where the log ends for readers while a commit to it is pending; None if none is.
+
+        See `PendingCommit.end_offset_of` for the errors.
+        """
+        return self.pending.end_offset_of(self.topic_partition)
 
     @property
     def producer_snapshot_offsets(self) -> list[int]:
@@ -160,7 +190,7 @@ class LogView:
     @property
     def size_bytes(self) -> int:
         """The size of all ``.log`` files."""
-        return sum(segment.size_bytes for segment in self.segments)
+        return _size_of(self.segments)
 
     @cached_property
     def log_start_offset(self) -> int:
@@ -200,6 +230,8 @@ class LogView:
         """How far whole batches reach in the last segment; see `pylog.reading.log_end`."""
         if not self.segments:
             return WholeBatches(0, None, self._missing_logs())
+        if self.pending_end_offset is not None:
+            return find_end_before(self.segments[-1], self.pending_end_offset)
         return find_log_end(self.segments[-1], skips_damage=self.damage is not None)
 
     @cached_property

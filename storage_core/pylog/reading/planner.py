@@ -17,6 +17,7 @@ from pylog.reading.early_batches import without_early_batches
 from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.reading.log_segment_view import open_segment
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
+from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.scan_task import ScanTask
 from pylog.reading.segment_choice import chosen_offset_ranges
 from pylog.reading.slicing import segment_slices
@@ -57,7 +58,12 @@ def plan_tasks(views: Sequence[LogView], wanted: ScanRange) -> list[ScanTask]:
     LogStorageError
         A position cannot be resolved, or a partition's start lies after its end.
     """
-    tasks = [task for view in views for task in _plan_as_it_is_now(view, wanted) if task.slices]
+    for _ in range(_MOST_LOOKS):
+        tasks = [task for view in views for task in _plan_as_it_is_now(view, wanted) if task.slices]
+        if not any(pending.has_changed() for pending in {view.pending for view in views}):
+            break
+        # Of a job that was committed meanwhile, some partitions would be read with it.
+        views = _with_new_look(views)
     return split_tasks(
         tasks,
         max_partition_bytes=wanted.max_partition_bytes,
@@ -87,6 +93,14 @@ def _late_enough(
         if rest.size_bytes:
             late.append(rest)
     return tuple(late)
+
+
+def _with_new_look(views: Sequence[LogView]) -> list[LogView]:
+    """Return views of the same logs as they are now, with what is pending at one moment."""
+    pending = {each: PendingCommit(each) for each in {view.pending.log_directory for view in views}}
+    return [
+        view.refreshed(view.damage, pending=pending[view.pending.log_directory]) for view in views
+    ]
 
 
 def _plan_as_it_is_now(view: LogView, wanted: ScanRange) -> list[ScanTask]:

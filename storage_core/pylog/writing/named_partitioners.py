@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.writing.partition_assignment import ByKey
 from pylog.writing.partitioner import IntegerKeyPartitioner, RoundRobinPartitioner
-from pylog.writing.topic_writer import ByKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.writing.topic_writer import Partitioner
+    from pylog.writing.partition_assignment import Partitioner
 
 
 def _default(count: int) -> Partitioner | None:

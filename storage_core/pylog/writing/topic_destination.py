@@ -8,9 +8,9 @@ import numpy as np
 
 from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partition
 from pylog.model import TopicPartition
+from pylog.writing.partition_assignment import UNASSIGNED
 from pylog.writing.record_rows import RecordRow, rows_to_batch
 from pylog.writing.topic_creation import add_partition, logs_of_topic
-from pylog.writing.topic_writer import UNASSIGNED, TopicWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.log.log_manager import LogManager
+    from pylog.writing.topic_writer import TopicWriter
     from pylog.writing.write_summary import PartitionSummary
 
 

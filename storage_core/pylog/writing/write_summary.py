@@ -60,3 +60,27 @@ class WriteSummary:
     records: int
     size_bytes: int
     end_offsets: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteJobSummary:
+    """What `WriteJob.commit` has done.
+
+    Attributes
+    ----------
+    job_id, batch_id
+        Of the job.
+    already_committed
+        Whether the ledger had the job, so that nothing was written.
+    records, size_bytes
+        Records and bytes of batches that were appended, over all partitions.
+    partitions
+        What was appended to each, sorted.
+    """
+
+    job_id: str
+    batch_id: int | None
+    already_committed: bool
+    records: int = 0
+    size_bytes: int = 0
+    partitions: tuple[PartitionSummary, ...] = ()

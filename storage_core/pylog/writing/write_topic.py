@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import CompressionType
-    from pylog.writing.topic_writer import Partitioner
+    from pylog.writing.partition_assignment import Partitioner
 
 ROWS_AT_ONCE = 65_536
 """Rows of a table that are sorted into partitions at a time."""

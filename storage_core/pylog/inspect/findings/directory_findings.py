@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.files.commit_manifest import manifest_path
 from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.inspect.findings.finding import Finding, Severity, warning
 from pylog.locations import join
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 MISSING_LOG = "missing_log"
 MISNAMED_LOG = "misnamed_log"
+PENDING_COMMIT = "pending_commit"
 REMOTE_OFFSETS = "remote_offsets"
 
 _LISTED = 3
@@ -36,6 +38,7 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
     for name in view.listing.misnamed_logs:
         message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
         yield warning(MISNAMED_LOG, join(view.directory.path, name), message)
+    yield from _pending_commit(view)
     remote = find_remote_offsets(view)
     if remote is not None:
         yield Finding(
@@ -46,6 +49,24 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
             next_offset=remote.start_offset,
             end_offset=remote.end_offset,
         )
+
+
+def _pending_commit(view: LogView) -> Iterator[Finding]:
+    """Yield a note if a commit to the log is under way, or was interrupted."""
+    end, manifest = view.pending_end_offset, view.pending.manifest()
+    if end is None or manifest is None:
+        return
+    message = (
+        f"a commit of {manifest.key} is under way or was interrupted; none of it is read: the log "
+        f"ends at offset {end}. Whatever opens the log directory to write next completes it"
+    )
+    yield Finding(
+        Severity.NOTE,
+        PENDING_COMMIT,
+        manifest_path(view.directory.log_directory),
+        message,
+        next_offset=end,
+    )
 
 
 def _missing_logs(view: LogView) -> Iterator[Finding]:

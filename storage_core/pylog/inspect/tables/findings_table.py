@@ -23,7 +23,8 @@ that fails; what would follow is not known). missing_log (an error where no ``.l
 warning). misnamed_log; missing_, damaged_, wrong_ with index, time_index or transaction_index;
 damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back, leader_epoch_disagrees;
 high_watermark_, recovery_point_, cleaner_offset_ and log_start_offset_above_log_end (warnings).
-torn_tail, zero_tail, leftover_file, no_time_indexes, remote_offsets (notes). A file that cannot be
+torn_tail, zero_tail, leftover_file, no_time_indexes, remote_offsets,
+pending_commit (notes). A file that cannot be
 read at all (a FIFO, a link that leads nowhere) is a damaged one.
 """
 
@@ -50,6 +51,7 @@ from pylog.inspect.findings.transaction_findings import transaction_findings
 from pylog.inspect.header_windows import SegmentHeaders
 from pylog.inspect.tables.row_batches import record_batches, table_schema
 from pylog.reading.damage import DamageReport
+from pylog.reading.pending_commit import NoPendingCommit
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -98,6 +100,8 @@ def _findings(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
 
 def _findings_in_files(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
     about_directory = list(directory_findings(view))
+    # What is wrong with files does not depend on whether readers are given what is in them.
+    view = view.refreshed(view.damage, pending=NoPendingCommit(view.directory.log_directory))
     damaged = list(damage_findings(view, max_decompressed_bytes))
     yield from damaged
     yield from about_directory

@@ -1,0 +1,1 @@
+"""What a commit has announced: which of it the logs hold, and how the rest gets there."""

@@ -1,0 +1,129 @@
+"""A job that writes rows to a log directory as a whole: staged by many processes, committed by one.
+
+Tasks stage rows in files of their own, without a lock; the commit appends all of them, or nothing,
+and never twice. How, and what a crash leaves, stands in `pylog.writing.job_commit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pylog.files.commit_ledger import read_ledger
+from pylog.files.writable_directory import writable_log_directory
+from pylog.lazy_modules import LazyModule
+from pylog.writing.job_description import JobDescription
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pylog.files.staged_files import StagedRecords
+    from pylog.log.log_context import LogContext
+    from pylog.writing import job_commit, job_stage, staged_leftovers  # import Arrow and Numba
+    from pylog.writing.job_stage import JobStage
+    from pylog.writing.write_summary import WriteJobSummary
+else:
+    job_commit = LazyModule("pylog.writing.job_commit")
+    job_stage = LazyModule("pylog.writing.job_stage")
+    staged_leftovers = LazyModule("pylog.writing.staged_leftovers")
+
+DEFAULT_TIMEOUT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class WriteJob(JobDescription):
+    """What is to be written, where and how; pickled to every task.
+
+    Parameters, and the errors of wrong ones, as of `JobDescription`.
+
+    Examples
+    --------
+    >>> job = pylog.WriteJob("/data/logs", "nightly-2026-11-22", topic="orders")
+    >>> with job.stage("task-0") as stage:
+    ...     stage.append(record_batch)
+    >>> job.commit([stage.staged])
+    """
+
+    def is_committed(self) -> bool:
+        """Whether the ledger has the job. Takes no lock.
+
+        Raises
+        ------
+        CorruptCheckpointError, LogDirectoryError
+            The ledger is malformed, or cannot be read.
+        """
+        return self.key in read_ledger(writable_log_directory(self.directory))
+
+    def stage(self, attempt: str, *, context: LogContext | None = None) -> JobStage:
+        """Return what takes the rows of one attempt of a task, within its ``with`` block.
+
+        It changes nothing but files of its own; where it fails, it leaves none.
+
+        Parameters
+        ----------
+        attempt
+            What the attempt is called, in `StagedRecords`.
+        context
+            Clock and disk; the real ones if None.
+
+        Raises
+        ------
+        LogDirectoryError, ValueError
+            The directory is not one that can be written to, or an option is wrong.
+        """
+        return job_stage.JobStage(self, attempt, context)
+
+    def commit(
+        self,
+        staged: Iterable[StagedRecords],
+        *,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        context: LogContext | None = None,
+    ) -> WriteJobSummary:
+        """Append what was staged, all of it or nothing, and return when it is on the disk.
+
+        Of a job that has been committed nothing is written; its staged files are removed.
+
+        Parameters
+        ----------
+        staged
+            What the successful attempt of each task has staged; rows are appended in this order.
+        timeout
+            How many seconds to wait for somebody else to let go of the log directory.
+        context
+            Clock, disk and background work; the real ones if None.
+
+        Raises
+        ------
+        LogLockedError
+            A broker, or another process, has held the directory for that long.
+        ValueError
+            Something of another job is to be committed.
+        LogStorageError
+            A topic has changed since rows were staged for it, a staged file is gone or damaged, or
+            the disk failed. If the manifest was published before, the next owner of the directory
+            completes the commit.
+        """
+        return job_commit.commit(self, list(staged), timeout, context)
+
+    def abort(
+        self, staged: Sequence[StagedRecords | None] = (), *, context: LogContext | None = None
+    ) -> None:
+        """Remove what was staged for the job, also by attempts that failed or are not named.
+
+        What a commit has published stays, and so do the files of a commit that is to be completed.
+        May be repeated.
+
+        Parameters
+        ----------
+        staged
+            What attempts have staged; None for one that failed.
+        context
+            The disk; the real one if None.
+
+        Raises
+        ------
+        LogStorageError
+            The directory cannot be listed, or a file not be removed.
+        """
+        staged_leftovers.abort(self.directory, self.key, staged, context)
