@@ -1,4 +1,4 @@
-"""The entry points that Spark calls: name, schema, reader.
+"""The entry points that Spark calls: name, schema, readers, writers.
 
 Spark makes an instance at ``load()``, in a process of its own on the driver's machine, pickles it
 and unpickles it wherever it plans. Spark imports this module whenever it looks for any Python data
@@ -16,14 +16,17 @@ from pyspark.sql.datasource import DataSource
 
 import pylog
 from pyspark_pylog.batch_reader import PylogBatchReader
+from pyspark_pylog.batch_writer import PylogBatchWriter
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.missing_stream_reader import MissingStreamReader
 from pyspark_pylog.options import RECORDS, ReadOptions
 from pyspark_pylog.record_count_reader import RecordCountReader
 from pyspark_pylog.record_counts import COUNT_SCHEMA
 from pyspark_pylog.spark_schema import read_schema
+from pyspark_pylog.stream_writer import PylogStreamWriter
 from pyspark_pylog.table_reader import PylogTableReader
 from pyspark_pylog.table_schema import table_schema
+from pyspark_pylog.write_options import WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -36,12 +39,20 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.types import StructType
 
-_NO_WRITES = (
-    'format("pylog") does not write yet; from Python, pylog.write_topic("/data/logs", "orders", '
-    "frame.toArrow(), partitions=3) writes a topic, on the command line pylog append does"
+_NO_OVERWRITE = (
+    'format("pylog") appends to topics and replaces nothing: write .mode("append"), or INSERT '
+    "INTO; to begin a topic anew, delete it before with pylog.delete_topic(directory, topic), or "
+    "write to a new one"
+)
+_NO_COMPLETE = (
+    'format("pylog") appends to topics and replaces nothing: write .outputMode("append"); to '
+    "append the whole result of each trigger, use foreachBatch"
 )
 
 _LOGGER = logging.getLogger(__name__)
+
+_WARNED_OF_STREAMS: set[tuple[str, ...]] = set()
+"""What this process has warned of when it made writers for micro-batches."""
 
 
 class PylogDataSource(DataSource):
@@ -99,18 +110,31 @@ class PylogDataSource(DataSource):
         return MissingStreamReader()
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's signature
-        """Refuse to write, in words of our own."""
-        raise NotImplementedError(_NO_WRITES)
+        """Return the writer of one job, or raise `ValueError` for rows that cannot be written."""
+        if overwrite:
+            raise ValueError(_NO_OVERWRITE)
+        options = WriteOptions.parse(self._given)
+        self._warn(options.without_effect)
+        return PylogBatchWriter(options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: FBT001, N802 - Spark's
-        """Refuse to write, in words of our own."""
-        raise NotImplementedError(_NO_WRITES)
+        """Return the writer of one micro-batch's tasks, or of its commit."""
+        if overwrite:
+            raise ValueError(_NO_COMPLETE)
+        options = WriteOptions.parse(self._given, is_stream=True)
+        if options.without_effect not in _WARNED_OF_STREAMS:  # not in each micro-batch
+            _WARNED_OF_STREAMS.add(options.without_effect)
+            self._warn(options.without_effect)
+        return PylogStreamWriter(options, schema)
 
     def _options(self) -> ReadOptions:
         options = ReadOptions.parse(self._given)
+        self._warn(options.without_effect)
+        return options
+
+    def _warn(self, without_effect: tuple[str, ...]) -> None:
         # Once a load(): Spark pickles this instance after it has asked for the schema.
-        if options.without_effect and not self._has_warned:
-            names = ", ".join(options.without_effect)
+        if without_effect and not self._has_warned:
+            names = ", ".join(without_effect)
             _LOGGER.warning("pylog: options without effect here: %s", names)
             self._has_warned = True
-        return options

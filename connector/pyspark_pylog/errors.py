@@ -13,11 +13,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pylog.errors import (
+    CorruptCheckpointError,
     CorruptRecordError,
     InvalidRecordError,
+    KafkaStorageError,
     LogDirectoryError,
+    LogLockedError,
+    RecordBatchTooLargeError,
+    RecordTooLargeError,
+    RecordValidationError,
     SegmentReplacedError,
     SegmentVanishedError,
+    UnknownTopicOrPartitionError,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +35,19 @@ _OF_DAMAGE = (
     "damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets and "
     "endingOffsets leave out a range"
 )
+_OF_WRITES = (
+    CorruptCheckpointError,
+    CorruptRecordError,
+    InvalidRecordError,
+    KafkaStorageError,
+    LogDirectoryError,
+    LogLockedError,
+    RecordBatchTooLargeError,
+    RecordTooLargeError,
+    RecordValidationError,
+    UnknownTopicOrPartitionError,
+)
+"""Errors of the library that take their text alone."""
 _WILDCARDS = re.compile(r"[*?\[{]")
 
 
@@ -61,6 +81,38 @@ def advice_added(of_damage: str = _OF_DAMAGE) -> Iterator[None]:
         raise type(error)(
             f"host {socket.gethostname()}: {error}{_advice(error, of_damage)}"
         ) from error
+
+
+@contextmanager
+def place_of_write_added(place: str = "") -> Iterator[None]:
+    """Have errors of a write say on which host they are, and what more a user of Spark can do.
+
+    Parameters
+    ----------
+    place
+        What is to be said after the host: which part of the rows it is.
+
+    Raises
+    ------
+    LogStorageError, ValueError
+        As raised in the context, with a longer text.
+    """
+    where = f"host {socket.gethostname()}{place and f', {place}'}"
+    try:
+        yield
+    except _OF_WRITES as error:
+        raise type(error)(f"{where}: {error}{_advice_on_write(error)}") from error
+    except ValueError as error:
+        msg = f"{where}: {error}"
+        raise ValueError(msg) from error
+
+
+def _advice_on_write(error: Exception) -> str:
+    if isinstance(error, LogLockedError):
+        return "; option commitTimeout says how long a write waits, for example 10 minutes"
+    if isinstance(error.__cause__, PermissionError):
+        return f"; let user {_user()} write there: Spark's Python workers run as that user"
+    return ""
 
 
 def _advice(

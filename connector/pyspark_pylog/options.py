@@ -25,6 +25,7 @@ from pyspark_pylog.nearest_name import nearest_name_hint
 from pyspark_pylog.path_options import TEMPORARY_VIEW, parse_paths
 from pyspark_pylog.position_options import parse_ending, parse_starting
 from pyspark_pylog.record_counts import RECORD_COUNTS
+from pyspark_pylog.write_option_names import is_only_of_writes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -238,6 +239,9 @@ def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
             continue
         if name in _IN_A_CATALOG or name.startswith("option."):
             raise ValueError(TEMPORARY_VIEW)
+        if is_only_of_writes(name):
+            msg = f"option {name!r} is for writes, not for reads; to read a topic, give subscribe"
+            raise ValueError(msg)
         hint = nearest_name_hint(name, known.values())
         msg = f"unknown option {name!r}{hint} The options are: {', '.join(READ_OPTIONS)}"
         raise ValueError(msg)

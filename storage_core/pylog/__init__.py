@@ -81,6 +81,7 @@ _PUBLIC = LazyNames(
         "pylog.writing.line_appender": ("LineAppender",),
         "pylog.writing.moved_offset": ("MovedOffset",),
         "pylog.writing.owned_directory": ("own_log_directory",),
+        "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
         "pylog.writing.record_removal": ("delete_records", "truncate_log"),
         "pylog.writing.removal_plan": ("plan_record_deletion", "plan_truncation"),
         "pylog.writing.topic_creation": ("create_topic", "delete_topic"),
@@ -160,6 +161,7 @@ if TYPE_CHECKING:
     from pylog.writing.line_appender import LineAppender as LineAppender
     from pylog.writing.moved_offset import MovedOffset as MovedOffset
     from pylog.writing.owned_directory import own_log_directory as own_log_directory
+    from pylog.writing.partitioner_names import PARTITIONER_NAMES as PARTITIONER_NAMES
     from pylog.writing.record_removal import delete_records as delete_records
     from pylog.writing.record_removal import truncate_log as truncate_log
     from pylog.writing.removal_plan import plan_record_deletion as plan_record_deletion

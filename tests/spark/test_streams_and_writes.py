@@ -1,4 +1,4 @@
-"""Streams and writes, which there are not yet: the error says so, and what to use instead."""
+"""Streams, which cannot be read yet: the error says so, and what to use instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.errors import StreamingQueryException
 
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_partition
-from tests.support.spark_session import NEEDS_SPARK, last_line
+from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,11 +22,6 @@ NO_STREAMS = (
     'NotImplementedError: format("pylog") does not read streams yet; use spark.read in place of '
     "spark.readStream. To read only what is new since the last read, set option startingOffsets to "
     'the highest offset of each partition that it gave, plus 1, as in {"orders":{"0":43}}'
-)
-NO_WRITES = (
-    'NotImplementedError: format("pylog") does not write yet; from Python, pylog.write_topic('
-    '"/data/logs", "orders", frame.toArrow(), partitions=3) writes a topic, on the command line '
-    "pylog append does"
 )
 
 
@@ -45,17 +40,3 @@ def test_a_stream_of_reads(spark: SparkSession, logs: Path) -> None:
     assert NO_STREAMS in told.splitlines()
     assert "UnboundLocalError" not in told
     assert "During handling" not in told
-
-
-@pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_a_write(spark: SparkSession, logs: Path, mode: str) -> None:
-    write = spark.range(3).write.format("pylog").mode(mode).option("topic", "orders")
-    assert last_line(lambda: write.save(str(logs))) == NO_WRITES
-
-
-def test_a_stream_of_writes(spark: SparkSession, logs: Path) -> None:
-    stream = spark.readStream.format("rate").load().writeStream.format("pylog")
-    query = stream.option("checkpointLocation", str(logs.parent / "checkpoint")).start(str(logs))
-    with pytest.raises(StreamingQueryException) as caught:
-        query.awaitTermination(60)
-    assert NO_WRITES in str(caught.value).splitlines()

@@ -62,6 +62,12 @@ def load(spark: SparkSession, path: object = None, **options: object) -> DataFra
     return reader.load([str(each) for each in path] if isinstance(path, list) else str(path))
 
 
+def save(frame: DataFrame, path: object, **options: object) -> None:
+    """Append to the log directory ``path``: ``frame.write.format("pylog")`` with options."""
+    writer = frame.write.format("pylog").mode("append")
+    writer.options(**options).save(str(path))  # type: ignore[arg-type]
+
+
 def last_line(run: Callable[[], object]) -> str:
     """Return the line that a user reads last of the error that ``run`` raises."""
     with pytest.raises(PySparkException) as caught:

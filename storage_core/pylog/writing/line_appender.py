@@ -11,14 +11,18 @@ from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPart
 from pylog.files.topic_name import nearest_topic
 from pylog.record.compressor import ensure_level
 from pylog.writing.line_run import LineRuns
+from pylog.writing.named_partitioners import NamedPartitioner, ensure_known_partitioner
+from pylog.writing.partitioner import ensure_integer_key
 from pylog.writing.record_line import LINE_PARSERS, VALUE_PARSERS, parse_json_line
 from pylog.writing.topic_destination import TopicDestination
 from pylog.writing.topic_writer import TopicWriter, parse_compression
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from pylog.config import LogConfig
     from pylog.log.log_manager import LogManager
+    from pylog.log.unified_log import UnifiedLog
     from pylog.model import CompressionType
     from pylog.writing.write_summary import PartitionSummary
 
@@ -43,8 +47,10 @@ class LineAppender:
     values
         ``base64`` or ``text``: how JSON lines that do not say so have keys and values.
     topic, partition
-        Where lines go that do not say it themselves. If None, every line names its topic, and its
-        key decides the partition.
+        Where lines go that do not say it themselves. If None, every line names its topic, and
+        ``partitioner`` decides.
+    partitioner
+        ``default``, ``round_robin`` or ``integer_key``: see `write_topic`.
     creates_similar_topic
         Whether ``topic`` may be created where one of a similar name exists. A name in a line is
         taken as it is: nobody typed it.
@@ -73,6 +79,7 @@ class LineAppender:
         values: str = "base64",
         topic: str | None = None,
         partition: int | None = None,
+        partitioner: str = "default",
         creates_similar_topic: bool = False,
         compression: str | CompressionType = "none",
         level: int | None = None,
@@ -89,7 +96,11 @@ class LineAppender:
         self._source = source
         self._parse = LINE_PARSERS[line_format]
         self._is_text = values == "text"
-        self._finds_runs = line_format == "jsonl"
+        ensure_known_partitioner(partitioner)
+        self._partitioner = partitioner
+        self._needs_integer_keys = partitioner == "integer_key"
+        # A key that is not an integer is an error that names its line.
+        self._finds_runs = line_format == "jsonl" and not self._needs_integer_keys
         if line_format == "jsonl":
             self._parse = partial(parse_json_line, values=values)
         self._topic = topic
@@ -97,7 +108,7 @@ class LineAppender:
         codec = parse_compression(compression)
         # Before the first line: an option that is wrong is not the line's fault.
         ensure_level(codec, level)
-        self._make_writer = partial(
+        self._new_writer = partial(
             TopicWriter,
             compression=codec,
             level=level,
@@ -164,8 +175,10 @@ class LineAppender:
     def _take(self, line: bytes) -> None:
         parsed = self._parse(line)
         if parsed is not None:
-            destination = self._destination_of(parsed.topic)
-            destination.add(self._partition_of(parsed.partition), parsed.row)
+            partition = self._partition_of(parsed.partition)
+            if partition is None and self._needs_integer_keys:
+                ensure_integer_key(parsed.row.key)
+            self._destination_of(parsed.topic).add(partition, parsed.row)
 
     def _partition_of(self, partition: int | None) -> int | None:
         return self._partition if partition is None else partition
@@ -184,6 +197,14 @@ class LineAppender:
             destination = TopicDestination(self._manager, topic, self._make_writer)
             self._destinations[topic] = destination
         return destination
+
+    def _make_writer(
+        self, topic: str, logs: Mapping[int, UnifiedLog], config: LogConfig
+    ) -> TopicWriter:
+        chosen = (
+            None if self._partitioner == "default" else NamedPartitioner(self._partitioner, logs)
+        )
+        return self._new_writer(topic, logs, config, partitioner=chosen)
 
     def _flush(self, first_number: int, last_number: int) -> None:
         now_ms = self._clock.milliseconds()

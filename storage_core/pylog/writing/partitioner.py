@@ -191,6 +191,22 @@ class DefaultPartitioner:
         return partitions
 
 
+def ensure_integer_key(key: bytes | None) -> None:
+    """Raise `ValueError` unless `IntegerKeyPartitioner` has a partition for ``key``."""
+    if key is None:
+        msg = "the key is null, an integer is needed"
+        raise ValueError(msg)
+    _number_of_text(key)
+
+
+def _number_of_text(key: bytes | str) -> int:
+    text = key.decode("latin-1") if isinstance(key, bytes) else key
+    if _DECIMAL.fullmatch(text) is None:
+        msg = f"key {key!r} is not a decimal number"
+        raise ValueError(msg)
+    return int(text)
+
+
 class RoundRobinPartitioner:
     """One record after the other to one partition after the other, from 0; keys do not matter.
 
@@ -240,13 +256,8 @@ class IntegerKeyPartitioner:
 
     def partition(self, key: int | bytes | str) -> int:
         """Return the partition of ``key``; `ValueError` if it is not a decimal number."""
-        if isinstance(key, bytes | str):
-            text = key.decode("latin-1") if isinstance(key, bytes) else key
-            if _DECIMAL.fullmatch(text) is None:
-                msg = f"key {key!r} is not a decimal number"
-                raise ValueError(msg)
-            return int(text) % self._partition_count
-        return key % self._partition_count
+        number = _number_of_text(key) if isinstance(key, bytes | str) else key
+        return number % self._partition_count
 
     def partition_column(self, keys: pa.Array) -> npt.NDArray[np.int32]:
         """Return the partitions of many records.

@@ -221,6 +221,13 @@ def test_options_of_the_kafka_source_without_a_meaning_here_are_accepted_and_lis
     )
 
 
+@pytest.mark.parametrize("name", ["topic", "jobId", "topic.retention.ms"])
+def test_an_option_of_writes_is_not_one_of_reads(name: str) -> None:
+    assert refusal({"path": "/logs", name: "x"}) == (
+        f"option {name.lower()!r} is for writes, not for reads; to read a topic, give subscribe"
+    )
+
+
 def test_at_most_one_of_the_three_ways_to_choose_topics_is_allowed() -> None:
     given = {"path": "/logs", "subscribe": "a", "assign": '{"a":[0]}'}
     assert refusal(given) == "give only one of the options subscribe and assign"

@@ -8,6 +8,7 @@ import pytest
 
 import pylog
 from pylog.errors import InvalidRecordError
+from pylog.writing.named_partitioners import _BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,3 +129,66 @@ def test_a_partition_that_a_topic_does_not_have_is_named_with_its_line(manager: 
     lines = [common(number, number // 70) for number in range(100)]
     with pytest.raises(InvalidRecordError, match="it, line 71: topic 't' has no partition 1 here"):
         pylog.LineAppender(manager, source="it").append(lines)
+
+
+def placed(directory: Path, topic: str = "t") -> list[tuple[int, bytes | None]]:
+    columns = ["partition", "key"]
+    table = pylog.scan(directory, topics=topic, columns=columns).to_table()
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+def test_keys_that_are_numbers_are_taken_modulo_partitions(tmp_path: Path) -> None:
+    with pylog.own_log_directory(tmp_path / "logs") as manager:
+        pylog.create_topic(manager, "t", 4)
+        appender = text_appender(manager, partitioner="integer_key")
+        appender.append([b"6\ta", b"-1\tb", b"4\tc"])
+    assert placed(tmp_path / "logs") == [(0, b"4"), (2, b"6"), (3, b"-1")]
+
+
+def test_many_json_lines_with_such_keys_go_where_their_numbers_say(tmp_path: Path) -> None:
+    def line(number: int, **more: object) -> bytes:
+        fields = {"topic": "t", "values": "text", "key": str(number), "value": None, **more}
+        return json.dumps(fields).encode()
+
+    with pylog.own_log_directory(tmp_path / "logs") as manager:
+        pylog.create_topic(manager, "t", 3)
+        appender = pylog.LineAppender(manager, source="it", partitioner="integer_key")
+        appender.append([line(number) for number in range(200)] + [line(7, partition=2)])
+    expected = sorted((number % 3, b"%d" % number) for number in range(200))
+    assert sorted(placed(tmp_path / "logs")) == sorted([*expected, (2, b"7")])
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [("7a", "key b'7a' is not a decimal number"), (None, "the key is null, an integer is needed")],
+)
+def test_a_key_that_is_not_a_number_is_named_by_its_line(
+    manager: LogManager, key: str | None, reason: str
+) -> None:
+    lines = [common(number) for number in range(100)]
+    lines[70] = json.dumps({"topic": "t", "key": key, "values": "text", "value": "x"}).encode()
+    appender = pylog.LineAppender(manager, source="it", partitioner="integer_key")
+    with pytest.raises(InvalidRecordError) as raised:
+        appender.append(lines)
+    assert str(raised.value).startswith(f"it, line 71: {reason}; all lines before it")
+    assert appender.partitions()[0].records == 70
+
+
+def test_lines_are_dealt_out_in_turn_over_all_calls(tmp_path: Path) -> None:
+    with pylog.own_log_directory(tmp_path / "logs") as manager:
+        pylog.create_topic(manager, "t", 3)
+        appender = text_appender(manager, partitioner="round_robin")
+        appender.append([b"k\t1", b"k\t2"])
+        appender.append([b"k\t3", b"k\t4"])
+    values = pylog.scan(tmp_path / "logs", columns=["partition", "value"]).to_table().to_pylist()
+    found = [tuple(row.values()) for row in values]
+    assert found == [(0, b"1"), (0, b"4"), (1, b"2"), (2, b"3")]
+
+
+def test_a_partitioner_that_does_not_exist(manager: LogManager) -> None:
+    with pytest.raises(ValueError, match="partitioner 'rr' is neither a function nor one of"):
+        text_appender(manager, partitioner="rr")
+
+
+def test_every_partitioner_that_is_offered_exists() -> None:
+    assert tuple(_BY_NAME) == pylog.PARTITIONER_NAMES

@@ -49,8 +49,15 @@ if TYPE_CHECKING:
     "--partition",
     metavar="N",
     type=click.IntRange(min=0),
-    help="The partition of records whose line does not name one. Default: chosen by the key, as "
-    "Kafka's producers do; records without a key are spread.",
+    help="The partition of records whose line does not name one. Default: see --partitioner.",
+)
+@click.option(
+    "--partitioner",
+    type=click.Choice(pylog.PARTITIONER_NAMES),
+    default=pylog.PARTITIONER_NAMES[0],
+    help="Who chooses the partition if neither the line nor --partition names it. default: the "
+    "key, as with Kafka's producers; records without a key are spread. round_robin: one partition "
+    "after the other. integer_key: the key, a decimal number, modulo the number of partitions.",
 )
 @click.option(
     "--compression",
@@ -88,6 +95,7 @@ def append(
     *,
     topic: str | None,
     partition: int | None,
+    partitioner: str,
     compression: str,
     level: int | None,
     batch_size: int,
@@ -138,6 +146,7 @@ def append(
                 values=values or "base64",
                 topic=topic,
                 partition=partition,
+                partitioner=partitioner,
                 creates_similar_topic=creates_similar_topic,
                 compression=compression,
                 level=level,

@@ -545,3 +545,18 @@ def test_help_of_a_writing_command_imports_nothing_heavy(name: str) -> None:
         timeout=SECONDS,
     )
     assert done.stderr == b"\n"
+
+
+def test_the_partitioner_can_be_chosen(
+    pylog_run: Callable[..., Outcome], lines: Callable[..., Path], tmp_path: Path
+) -> None:
+    pylog_run("create-topic", tmp_path / "logs", "--topic", "t", "--partitions", "4")
+    path = lines("6\ta", "7\tb", "9\tc")
+    command = ("append", tmp_path / "logs", path, "--topic", "t", "--format", "text")
+    assert pylog_run(*command, "--partitioner", "integer_key").status == 0
+    assert [row[1:] for row in records_of(tmp_path / "logs")] == [
+        (1, 0, b"9", b"c"),
+        (2, 0, b"6", b"a"),
+        (3, 0, b"7", b"b"),
+    ]
+    assert pylog_run(*command, "--partitioner", "rr").status == 2
