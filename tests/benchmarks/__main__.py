@@ -12,6 +12,7 @@ from tests.benchmarks.counting import count_sets
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.encoding import encode_sets
 from tests.benchmarks.java_peer import JavaTools, java_tools
+from tests.benchmarks.job_commits import measure_job_commits
 from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import NotHereError
@@ -43,8 +44,8 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
-        "spark-100B, spark-1000B, encode, own, count, cat, memory, look-up, planning, pruning, "
-        "spark-small, remote, start-up",
+        "spark-100B, spark-1000B, encode, own, commit, count, cat, memory, look-up, planning, "
+        "pruning, spark-small, remote, start-up",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -79,6 +80,8 @@ def _start_up(results: Results, bench: Bench) -> None:
 
 
 def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
+    if only in "commit":
+        results.commits = measure_job_commits(bench, min(rounds, 3), _say)
     if only in "look-up":
         results.look_ups = look_up_in_sparse_log(bench, _say)
     if only in "planning":

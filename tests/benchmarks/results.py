@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from tests.benchmarks.encoding import EncodeResult
+from tests.benchmarks.job_commits import CommitFigure
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.memory import MemoryFigure
 from tests.benchmarks.owned_logs import OwnResults
@@ -24,6 +25,7 @@ class Results:
     spark: list[SparkResult] = field(default_factory=list)
     encoding: list[EncodeResult] = field(default_factory=list)
     own: OwnResults = field(default_factory=OwnResults)
+    commits: list[CommitFigure] = field(default_factory=list)
     counts: list[Figure] = field(default_factory=list)
     printing: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)

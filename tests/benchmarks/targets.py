@@ -26,6 +26,8 @@ ENCODE_JAVA_TIMES = {100: 2.0, 1000: 1.0}
 APPEND_TIMES = 0.5
 APPEND_BATCHES_TIMES = 5
 RECOVERY_GB_PER_SECOND = 2.0
+COMMIT_SECONDS = 1.0
+LEAST_JOB_BYTES = 900_000_000  # a quick run says nothing of a job of 1 GB
 LINES_PER_SECOND = 1e6
 MEMORY_MB = 32.0
 REQUESTED_AT_MOST = 1.1
@@ -192,6 +194,20 @@ def _own(results: Results) -> Iterator[Target]:
     yield Target(text, measured, opened.logs_opened == 0)
 
 
+def _commits(results: Results) -> Iterator[Target]:
+    text = f"commit of a job of 1 GB: ≤ {COMMIT_SECONDS:g} s"
+    if not results.commits:
+        yield Target(text, _NOT_MEASURED, None)
+    for figure in results.commits:
+        seconds = statistics.median(run.seconds for run in figure.runs)
+        measured = f"{seconds:.2f} s, {figure.job_bytes / 1e9:.2f} GB"
+        yield Target(
+            f"{text}, {figure.batches:,} batches of {figure.batch_bytes:,} B",
+            measured,
+            seconds <= COMMIT_SECONDS if figure.job_bytes >= LEAST_JOB_BYTES else None,
+        )
+
+
 def _count(results: Results) -> Iterator[Target]:
     text = f"header-only count, 16 KB batches: ≥ {COUNT_GB_PER_SECOND:g} GB/s of log"
     for figure in results.counts:
@@ -307,6 +323,7 @@ def targets(results: Results) -> list[Target]:
         _reading,
         _encoding,
         _own,
+        _commits,
         _spark,
         _count,
         _printing,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pylog
-from pylog.errors import KafkaStorageError
+from pylog.errors import KafkaStorageError, LogLockedError
 from pylog.files.commit_manifest import MANIFEST
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
 from tests.support.recording_io import Fault, FaultyIO, Kind
@@ -168,6 +168,9 @@ def test_a_committed_job_needs_no_recovery_by_a_broker(new_broker: NewBroker, ve
     }
     assert len([path for path in before if path.suffix == ".log"]) > PARTITIONS
     broker.start()
+    late = pylog.WriteJob(str(directory), "late", topic="orders")
+    with pytest.raises(LogLockedError, match=f"process {broker.process_id} is a Kafka broker"):
+        late.commit([], timeout=0.1)
     found = consumed(broker)
     assert found == {each: expected(each) for each in range(PARTITIONS)}
     produce(broker, "later")

@@ -1,7 +1,4 @@
-"""SIGKILL of a process that commits, at any moment: its job is written once, as a whole.
-
-``PYLOG_KILL_ROUNDS`` says how many processes are killed; ``make soak`` asks for many.
-"""
+"""SIGKILL of a process that commits, at any moment: its job is written once, as a whole."""
 
 from __future__ import annotations
 
@@ -26,7 +23,9 @@ if TYPE_CHECKING:
 
     from tests.conftest import Counted
 
-ROUNDS = int(os.environ.get("PYLOG_KILL_ROUNDS", "40"))
+ROUNDS = 40
+"""How many processes are killed; ``--soak`` asks for more."""
+
 SEED = 20_261_122
 PROJECT = Path(__file__).parents[2]
 
@@ -91,14 +90,15 @@ def visible(directory: Path) -> dict[int, Counter[str]]:
 
 @pytest.mark.slow
 def test_a_killed_commit_leaves_its_job_whole_or_not_at_all_and_it_is_written_once(
-    worker: Worker, tmp_path: Path, counted: Counted
+    worker: Worker, tmp_path: Path, counted: Counted, request: pytest.FixtureRequest
 ) -> None:
+    rounds = request.config.getoption("--soak") or ROUNDS
     directory = tmp_path / "logs"
     random_source = random.Random(SEED)
     outcomes: Counter[str] = Counter()
     longest = max(worker.run(number, None) for number in range(2))
     brokers = 0
-    for number in range(2, 2 + ROUNDS):
+    for number in range(2, 2 + rounds):
         worker.run(number, random_source.uniform(0, 1.1 * longest))
         is_announced = (directory / ".pylog-manifest").exists()
         found = visible(directory)
@@ -117,7 +117,7 @@ def test_a_killed_commit_leaves_its_job_whole_or_not_at_all_and_it_is_written_on
         assert [path.name for path in directory.glob(".pylog*")] == [".pylog-ledger"]
     found = visible(directory)
     broker = found.pop(-1, Counter())
-    assert found == {number: values_of(number) for number in range(2 + ROUNDS)}
+    assert found == {number: values_of(number) for number in range(2 + rounds)}
     assert sum(broker.values()) >= brokers
     findings = pylog.read_table(directory, "findings").to_pylist()
     assert not [each for each in findings if each["severity"] != "note"]

@@ -192,7 +192,7 @@ def _list_partition(view: LogView) -> ListedPartition:
     """Return what is known of one partition."""
     attempts = Attempts()
     is_listed = attempts.read(lambda: view.listing) is not None
-    segments = view.segments if is_listed else ()
+    segments = (attempts.read(lambda: view.segments) if is_listed else None) or ()
     for segment in segments:
         attempts.read(segment.ensure_readable)
     is_readable = is_listed and (not segments or any(each.defect is None for each in segments))

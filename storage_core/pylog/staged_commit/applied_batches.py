@@ -35,11 +35,15 @@ class AppliedBatches(NamedTuple):
         The offset after the last of them; the announced base offset if it holds none.
     is_all
         Whether the log holds nothing else from the announced base offset on.
+    is_rewritten
+        Whether a broker's cleaner has been where the next of them would be: a batch lacks records,
+        or offsets are missing, so that nobody can tell whether it was there.
     """
 
     batch_count: int
     next_offset: int
     is_all: bool
+    is_rewritten: bool = False
 
 
 def find_applied_batches(
@@ -62,12 +66,20 @@ def find_applied_batches(
             header = batch.header
             found = header.offset, header.next_offset - header.offset, header.crc
             if wanted is None or found != (next_offset, *wanted):
-                return AppliedBatches(count, next_offset, is_all=False)
+                is_rewritten = wanted is not None and _is_rewritten(batch, next_offset)
+                return AppliedBatches(count, next_offset, is_all=False, is_rewritten=is_rewritten)
             count += 1
             next_offset = header.next_offset
     except CorruptRecordError:
         return AppliedBatches(count, next_offset, is_all=False)
     return AppliedBatches(count, next_offset, is_all=True)
+
+
+def _is_rewritten(batch: PositionedHeader, expected_offset: int) -> bool:
+    """Whether compaction or retention has taken records here: a leader leaves no gap."""
+    header = batch.header
+    offsets = header.next_offset - header.offset
+    return header.offset != expected_offset or header.record_count != offsets
 
 
 def _expected(log_directory: str, announced: AnnouncedPartition) -> Iterator[tuple[int, int]]:

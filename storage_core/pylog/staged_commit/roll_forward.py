@@ -52,6 +52,11 @@ class OwnedLog(Protocol):
         ...
 
     @property
+    def log_start_offset(self) -> int:
+        """First offset served."""
+        ...
+
+    @property
     def latest_epoch(self) -> int | None:
         """The newest leader epoch."""
         ...
@@ -168,6 +173,8 @@ class RollForward:
         skipped = announced.skipped_batches + applied.batch_count
         if applied.next_offset == end or skipped == _batch_count(announced):
             return announced
+        if applied.is_rewritten or log.log_start_offset > applied.next_offset:
+            raise self._undecided(announced, applied.next_offset)
         _LOGGER.warning(
             "%s has other records after offset %d: the rest of the commit goes to its end, %d",
             announced.topic_partition,
@@ -180,6 +187,15 @@ class RollForward:
             leader_epoch=_epoch_of(log),
             skipped_batches=skipped,
         )
+
+    def _undecided(self, announced: AnnouncedPartition, offset: int) -> KafkaStorageError:
+        reason = (
+            f"records of {announced.topic_partition} from offset {offset} on have been deleted or "
+            "compacted since a commit to it was interrupted, so that nobody can tell whether they "
+            "were the commit's, and the rest might be written twice: move this file away to "
+            "give the rest of the commit up"
+        )
+        return KafkaStorageError(reason, manifest_path(self._directory.path))
 
     def _append(self, announced: AnnouncedPartition) -> None:
         """Append the batches that the log does not have."""

@@ -132,10 +132,10 @@ class StagedPartition:
         if most != self._config.max_message_bytes:
             name = "segment.bytes"
         reason = (
-            f"row {row} makes a batch of {sizes[at]} bytes, {name} of the topic is {most}: raise "
-            "it, compress, or leave the row out"
+            f"row {row} makes a batch of {sizes[at]} bytes for partition {self._topic_partition}, "
+            f"{name} of the topic is {most}: raise it, compress, or leave the row out"
         )
-        raise RecordTooLargeError(reason, str(self._topic_partition))
+        raise RecordTooLargeError(reason)
 
     def _write_chunk(self, chunk: EncodedChunk) -> None:
         """Write batches; a new file is begun where a segment would be rolled."""

@@ -66,6 +66,8 @@ def encoder_for(
     if target is not compression:  # the log would decompress, and compress with this
         level = config.target_compression_level
     most = min(config.max_message_bytes, config.segment_bytes)
+    if target is not CompressionType.NONE:
+        most -= most // 100  # what cannot be compressed grows a little
     size = batch_size_bytes if batch_size_bytes < 1 else min(batch_size_bytes, max(most, 1))
     return RecordEncoder(compression=target, level=level, batch_size_bytes=size)
 

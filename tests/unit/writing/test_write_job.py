@@ -105,6 +105,16 @@ def test_batches_are_compressed(tmp_path: Path, compression: str) -> None:
     assert values_in(tmp_path) == {("orders", 0): ["x" * 100] * 50}
 
 
+@pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
+def test_rows_that_cannot_be_compressed_fit_batches_of_the_largest_size(
+    tmp_path: Path, compression: str
+) -> None:
+    job = job_in(tmp_path, compression=compression, batch_size_bytes=1 << 21)
+    rows = [os.urandom(1_000) for _ in range(3_000)]
+    job.commit([stage(job, {"value": rows})])
+    assert pylog.scan(tmp_path).count() == 3_000
+
+
 def test_a_topic_that_demands_a_codec_gets_it(tmp_path: Path) -> None:
     pylog.create_topic(tmp_path, "orders", 1, properties={"compression.type": "zstd"})
     job = job_in(tmp_path, compression="gzip")

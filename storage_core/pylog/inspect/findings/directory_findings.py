@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.errors import CorruptCheckpointError, CorruptRecordError, SegmentVanishedError
 from pylog.files.commit_manifest import manifest_path
 from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.inspect.findings.finding import Finding, Severity, warning
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MISSING_LOG = "missing_log"
 MISNAMED_LOG = "misnamed_log"
+DAMAGED_MANIFEST = "damaged_manifest"
 PENDING_COMMIT = "pending_commit"
 REMOTE_OFFSETS = "remote_offsets"
 
@@ -38,7 +40,10 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
     for name in view.listing.misnamed_logs:
         message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
         yield warning(MISNAMED_LOG, join(view.directory.path, name), message)
-    yield from _pending_commit(view)
+    pending = list(_pending_commit(view))
+    yield from pending
+    if any(each.code == DAMAGED_MANIFEST for each in pending):
+        return  # where the log ends for readers, nobody knows
     remote = find_remote_offsets(view)
     if remote is not None:
         yield Finding(
@@ -53,7 +58,12 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
 
 def _pending_commit(view: LogView) -> Iterator[Finding]:
     """Yield a note if a commit to the log is under way, or was interrupted."""
-    end, manifest = view.pending_end_offset, view.pending.manifest()
+    path = manifest_path(view.directory.log_directory)
+    try:
+        end, manifest = view.pending_end_offset, view.pending.manifest()
+    except (CorruptCheckpointError, CorruptRecordError, SegmentVanishedError) as error:
+        yield Finding(Severity.ERROR, DAMAGED_MANIFEST, path, str(error))
+        return
     if end is None or manifest is None:
         return
     message = (
@@ -63,7 +73,7 @@ def _pending_commit(view: LogView) -> Iterator[Finding]:
     yield Finding(
         Severity.NOTE,
         PENDING_COMMIT,
-        manifest_path(view.directory.log_directory),
+        path,
         message,
         next_offset=end,
     )

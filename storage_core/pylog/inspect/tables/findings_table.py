@@ -18,14 +18,14 @@ message      string
 All is read: checksums are verified and records decoded, headers held against indexes. The log is
 walked up to three times; memory is that of one window and the indexes of one segment.
 
-Codes: damaged_batches, filled_empty_batch (errors). unreadable (error: the directory, or a disk
-that fails; what would follow is not known). missing_log (an error where no ``.log`` is left, else a
-warning). misnamed_log; missing_, damaged_, wrong_ with index, time_index or transaction_index;
-damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back, leader_epoch_disagrees;
-high_watermark_, recovery_point_, cleaner_offset_ and log_start_offset_above_log_end (warnings).
-torn_tail, zero_tail, leftover_file, no_time_indexes, remote_offsets,
-pending_commit (notes). A file that cannot be
-read at all (a FIFO, a link that leads nowhere) is a damaged one.
+Codes: damaged_batches, filled_empty_batch, damaged_manifest (errors). unreadable (error: the
+directory, or a disk that fails; what would follow is not known). missing_log (an error where no
+``.log`` is left, else a warning). misnamed_log; missing_, damaged_, wrong_ with index, time_index
+or transaction_index; damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back,
+leader_epoch_disagrees; high_watermark_, recovery_point_, cleaner_offset_ and
+log_start_offset_above_log_end (warnings). torn_tail, zero_tail, leftover_file, no_time_indexes,
+remote_offsets, pending_commit (notes). A file that cannot be read at all (a FIFO, a link that leads
+nowhere) is a damaged one.
 """
 
 from __future__ import annotations
