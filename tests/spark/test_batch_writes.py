@@ -283,3 +283,12 @@ def test_a_whole_row_can_be_written_as_json(spark: SparkSession, logs: Path) -> 
     save(spark.range(1, 1000).select(F.to_json(F.struct("*")).alias("value")), logs, topic="orders")
     values = [json.loads(value)["id"] for (value,) in records(logs, "value")]
     assert sorted(values) == list(range(1, 1000))
+
+
+def test_more_bytes_than_a_task_keeps_in_memory_are_written(
+    spark: SparkSession, logs: Path
+) -> None:
+    frame = spark.range(6_000).coalesce(1).selectExpr("rpad(cast(id as string), 15000, '.') value")
+    save(frame, logs, topic="orders", numPartitions=2)
+    found = [(len(value), int(value.rstrip(b"."))) for (value,) in records(logs, "value")]
+    assert sorted(found) == [(15_000, number) for number in range(6_000)]

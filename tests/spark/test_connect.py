@@ -52,13 +52,25 @@ try:
     spark.read.format("pylog").option("subscrib", "orders").load(path).schema
 except PySparkException as error:
     found["told"] = "did you mean 'subscribe'?" in str(error)
+copy = path + "-copy"
+for _ in range(2):
+    writer = frame.write.format("pylog").mode("append").option("jobId", "copy")
+    writer.option("numPartitions", 2).save(copy)
+copied = spark.read.format("pylog").load(copy)
+found["written"] = sorted(row.timestamp.timestamp() for row in copied.collect())
+try:
+    frame.write.format("pylog").mode("overwrite").save(copy)
+except PySparkException as error:
+    found["refused"] = "appends to topics and replaces nothing" in str(error)
 print(json.dumps(found))
 spark.stop()
 """
 
 
 @pytest.mark.skipif(bool(_MISSING), reason=f"Spark Connect needs {' and '.join(_MISSING)}")
-def test_spark_connect_reads_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_connect_reads_and_writes_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     java_home = require_java()
     batches = [
         batch_v2([Stored(offset, offset, b"k%d" % (offset % 3), b"v")]) for offset in range(10)
@@ -84,6 +96,8 @@ def test_spark_connect_reads_the_same_rows(tmp_path: Path, monkeypatch: pytest.M
         "table": [8, 9],
         "table again": 3,
         "told": True,
+        "written": [offset / 1000 for offset in range(10)],
+        "refused": True,
         "warnings": [
             " pyspark_pylog.table pushes no predicate and no column down over Spark Connect"
         ],

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 pytestmark = NEEDS_SPARK
 
@@ -239,6 +240,15 @@ def test_options_that_are_wrong_end_the_query(
     lines.add(1)
     told = told_by(lambda: run(lines.frame(), topic="orders", **{option: "foo"}))
     assert any(line.startswith(f"ValueError: {reason}") for line in told)
+
+
+def test_the_progress_of_a_query_counts_the_rows_written(
+    lines: Input, run: Callable[..., StreamingQuery]
+) -> None:
+    lines.add(1, 2, 3)
+    progress = run(lines.frame(), topic="orders").lastProgress
+    assert progress is not None
+    assert progress.sink.numOutputRows == 3
 
 
 def test_mode_complete_is_refused(lines: Input, tmp_path: Path, logs: Path) -> None:

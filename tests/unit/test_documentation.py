@@ -11,6 +11,7 @@ import pylog
 import pyspark_pylog
 from pylog.cli.main import COMMANDS, load_command
 from pyspark_pylog.options import READ_OPTIONS
+from pyspark_pylog.write_option_names import WRITE_OPTIONS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -33,10 +34,17 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-def test_the_table_of_options_has_every_option_and_no_other() -> None:
-    rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs/spark.md").read_text("utf-8"), re.MULTILINE)
-    shown = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
-    assert sorted(shown) == sorted(READ_OPTIONS)
+def options_shown(heading: str) -> list[str]:
+    """Return the names in the first column of the table of options below a heading."""
+    page = (ROOT / "docs/spark.md").read_text("utf-8")
+    [section] = re.findall(rf"^#+ {heading}\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+
+
+def test_the_tables_of_options_have_every_option_and_no_other() -> None:
+    assert sorted(options_shown("Options")) == sorted(READ_OPTIONS)
+    assert sorted(options_shown("Options of a write")) == sorted(WRITE_OPTIONS)
 
 
 def test_every_option_that_a_snippet_sets_exists() -> None:
@@ -45,7 +53,8 @@ def test_every_option_that_a_snippet_sets_exists() -> None:
     set_in_sql = {name for view in views for name in re.findall(r"(\w+) '", view)}
     assert {"subscribe", "table"} <= set_in_python
     assert {"path", "table"} <= set_in_sql
-    assert set_in_python | set_in_sql <= set(READ_OPTIONS)
+    known = {*READ_OPTIONS, *WRITE_OPTIONS, "checkpointLocation"}
+    assert set_in_python | set_in_sql <= known
 
 
 def test_every_public_name_that_a_page_uses_exists() -> None:

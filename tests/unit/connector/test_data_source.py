@@ -303,14 +303,6 @@ def test_a_warning_names_the_first_of_many_topics(
     assert "t18, t19 and 3 more (internal" in caplog.text
 
 
-def test_writing_is_refused_in_words_that_say_what_writes(tmp_path: Path) -> None:
-    written = DefaultSource(CaseInsensitiveDict({"path": str(tmp_path), "topic": "orders"}))
-    schema = source(write_and_return(tmp_path)).schema()
-    for refused in (written.writer, written.streamWriter):
-        with pytest.raises(NotImplementedError, match=r"does not write yet; .*pylog\.write_topic"):
-            refused(schema, overwrite=False)
-
-
 def write_and_return(log_directory: Path) -> Path:
     """Write orders-0; return its log directory."""
     write_orders(log_directory, "orders-0")

@@ -1,0 +1,40 @@
+"""The pages that name our tests for those of others, held against the tests that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LEAST_NAMES = {"kafka-tests": 100, "spark-tests": 20}
+
+
+@pytest.fixture(params=LEAST_NAMES)
+def page(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def text(page: str) -> str:
+    return (ROOT / f"docs/{page}.md").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def names() -> set[str]:
+    """Return the names of all test functions and test files."""
+    files = [file for file in (ROOT / "tests").rglob("*.py") if "golden/cases" not in str(file)]
+    functions = [re.findall(r"\bdef (test_\w+)", file.read_text("utf-8")) for file in files]
+    return {file.stem for file in files}.union(*functions)
+
+
+def test_every_test_that_the_page_names_exists(page: str, text: str, names: set[str]) -> None:
+    named = set(re.findall(r"\btest_\w*[a-z0-9]\b", text))
+    assert len(named) > LEAST_NAMES[page]
+    assert not named - names
+
+
+def test_every_file_that_the_page_names_exists(text: str) -> None:
+    missing = {path for path in re.findall(r"tests/[\w/]+\.py", text) if not (ROOT / path).exists()}
+    assert not missing
