@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pyspark
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from pylog_jobs.session import spark_session
 from tests.kills.jobs import BATCH_SIZE_BYTES, PARTITION_OF_ROW, TOPIC, row_count
@@ -194,7 +196,6 @@ def _write(spark: SparkSession, write: Write) -> None:
 
 
 def _serve(master: str) -> None:
-    from pyspark.errors import PySparkException  # noqa: PLC0415
     from tests.kills.deadly_source import DeadlyDataSource  # noqa: PLC0415
 
     spark = spark_session("kills", master=master, settings=_SETTINGS)
@@ -205,7 +206,7 @@ def _serve(master: str) -> None:
         try:
             _write(spark, Write(**json.loads(line)))
             _say("")
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:  # the latter: a committing process died
             _say(str(error) or type(error).__name__)
     spark.stop()
     # Where local-cluster puts the output of executors, for want of a setting.
