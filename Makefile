@@ -30,9 +30,10 @@ test-spark-versions: $(VENV)/.dev ## The Spark tests with the newest 4.1, 4.2 an
 fuzz: $(VENV)/.dev ## Look for bytes that are read wrongly, 10 minutes a target
 	@$(BIN)/python -m tests.fuzz --golden --seconds 600 --jobs 2
 
-soak: $(VENV)/.dev ## Filters against filtered full scans, 100,000 cases; 1,000 killed commits
+soak: $(VENV)/.dev ## Filters against filtered full scans, 100,000 cases; 2,000 killed writers
 	@$(BIN)/python -m pytest tests/property/test_pushdown_equivalence.py --soak 100000
 	@$(BIN)/python -m pytest tests/crash/test_killed_commit.py --soak 1000
+	@$(BIN)/python -m pytest tests/kills --soak 1000
 
 bench: $(VENV)/.dev ## Measure against the peers and write docs/benchmarks.md
 	@$(BIN)/python -m tests.benchmarks --output docs/benchmarks.md

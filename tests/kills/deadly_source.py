@@ -7,7 +7,7 @@ with the writer to the tasks, and to the process that commits.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
 
@@ -45,12 +45,12 @@ class DeadlyDataSource(PylogDataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DeadlyBatchWriter:  # noqa: FBT001
         """Return the batch writer."""
         writer = super().writer(schema, overwrite)
-        return DeadlyBatchWriter(writer, self._kill)
+        return DeadlyBatchWriter(cast("PylogBatchWriter", writer), self._kill)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DeadlyStreamWriter:  # noqa: FBT001, N802
         """Return the stream writer."""
         writer = super().streamWriter(schema, overwrite)
-        return DeadlyStreamWriter(writer, self._kill)
+        return DeadlyStreamWriter(cast("PylogStreamWriter", writer), self._kill)
 
 
 def _armed(kill: str | None, step: str) -> AbstractContextManager[None]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pyspark
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from pylog_jobs.session import spark_session
@@ -99,6 +99,7 @@ class Driver:
                 start_new_session=True,
             )
         self._is_ready = False
+        self._has_ended = False
 
     def __enter__(self) -> Self:
         return self
@@ -113,6 +114,9 @@ class Driver:
 
     def end(self) -> int:
         """Kill what is left of it; return its exit status."""
+        if self._has_ended:  # by now its number may be another process's
+            return self._process.wait()
+        self._has_ended = True
         kill_session(self._process.pid)
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None

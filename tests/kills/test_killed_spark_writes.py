@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -193,8 +194,11 @@ def test_drivers_that_are_killed_at_each_step_of_a_commit(
     wanted = kills(20)
     following = Driver(LOCAL, tmp_path / "driver-0")
     for number in range(wanted):
-        driver, following = following, Driver(LOCAL, tmp_path / f"driver-{number + 1}")
-        try:
+        driver = following
+        if number + 1 < wanted:  # it starts while this one is at work
+            following = Driver(LOCAL, tmp_path / f"driver-{number + 1}")
+        with driver, ExitStack() as on_failure:
+            on_failure.callback(following.end)
             rounds.run(
                 "commit",
                 Victim.JVM if number % 5 == 4 else Victim.DRIVER,
@@ -202,11 +206,7 @@ def test_drivers_that_are_killed_at_each_step_of_a_commit(
                 driver=driver,
                 is_visited=number % DRIVERS_A_BROKER_VISIT == DRIVERS_A_BROKER_VISIT // 2,
             )
-        except BaseException:
-            driver.end()
-            following.end()
-            raise
-    following.end()
+            on_failure.pop_all()
     _count(rounds, counted)
 
 

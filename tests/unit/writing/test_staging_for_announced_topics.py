@@ -41,9 +41,7 @@ def interrupted(tmp_path: Path) -> Path:
     staged = stage(tmp_path, "first")
     fault = Fault(kinds=frozenset({Kind.MAKE_DIRECTORY}), path_end="orders-1")
     with pytest.raises(KafkaStorageError):
-        job_in(tmp_path, "first").commit(
-            [staged], context=pylog.LogContext(io=FaultyIO(fault))
-        )
+        job_in(tmp_path, "first").commit([staged], context=pylog.LogContext(io=FaultyIO(fault)))
     assert [path.name for path in sorted(tmp_path.glob("orders-*"))] == ["orders-0"]
     assert (tmp_path / ".pylog-manifest").exists()
     return tmp_path
