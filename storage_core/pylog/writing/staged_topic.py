@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pylog.config import LogConfig
 from pylog.errors import InvalidRecordError, InvalidTimestampError
+from pylog.files.commit_manifest import read_manifest
 from pylog.files.partition_directories import partition_directories
 from pylog.files.staged_files import TopicRules
 from pylog.files.topic_configs import TopicConfigs
@@ -27,6 +28,7 @@ from pylog.writing.topic_writer import encoder_for, parse_compression
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from pylog.files.commit_manifest import NewTopic
     from pylog.writing.job_description import JobDescription
 
 _PARTITION_BYTES = 1 << 20
@@ -46,6 +48,9 @@ _RULES = (
 class TopicState:
     """What a log directory says of one topic, without its lock.
 
+    A topic that a commit is making has all its partitions from the manifest on: of those that were
+    made already some may be missing, and after a crash for long.
+
     Attributes
     ----------
     rules
@@ -56,13 +61,18 @@ class TopicState:
 
     def __init__(self, job: JobDescription, directory: str, topic: str) -> None:
         ensure_valid_topic(topic)
+        announced = _announced(directory, topic)
         numbers = sorted(
             name.topic_partition.partition
             for _, name in (partition_directories(directory) if os.path.isdir(directory) else [])  # noqa: PTH112
             if name.topic_partition.topic == topic and not name.state
         )
+        announced = announced or _announced(directory, topic)  # it may have begun meanwhile
         configs = TopicConfigs(LogConfig())
-        if numbers:
+        if announced is not None:
+            numbers = sorted({*numbers, *range(announced.partitions)})
+            self.config = configs.with_properties(announced.properties)
+        elif numbers:
             configs.load([directory])
             self.config = configs.config_of(topic)
         else:
@@ -70,6 +80,13 @@ class TopicState:
         self.rules = rules_of(
             topic, numbers or range(job.partitions or 1), self.config, is_new=not numbers
         )
+
+
+def _announced(directory: str, topic: str) -> NewTopic | None:
+    """Return a topic as a commit is making it; None if no commit does."""
+    manifest = read_manifest(directory)
+    topics = () if manifest is None else manifest.new_topics
+    return next((each for each in topics if each.topic == topic), None)
 
 
 def rules_of(

@@ -1,0 +1,76 @@
+"""What a log directory has to hold, whatever was killed: told by what was sent, not by our code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pylog
+from pylog.files.commit_ledger import read_ledger
+from tests.kills.jobs import row_count, values_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Account:
+    """The jobs that were published in a directory, and the records that a broker acknowledged.
+
+    Parameters
+    ----------
+    directory
+        The log directory; nobody but this test's processes and its broker write to it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.jobs: set[int] = set()
+        self.sent: Counter[bytes] = Counter()
+        self.is_taken_over = False
+        """Whether a broker has come into a commit, all of which is visible as far as it is done."""
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether a commit is under way."""
+        return (self.directory / ".pylog-manifest").exists()
+
+    def look(self, under_way: int | None = None) -> str:
+        """Read everything; return how much is seen of a job: ``nothing``, ``part`` or ``whole``."""
+        scan = pylog.scan(self.directory, columns=["value"])
+        return self.compare(Counter(scan.to_table()["value"].to_pylist()), under_way)
+
+    def compare(self, found: Counter[bytes], under_way: int | None = None) -> str:
+        """Hold values that somebody has read against what has to be there; see `look`."""
+        expected = Counter(self.sent)
+        for number in self.jobs:
+            expected.update(values_of(number))
+        lost = expected - found
+        assert not lost, f"job {under_way}: {lost.total()} lost, such as {min(lost)!r}"
+        found = found - expected
+        if under_way is None or not found:
+            assert not found, f"{found.total()} too many, such as {min(found)!r}"
+            return "nothing"
+        own = values_of(under_way)
+        others = found - own
+        assert not others, f"job {under_way}: {others.total()} too many, such as {min(others)!r}"
+        if found == own:
+            return "whole"
+        assert self.is_taken_over, f"job {under_way}: {found.total()} of {own.total()} are visible"
+        return "part"
+
+    def publish(self, number: int) -> None:
+        """Note that a job has come to its end; check that it is there, and what it left."""
+        self.is_taken_over = False
+        self.jobs.add(number)
+        self.look()
+        names = [path.name for path in self.directory.glob(".pylog-*")]
+        assert names == [".pylog-ledger"], number
+
+    def check_at_the_end(self) -> None:
+        """Check ledger and findings."""
+        self.look()
+        entries = read_ledger(str(self.directory)).entries
+        assert len({each.key for each in entries}) == len(entries) == len(self.jobs)
+        assert sorted(each.record_count for each in entries) == sorted(map(row_count, self.jobs))
+        findings = pylog.read_table(self.directory, "findings").to_pylist()
+        assert not [each for each in findings if each["severity"] != "note"]

@@ -1,0 +1,24 @@
+"""How many kills there are."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.broker.conftest import kafka_is_here, new_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["kafka_is_here", "new_broker"]
+
+CI_KILLS = 200
+
+
+@pytest.fixture
+def kills(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """Return how many kills a test makes of its share in `CI_KILLS`; `--soak` asks for more."""
+    soak = request.config.getoption("--soak") or CI_KILLS
+    return lambda share: math.ceil(share * soak / CI_KILLS)

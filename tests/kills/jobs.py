@@ -1,0 +1,34 @@
+"""What the jobs of kill tests write: rows that tell their job and their number."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+PARTITIONS = 3
+TOPIC = "orders"
+CONFIG = {"segment.bytes": "16000", "index.interval.bytes": "1000"}
+"""So that partition 0 gets whole segments from large jobs, while all else is appended."""
+BATCH_SIZE_BYTES = 1_000
+
+PARTITION_OF_ROW = "cast(array(0, 0, 0, 0, 0, 0, 0, 1, 1, 2)[row % 10] as int)"
+"""In SQL, as `partition_of` says it."""
+
+
+def row_count(number: int) -> int:
+    """Return how many rows a job writes: many, or few."""
+    return 700 if number % 2 else 120
+
+
+def value_of(number: int, row: int) -> str:
+    """Return the value of a row."""
+    return f"job {number:05} row {row:05} {'x' * 40}"
+
+
+def partition_of(row: int) -> int:
+    """Return where a row goes."""
+    return (0, 0, 0, 0, 0, 0, 0, 1, 1, 2)[row % 10]
+
+
+def values_of(number: int) -> Counter[bytes]:
+    """Return all that a job writes."""
+    return Counter(value_of(number, row).encode() for row in range(row_count(number)))

@@ -1,0 +1,227 @@
+"""A Spark driver that writes what it is asked for, and may be killed: ``python -m … MASTER``.
+
+Lines come in as JSON, see `Write`; ``answer`` and an error, or nothing, goes out for each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from pylog_jobs.session import spark_session
+from tests.kills.jobs import BATCH_SIZE_BYTES, PARTITION_OF_ROW, TOPIC, row_count
+from tests.kills.kill_point import kill_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from pyspark.sql import DataFrame, SparkSession
+
+CLUSTER = "local-cluster[2,1,1024]"
+"""A master, and two workers with an executor each in a process of its own."""
+LOCAL = "local[2]"
+
+PROJECT = Path(__file__).parents[2]
+_ANSWER = "answer"
+_START_SECONDS = 300
+_POLL_SECONDS = 0.3
+_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.deploy.maxExecutorRetries": "-1",  # any number of executors may be killed
+    "spark.executor.extraJavaOptions": _SHORT_LIFE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What a driver is to write.
+
+    Attributes
+    ----------
+    directory
+        The log directory.
+    number
+        Of the job.
+    query
+        Where a stream has its files and its checkpoint; None for a batch job.
+    kill
+        A `KillPoint` as JSON; None to write by ``format("pylog")`` itself.
+    """
+
+    directory: str
+    number: int
+    query: str | None = None
+    kill: str | None = None
+
+
+class Driver:
+    """The process of a driver, in a session of its own.
+
+    Parameters
+    ----------
+    master
+        Of Spark.
+    log
+        Gets what Spark prints.
+    """
+
+    def __init__(self, master: str, log: Path) -> None:
+        self.log = log
+        paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __name__, master],
+                cwd=PROJECT,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(paths),
+                    "PYSPARK_PYTHON": sys.executable,
+                    "SPARK_CONF_DIR": str(PROJECT / "spark-conf"),
+                    "JDK_JAVA_OPTIONS": _SHORT_LIFE,
+                },
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                start_new_session=True,
+            )
+        self._is_ready = False
+        self._has_ended = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def end(self) -> int:
+        """Kill what is left of it; return its exit status."""
+        if self._has_ended:  # by now its number may be another process's
+            return self._process.wait()
+        self._has_ended = True
+        kill_session(self._process.pid)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+        return self._process.wait()
+
+    def stop(self) -> None:
+        """Let it end as drivers do."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+        self.end()
+
+    def write(self, write: Write, look: Callable[[], object] = lambda: None) -> str | None:
+        """Return the error of a write, empty if there is none; None of a driver that died.
+
+        Parameters
+        ----------
+        write
+            What to write.
+        look
+            Called all the time while the driver is at it.
+        """
+        if not self._is_ready:
+            assert self._answer() == "", self.log.read_text("utf-8", "replace")[-4_000:]
+            self._is_ready = True
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(asdict(write)).encode() + b"\n")
+        self._process.stdin.flush()
+        return self._answer(look)
+
+    def _answer(self, look: Callable[[], object] = lambda: None) -> str | None:
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while True:
+                for _ in range(round(_START_SECONDS / _POLL_SECONDS)):
+                    if selector.select(_POLL_SECONDS):
+                        break
+                    look()
+                else:
+                    msg = f"no answer for {_START_SECONDS} s: {self.log.read_text()[-4_000:]}"
+                    raise TimeoutError(msg)
+                line = self._process.stdout.readline().decode()
+                if not line:
+                    return None
+                if line.startswith(_ANSWER):
+                    return str(json.loads(line.removeprefix(_ANSWER)))
+
+
+def _rows(spark: SparkSession, write: Write) -> DataFrame:
+    if write.query is None:
+        frame = spark.range(row_count(write.number), numPartitions=2).selectExpr(
+            f"format_string('job %05d row %05d %s', {write.number}, id, repeat('x', 40)) value",
+        )
+    else:
+        reader = spark.readStream.format("text").option("pathGlobFilter", "*.txt")
+        frame = reader.load(f"{write.query}/input")
+    row = PARTITION_OF_ROW.replace("row", "cast(substring(value, 15, 5) as int)")
+    return frame.selectExpr("value", f"{row} partition")
+
+
+def _write(spark: SparkSession, write: Write) -> None:
+    from tests.kills.deadly_source import FORMAT  # noqa: PLC0415 - registered when Spark runs
+
+    frame = _rows(spark, write)
+    options = {"topic": TOPIC, "batchSizeBytes": str(BATCH_SIZE_BYTES)}
+    format_name = "pylog"
+    if write.kill is not None:
+        format_name = FORMAT
+        options["kill"] = write.kill
+    if write.query is None:
+        options["jobId"] = f"job {write.number}"
+        writer = frame.write.format(format_name).mode("append")
+        writer.options(**options).save(write.directory)
+    else:
+        stream = frame.writeStream.format(format_name).options(**options)
+        stream = stream.option("checkpointLocation", f"{write.query}/checkpoint")
+        query = stream.trigger(availableNow=True).start(write.directory)
+        query.awaitTermination()
+
+
+def _serve(master: str) -> None:
+    from tests.kills.deadly_source import DeadlyDataSource  # noqa: PLC0415
+
+    spark = spark_session("kills", master=master, settings=_SETTINGS)
+    spark.dataSource.register(DeadlyDataSource)
+    application = spark.sparkContext.applicationId
+    _say("")
+    while line := sys.stdin.readline():
+        try:
+            _write(spark, Write(**json.loads(line)))
+            _say("")
+        except (PySparkException, Py4JError) as error:  # the latter: a committing process died
+            _say(str(error) or type(error).__name__)
+    spark.stop()
+    # Where local-cluster puts the output of executors, for want of a setting.
+    shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)
+
+
+def _say(error: str) -> None:
+    sys.stdout.write(f"{_ANSWER}{json.dumps(error)}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _serve(sys.argv[1])
