@@ -126,7 +126,7 @@ class SegmentWindows:
         self._max_decompressed_bytes = max_decompressed_bytes
         self._make_memory = make_memory
         self._headers = None
-        if only_headers and isinstance(source, LocalFile):
+        if only_headers and isinstance(source, LocalFile) and source.is_read_by_kernels:
             self._headers = HeaderReading(source)
         self._has_all = True  # of the window that is held
         self._end = end

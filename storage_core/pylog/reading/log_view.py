@@ -43,8 +43,15 @@ _LOGGER = logging.getLogger(__name__)
 
 def _list_segments(directory: PartitionDirectory) -> SegmentListing:
     listing = list_segments(directory.path)
-    if not directory.uses_indexes:
-        listing.segments = [replace(each, uses_indexes=False) for each in listing.segments]
+    if not directory.uses_indexes or directory.leaves_page_cache:
+        listing.segments = [
+            replace(
+                each,
+                uses_indexes=directory.uses_indexes,
+                leaves_page_cache=directory.leaves_page_cache,
+            )
+            for each in listing.segments
+        ]
     return listing
 
 
@@ -98,7 +105,11 @@ class LogView:
         )
 
     def refreshed(
-        self, damage: DamageReport | None = None, *, uses_indexes: bool | None = None
+        self,
+        damage: DamageReport | None = None,
+        *,
+        uses_indexes: bool | None = None,
+        leaves_page_cache: bool | None = None,
     ) -> LogView:
         """Return a view of the same directory as it is now.
 
@@ -108,10 +119,14 @@ class LogView:
             As of the class.
         uses_indexes
             Whether look-ups may ask index files; None to leave it as it is.
+        leaves_page_cache
+            Whether nothing that is read of segments may stay in the page cache; None likewise.
         """
         directory = self.directory
         if uses_indexes is not None:
             directory = replace(directory, uses_indexes=uses_indexes)
+        if leaves_page_cache is not None:
+            directory = replace(directory, leaves_page_cache=leaves_page_cache)
         return LogView(directory, LogStartOffsets(directory.log_directory), damage)
 
     @property
