@@ -19,6 +19,7 @@ from pylog.reading.reader import TaskReader
 from pylog.reading.record_filter import RecordFilter
 from pylog.reading.scan_views import select_views, views_to_read
 from pylog.reading.short_repr import directories_repr, short_repr
+from pylog.reading.tasks_ahead import read_side_by_side
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.worker_threads import WorkerThreads, thread_count
 
@@ -202,8 +203,15 @@ class Scan:
             schema. The records before it have been yielded.
         """
         with self._worker_threads() as workers:
-            for task in self.plan():
-                yield from self._reader(task, self.schema, self.damage, workers).record_batches()
+            tasks = self.plan()
+            if workers is not None and len(tasks) > 1 and not self._mode.skips_damage:
+                yield from read_side_by_side(tasks, workers, self._record_reader)
+                return
+            for task in tasks:
+                yield from self._record_reader(task, workers).record_batches()
+
+    def _record_reader(self, task: ScanTask, workers: WorkerThreads | None) -> TaskReader:
+        return self._reader(task, self.schema, self.damage, workers)
 
     def _worker_threads(self) -> AbstractContextManager[WorkerThreads | None]:
         return nullcontext() if self._threads == 1 else WorkerThreads(self._threads)
@@ -309,7 +317,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     threads
         How many threads read, check and decode ahead of the caller's thread: ranges of local files
         that an offset index cuts; elsewhere batches of gzip, snappy and zstd that the caller's
-        thread reads. Batches of lz4 are left to the caller's thread. The default is what the
+        thread reads; and small partitions side by side (mode FAILFAST). Batches of lz4 in large
+        ones are left to the caller's thread. The default is what the
         environment variable ``PYLOG_NUM_THREADS``
         says or, without one, 1: the caller's thread does it all, in the least processor time. Rows,
         their order, errors and damage do not depend on it. Each thread may decode a batch at a

@@ -125,6 +125,28 @@ def test_an_index_that_lies_changes_nothing(tmp_path: Path, lie: int) -> None:
         assert scan(directory).to_table()["offset"].to_pylist() == list(range(990))
 
 
+def test_small_partitions_are_read_side_by_side_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for partition in range(12):
+        batches = [batch_v2(plain_records(10 * at, 10)) for at in range(5)]
+        write_partition(tmp_path, {0: batches}, name=f"t-{partition:02}")
+    together = threading.Barrier(THREADS, timeout=30)
+    decode = RecordDecoder.decode
+
+    def meeting(
+        self: RecordDecoder, window: Window, start: int, end: int
+    ) -> Iterator[pa.RecordBatch]:
+        together.wait()  # breaks unless as many threads decode at a time
+        yield from decode(self, window, start, end)
+
+    monkeypatch.setattr(RecordDecoder, "decode", meeting)
+    table = pylog.scan(tmp_path, threads=THREADS).to_table()
+    assert table["partition"].to_pylist() == [number for number in range(12) for _ in range(50)]
+    assert table["offset"].to_pylist() == 12 * list(range(50))
+    assert has_no_threads_soon()
+
+
 def test_the_threads_end_with_the_reader_that_is_closed_early(directory: Path) -> None:
     batches = scan(directory).to_batches()
     next(batches)
