@@ -318,11 +318,10 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         How many threads read, check and decode ahead of the caller's thread: ranges of local files
         that an offset index cuts; elsewhere batches of gzip, snappy and zstd that the caller's
         thread reads; and small partitions side by side (mode FAILFAST). Batches of lz4 in large
-        ones are left to the caller's thread. The default is what the
-        environment variable ``PYLOG_NUM_THREADS``
-        says or, without one, 1: the caller's thread does it all, in the least processor time. Rows,
-        their order, errors and damage do not depend on it. Each thread may decode a batch at a
-        time, so what is said of the memory of one batch holds for each.
+        ones are left to the caller's thread. The default is what the environment variable
+        ``PYLOG_NUM_THREADS`` says or, without one, 1: the caller's thread does it all, in the least
+        processor time. Rows, their order, errors and damage do not depend on it. Each thread may
+        decode a batch at a time, so what is said of the memory of one batch holds for each.
     leave_page_cache
         True: what is read of local ``.log`` files and offset indexes does not stay in the page
         cache, and what was there before does, so that a broker beside the reader serves from it as
