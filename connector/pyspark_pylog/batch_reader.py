@@ -77,6 +77,7 @@ class PylogBatchReader(DataSourceReader):
                 max_records_per_partition=options.max_records_per_partition,
                 where=self._where(),
                 use_indexes=options.use_indexes,
+                leave_page_cache=options.leave_page_cache,
             )
             tasks = planned.plan()
         groups = pack(

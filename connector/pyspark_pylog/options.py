@@ -65,6 +65,7 @@ READ_OPTIONS = (
     "pushdown",
     "timestampDisorder",
     "useIndexes",
+    "leavePageCache",
     *LIMIT_OPTIONS,
 )
 
@@ -139,6 +140,8 @@ class ReadOptions:
         Milliseconds by which a record may be earlier than one before it, as the user vouches.
     use_indexes
         Whether look-ups may ask index files.
+    leave_page_cache
+        Whether nothing that is read may stay in the page cache of the host that reads.
     where
         What `pyspark_pylog.table` has made of predicates; None where it was not used.
     counts_records
@@ -171,6 +174,7 @@ class ReadOptions:
     pushdown: str = PUSHDOWN[0]
     timestamp_disorder: int | None = None
     use_indexes: bool = True
+    leave_page_cache: bool = False
     where: RecordFilter | None = None
     counts_records: bool = False
     limits: TriggerLimits = NO_LIMITS
@@ -232,6 +236,7 @@ class ReadOptions:
             pushdown=values.one_of(lower, "pushdown", PUSHDOWN),
             timestamp_disorder=values.milliseconds(lower, "timestampDisorder"),
             use_indexes=values.boolean(lower, "useIndexes", default=True),
+            leave_page_cache=values.boolean(lower, "leavePageCache", default=False),
             where=parse_record_filter(lower.get("recordfilter")),
             counts_records=values.boolean(lower, RECORD_COUNTS, default=False),
             limits=TriggerLimits.parse(lower) if is_stream else NO_LIMITS,

@@ -33,13 +33,40 @@ def outcome(
 ) -> tuple[list[dict[str, object]], str | None, list[DamagedRange]]:
     """Return rows, the error after them, and the damage."""
     rows: list[dict[str, object]] = []
-    scan = pylog.scan(directory, threads=threads, columns=COLUMNS, **options)
+    try:
+        scan = pylog.scan(directory, threads=threads, **{"columns": COLUMNS, **options})
+        scan.plan()
+    except pylog.errors.LogStorageError as error:
+        return rows, f"{type(error).__name__}: {error}", []
     try:
         for batch in scan.to_batches():
             rows += batch.to_pylist()
     except pylog.errors.LogStorageError as error:
         return rows, f"{type(error).__name__}: {error}", scan.damage.ranges
     return rows, None, scan.damage.ranges
+
+
+@given(
+    data=st.data(),
+    partitions=st.lists(logs(), min_size=2, max_size=6),
+    threads=st.integers(2, 4),
+    min_partitions=st.sampled_from((None, 9)),
+)
+def test_partitions_side_by_side_are_those_of_one_thread(
+    data: st.DataObject, partitions: list[list[Built]], threads: int, min_partitions: int | None
+) -> None:
+    wrong = data.draw(st.sets(st.integers(0, len(partitions) - 1), max_size=2))
+    with tempfile.TemporaryDirectory() as place:
+        for number, batches in enumerate(partitions):
+            content = bytearray(joined(batches))
+            if number in wrong:
+                content[data.draw(st.integers(0, len(content) - 1))] ^= 1
+            segments = {0: [Built(bytes(content), (), 2, 0, 0)]}
+            write_partition(
+                Path(place), segments, name=f"t-{number}", with_index=False, with_time_index=False
+            )
+        options = {"min_partitions": min_partitions, "columns": [*COLUMNS, "partition"]}
+        assert outcome(Path(place), threads, **options) == outcome(Path(place), 1, **options)
 
 
 @given(

@@ -130,6 +130,9 @@ class LocalFile(ByteSource):
 
     __slots__ = ("_descriptor", "path")
 
+    is_read_by_kernels = True
+    """Whether a kernel may read from the descriptor by itself."""
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._descriptor = -1
@@ -166,7 +169,7 @@ class LocalFile(ByteSource):
         filled = 0
         try:
             while filled < len(buffer):
-                count = os.preadv(self._descriptor, [buffer[filled:]], position + filled)
+                count = self._read_some(position + filled, buffer[filled:])
                 if count == 0:
                     break
                 filled += count
@@ -174,6 +177,10 @@ class LocalFile(ByteSource):
             reason = f"cannot read {len(buffer)} bytes: {error.strerror}"
             raise UnreadableFileError(reason, self.path, position) from error
         return filled
+
+    def _read_some(self, position: int, buffer: memoryview) -> int:
+        """Read into ``buffer``; return how many bytes came, 0 at the end of the file."""
+        return os.preadv(self._descriptor, [buffer], position)
 
     def next_data(self, position: int) -> int | None:
         """Return the first position at or after ``position`` outside a hole, None if there is none.

@@ -80,7 +80,9 @@ class IndexEntries(ABC, Generic[EntryT]):
         self.base_offset = base_offset
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], base_offset: int) -> Self:
+    def open(
+        cls, path: str | os.PathLike[str], base_offset: int, *, leaves_page_cache: bool = False
+    ) -> Self:
         """Return the entries of file ``path``; none if that is missing or unreadable.
 
         They are read when they are asked for, see `PagedEntries`. A local file that cannot be
@@ -92,7 +94,7 @@ class IndexEntries(ABC, Generic[EntryT]):
             The file is remote and cannot be opened.
         """
         try:
-            return cls.paged(open_file(path), base_offset)
+            return cls.paged(open_file(path, leaves_page_cache=leaves_page_cache), base_offset)
         except SegmentVanishedError:
             return cls.empty(base_offset)
         except UnreadableFileError as error:

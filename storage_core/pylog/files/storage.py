@@ -15,11 +15,12 @@ from pylog.locations import is_remote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.files import remote_file, remote_storage  # import Arrow
+    from pylog.files import remote_file, remote_storage, uncached_file  # import Arrow or NumPy
     from pylog.files.byte_source import ByteSource
 else:
     remote_file = LazyModule("pylog.files.remote_file")
     remote_storage = LazyModule("pylog.files.remote_storage")
+    uncached_file = LazyModule("pylog.files.uncached_file")
 
 _CLOCK_STEP_NS = 10_000_000
 
@@ -64,8 +65,15 @@ class DirectoryEntry(Protocol):
         ...
 
 
-def open_file(location: str | os.PathLike[str]) -> ByteSource:
+def open_file(location: str | os.PathLike[str], *, leaves_page_cache: bool = False) -> ByteSource:
     """Open a file for positional reading.
+
+    Parameters
+    ----------
+    location
+        Of the file.
+    leaves_page_cache
+        Whether nothing that is read of a local file may stay in the page cache that was not there.
 
     Raises
     ------
@@ -77,7 +85,7 @@ def open_file(location: str | os.PathLike[str]) -> ByteSource:
     text = os.fspath(location)
     if is_remote(text):
         return remote_file.RemoteFile(text)
-    return LocalFile(text)
+    return uncached_file.UncachedFile(text) if leaves_page_cache else LocalFile(text)
 
 
 def stat_file(entry: DirectoryEntry) -> FileStatus:

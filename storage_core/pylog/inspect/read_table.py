@@ -34,6 +34,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     check_crc: bool = False,
     mode: str | ReadMode = ReadMode.FAILFAST,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    leave_page_cache: bool = False,
 ) -> pa.Table:
     """Return a table about the structure of the logs under ``path``.
 
@@ -65,6 +66,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     max_decompressed_bytes
         Most bytes that the records of one batch may have, decompressed; in table "findings", the
         one that decodes them, a batch that has more is a row.
+    leave_page_cache
+        As for `scan`. Whole batches are read, where otherwise headers would do.
 
     Returns
     -------
@@ -97,6 +100,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     views.sort(key=lambda view: view.topic_partition)
     if ReadMode.parse(mode).skips_damage:
         views = [view.refreshed(DamageReport()) for view in views]
+    if leave_page_cache:
+        views = [view.refreshed(view.damage, leaves_page_cache=True) for view in views]
 
     def rows_of(view: LogView) -> list[pa.RecordBatch]:
         return list(wanted.rows_of(view))

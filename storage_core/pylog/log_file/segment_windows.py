@@ -22,7 +22,7 @@ from pylog.log_file.header_reading import HeaderReading, shorter_than_planned
 from pylog.record.batch_header import peek_entry_size
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchScan, find_batches
-from pylog.record.decompression_limit import over_limit
+from pylog.record.decompression_limit import is_surely_over, over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +39,6 @@ FIRST_WINDOW_BYTES = 1 << 18
 
 _GROWTH = 4
 _CHECK_BEFORE_READING = 1 << 26
-_NOT_SHRUNK_BYTES = 1 << 16
 
 
 class SegmentWindow(NamedTuple):
@@ -126,7 +125,7 @@ class SegmentWindows:
         self._max_decompressed_bytes = max_decompressed_bytes
         self._make_memory = make_memory
         self._headers = None
-        if only_headers and isinstance(source, LocalFile):
+        if only_headers and isinstance(source, LocalFile) and source.is_read_by_kernels:
             self._headers = HeaderReading(source)
         self._has_all = True  # of the window that is held
         self._end = end
@@ -152,9 +151,10 @@ class SegmentWindows:
         while self._end - position >= HEADER_SIZE_UP_TO_MAGIC:
             scan = find_batches(self._fill(position))
             if len(scan.headers):
+                following = position + scan.valid_bytes
+                self.tail = SegmentTail(following, scan.defect)
                 yield self._window(position, scan)
-                position += scan.valid_bytes
-                self.tail = SegmentTail(position, scan.defect)
+                position = following
                 if scan.defect is None:
                     self._keep_from(
                         scan.valid_bytes, min(_GROWTH * len(self._memory), self._window_bytes)
@@ -170,12 +170,16 @@ class SegmentWindows:
     def skip_to(self, position: int) -> None:
         """Go on at a byte where a batch begins: all before it has been read otherwise.
 
+        If that is nothing, the window is the one that would have been next.
+
         An iteration that has begun is not to be gone on with; there may be another one.
         """
+        is_next = position == self.tail.position
         self.tail = SegmentTail(position, None)
         self._held_bytes = 0
         if position < self._end:
-            self._keep_from(0, self._window_bytes)
+            grown = min(_GROWTH * len(self._memory), self._window_bytes)
+            self._keep_from(0, grown if is_next else self._window_bytes)
 
     def _fill(self, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         wanted = min(len(self._memory), self._end - position)
@@ -227,7 +231,7 @@ class SegmentWindows:
 
     def _is_too_large(self, size_bytes: int) -> bool:
         limit = self._max_decompressed_bytes
-        return limit is not None and size_bytes > limit + limit // 8 + _NOT_SHRUNK_BYTES
+        return limit is not None and is_surely_over(size_bytes, limit)
 
     def _check(self, position: int) -> None:
         """Refuse a batch with a wrong checksum before it is in memory."""

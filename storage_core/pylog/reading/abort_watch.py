@@ -155,7 +155,11 @@ class AbortWatch:
             return
         view = LogView(self._task.directory)
         for segment_slice in segment_slices(view, self._next_offset, view.log_end_offset):
-            with open_segment(segment_slice.path, segment_slice.file_id) as source:
+            with open_segment(
+                segment_slice.path,
+                segment_slice.file_id,
+                leaves_page_cache=segment_slice.leaves_page_cache,
+            ) as source:
                 windows = CheckedWindows(
                     source, segment_slice, first_window_bytes=_FIRST_WINDOW_BYTES
                 )

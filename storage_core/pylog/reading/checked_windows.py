@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.errors import CorruptRecordError
+from pylog.files.byte_source import LocalFile
 from pylog.log_file.batch_walk import has_valid_checksum, read_header
 from pylog.log_file.segment_windows import (
     DEFAULT_WINDOW_BYTES,
@@ -163,7 +164,9 @@ class CheckedWindows:
             headers.offsets, headers.last_offsets, self.next_offset, self._slice.next_base_offset
         )
         is_last = window.end_position == self._slice.end_position
-        if misplaced is None and (is_last or self._damage is not None):
+        # A look at the header after each window of an object store would be a request for each.
+        looks_on = is_last or self._damage is not None or isinstance(self._source, LocalFile)
+        if misplaced is None and looks_on:
             misplaced = self._misplaced_last(window)
         bad = None
         if self._verifies_checksums or misplaced is not None:

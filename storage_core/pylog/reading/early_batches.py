@@ -33,10 +33,10 @@ def without_early_batches(
 ) -> SegmentSlice:
     """Return the rest of a slice from the first batch on that may be as late as ``timestamp`` ms.
 
-    The slice itself where that is uncertain, and where the file is not local: there a
-    request for each header would cost more than reading all.
+    The slice itself where that is uncertain, where the file is not local, since a request for each
+    header would cost more than reading all, and where the page cache is to be left as it was.
     """
-    if not isinstance(source, LocalFile):
+    if not (isinstance(source, LocalFile) and source.is_read_by_kernels):
         return segment_slice
     scratch = np.empty(64, dtype=np.uint8)
     position, end = segment_slice.start_position, segment_slice.end_position

@@ -38,7 +38,11 @@ class IndexCuts:
         self.position = position
         self._end = segment_slice.end_position
         path = segment_slice.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
-        self._index = OffsetIndexEntries.open(path, segment_slice.segment_base_offset)
+        self._index = OffsetIndexEntries.open(
+            path,
+            segment_slice.segment_base_offset,
+            leaves_page_cache=segment_slice.leaves_page_cache,
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
 
 
-def open_segment(path: str, file_id: int) -> ByteSource:
+def open_segment(path: str, file_id: int, *, leaves_page_cache: bool = False) -> ByteSource:
     """Open a ``.log`` file that is to be the one which was listed.
 
     Parameters
@@ -41,13 +41,15 @@ def open_segment(path: str, file_id: int) -> ByteSource:
         The file.
     file_id
         From the listing; 0 where the storage tells nothing.
+    leaves_page_cache
+        As of `open_file`.
 
     Raises
     ------
     SegmentVanishedError
         It is gone, or another file has its name: compaction puts new files in place of old ones.
     """
-    source = open_file(path)
+    source = open_file(path, leaves_page_cache=leaves_page_cache)
     if file_id and source.file_id() not in (file_id, 0):
         source.close()
         reason = "file was replaced (by compaction, say) since the directory was listed"
@@ -78,6 +80,9 @@ class LogSegmentView:
         nowhere. Its size is 0 then, and not known.
     uses_indexes
         Whether look-ups may ask the index files; else they walk from the segment's first byte.
+    leaves_page_cache
+        Whether the ``.log`` and the offset index are read without leaving anything in the page
+        cache.
     """
 
     directory: str
@@ -88,6 +93,7 @@ class LogSegmentView:
     file_id: int = 0
     defect: str | None = None
     uses_indexes: bool = True
+    leaves_page_cache: bool = False
 
     def file_path(self, suffix: str = LOG_FILE_SUFFIX) -> str:
         """Return the path of the segment's file of that kind."""
@@ -118,7 +124,9 @@ class LogSegmentView:
         UnreadableFileError
             It is not a regular file, or cannot be opened.
         """
-        return open_segment(self.file_path(), self.file_id)
+        return open_segment(
+            self.file_path(), self.file_id, leaves_page_cache=self.leaves_page_cache
+        )
 
     def find_batch(self, source: ByteSource, offset: int, end: int) -> PositionedHeader | None:
         """Return the first batch whose last offset is at or above ``offset``.
@@ -216,7 +224,11 @@ class LogSegmentView:
         """Open the offset index; one without entries if there is none, or none is to be used."""
         if not self.uses_indexes:
             return OffsetIndexEntries.empty(self.base_offset)
-        return OffsetIndexEntries.open(self.file_path(INDEX_FILE_SUFFIX), self.base_offset)
+        return OffsetIndexEntries.open(
+            self.file_path(INDEX_FILE_SUFFIX),
+            self.base_offset,
+            leaves_page_cache=self.leaves_page_cache,
+        )
 
     @property
     def _beginning(self) -> ProvedPosition:

@@ -47,8 +47,15 @@ _LOGGER = logging.getLogger(__name__)
 
 def _list_segments(directory: PartitionDirectory) -> SegmentListing:
     listing = list_segments(directory.path)
-    if not directory.uses_indexes:
-        listing.segments = [replace(each, uses_indexes=False) for each in listing.segments]
+    if not directory.uses_indexes or directory.leaves_page_cache:
+        listing.segments = [
+            replace(
+                each,
+                uses_indexes=directory.uses_indexes,
+                leaves_page_cache=directory.leaves_page_cache,
+            )
+            for each in listing.segments
+        ]
     return listing
 
 
@@ -146,6 +153,7 @@ class LogView:
         *,
         uses_indexes: bool | None = None,
         pending: PendingCommit | None = None,
+        leaves_page_cache: bool | None = None,
     ) -> LogView:
         """Return a view of the same directory as it is now.
 
@@ -157,10 +165,14 @@ class LogView:
             Whether look-ups may ask index files; None to leave it as it is.
         pending
             As of the class; None for the one that this view has.
+        leaves_page_cache
+            Whether nothing that is read of segments may stay in the page cache; None likewise.
         """
         directory = self.directory
         if uses_indexes is not None:
             directory = replace(directory, uses_indexes=uses_indexes)
+        if leaves_page_cache is not None:
+            directory = replace(directory, leaves_page_cache=leaves_page_cache)
         starts = LogStartOffsets(directory.log_directory)
         return LogView(directory, starts, damage, pending or self.pending)
 

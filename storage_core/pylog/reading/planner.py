@@ -85,7 +85,11 @@ def _late_enough(
     late = []
     for segment_slice in slices:
         try:
-            with open_segment(segment_slice.path, segment_slice.file_id) as source:
+            with open_segment(
+                segment_slice.path,
+                segment_slice.file_id,
+                leaves_page_cache=segment_slice.leaves_page_cache,
+            ) as source:
                 rest = without_early_batches(source, segment_slice, where.min_timestamp)
         except UnreadableFileError:
             late.append(segment_slice)  # its reader will report it

@@ -12,6 +12,7 @@ from pylog.log_file.segment_windows import SegmentWindow
 from pylog.reading.head_start import HeadStart
 from pylog.reading.window_ahead import MOST_BYTES, PartAhead, WindowAhead
 from pylog.record.batch_scan import find_bad_checksum, find_batches
+from pylog.record.decompression_limit import is_surely_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,6 +40,8 @@ class RangeAhead:
         Which bytes, ``[start, end)``.
     memory
         What they are read into; at least as many bytes.
+    max_decompressed_bytes
+        As of the decoder.
 
     Attributes
     ----------
@@ -46,11 +49,18 @@ class RangeAhead:
         The first byte.
     """
 
-    def __init__(self, source: ByteSource, bounds: tuple[int, int], memory: bytearray) -> None:
+    def __init__(
+        self,
+        source: ByteSource,
+        bounds: tuple[int, int],
+        memory: bytearray,
+        max_decompressed_bytes: int,
+    ) -> None:
         self.start, end = bounds
         self._size_bytes = end - self.start
         self._source = source
         self._memory = memory
+        self._max_decompressed_bytes = max_decompressed_bytes
         self._made: WindowAhead | None = None
         self._decoder: Decoder | None = None
         self._batches: HeadStart | None = None
@@ -115,6 +125,8 @@ class RangeAhead:
         scan = find_batches(np.frombuffer(view.toreadonly(), dtype=np.uint8))
         if scan.valid_bytes != self._size_bytes:
             return None
+        if is_surely_over(int(scan.headers.sizes_bytes.max()), self._max_decompressed_bytes):
+            return None  # which error that is depends on whether it fits into a window
         window = SegmentWindow(self.start, scan)
         mask = wanted(window)
         made = WindowAhead(window, self._memory, mask, is_checked=True, bad=find_bad_checksum(scan))

@@ -164,6 +164,7 @@ class TaskReader:
             self._wanted,
             offsets,
             window_bytes=self._window_bytes,
+            max_decompressed_bytes=self._max_decompressed_bytes,
             uses_indexes=self._task.directory.uses_indexes,
             # A filter gives nothing of a window in which it meets damage.
             cuts_windows=self._filter is None,

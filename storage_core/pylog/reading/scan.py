@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
@@ -15,16 +14,18 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, check_specs
 from pylog.reading.damage import DamageReport, ReadMode
-from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.planner import ScanRange, plan_tasks
 from pylog.reading.reader import TaskReader
 from pylog.reading.record_filter import RecordFilter
+from pylog.reading.scan_views import select_views, views_to_read
 from pylog.reading.short_repr import directories_repr, scan_choices
 from pylog.reading.shown_logs import scan_html
+from pylog.reading.tasks_ahead import read_side_by_side
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.worker_threads import WorkerThreads, thread_count
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import NoReturn
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from pylog.positions import OffsetSpecs
     from pylog.reading import last_records
+    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.reading.scan_task import ScanTask
 else:
@@ -199,8 +201,15 @@ class Scan:
             schema. The records before it have been yielded.
         """
         with self._worker_threads() as workers:
-            for task in self.plan():
-                yield from self._reader(task, self.schema, self.damage, workers).record_batches()
+            tasks = self.plan()
+            if workers is not None and len(tasks) > 1 and not self._mode.skips_damage:
+                yield from read_side_by_side(tasks, workers, self._record_reader)
+                return
+            for task in tasks:
+                yield from self._record_reader(task, workers).record_batches()
+
+    def _record_reader(self, task: ScanTask, workers: WorkerThreads | None) -> TaskReader:
+        return self._reader(task, self.schema, self.damage, workers)
 
     def _worker_threads(self) -> AbstractContextManager[WorkerThreads | None]:
         return nullcontext() if self._threads == 1 else WorkerThreads(self._threads)
@@ -253,6 +262,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     where: RecordFilter | None = None,
     use_indexes: bool = True,
     threads: int | None = None,
+    leave_page_cache: bool = False,
 ) -> Scan:
     """Return a read of the records under ``path``: exactly what Kafka's consumer would return.
 
@@ -305,16 +315,22 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     threads
         How many threads read, check and decode ahead of the caller's thread: ranges of local files
         that an offset index cuts; elsewhere batches of gzip, snappy and zstd that the caller's
-        thread reads. Batches of lz4 are left to the caller's thread. The default is what the
-        environment variable ``PYLOG_NUM_THREADS``
-        says or, without one, 1: the caller's thread does it all, in the least processor time. Rows,
-        their order, errors and damage do not depend on it. Each thread may decode a batch at a
-        time, so what is said of the memory of one batch holds for each.
+        thread reads; and small partitions side by side (mode FAILFAST). Batches of lz4 in large
+        ones are left to the caller's thread. The default is what the environment variable
+        ``PYLOG_NUM_THREADS`` says or, without one, 1: the caller's thread does it all, in the least
+        processor time. Rows, their order, errors and damage do not depend on it. Each thread may
+        decode a batch at a time, so what is said of the memory of one batch holds for each.
+    leave_page_cache
+        True: what is read of local ``.log`` files and offset indexes does not stay in the page
+        cache, and what was there before does, so that a broker beside the reader serves from it as
+        before. Nothing is read ahead by the system, and `Scan.count` reads whole batches. An object
+        store has no page cache.
 
     Raises
     ------
     LogDirectoryError, UnknownTopicOrPartitionError
-        The path holds no log, or not what was asked for.
+        The path holds no log, or not what was asked for. With ``leave_page_cache``, also by a read
+        or `Scan.plan`: the system offers no way to do it (`pylog.files.uncached_file` says which).
     ValueError
         An argument makes no sense.
     TypeError
@@ -325,7 +341,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     --------
     >>> pylog.scan("/mnt/kafka-logs", topics="orders", columns=["key", "value"]).to_table()
     """
-    views = _selected_views(path, topics, assign, pattern)
+    views = select_views(path, topics, assign, pattern)
     known = [view.topic_partition for view in views]
     check_specs(start, known)
     check_specs(end, known)
@@ -348,7 +364,9 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     )
     read_mode = ReadMode.parse(mode)
     return Scan(
-        _views_to_read(views, where, read_mode, use_indexes=use_indexes),
+        views_to_read(
+            views, where, read_mode, use_indexes=use_indexes, leave_page_cache=leave_page_cache
+        ),
         wanted,
         schema,
         mode=read_mode,
@@ -356,19 +374,6 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         max_decompressed_bytes=max_decompressed_bytes,
         threads=thread_count(threads, default=1),
     )
-
-
-def _views_to_read(
-    views: list[LogView], where: RecordFilter | None, mode: ReadMode, *, use_indexes: bool
-) -> list[LogView]:
-    if where is not None:
-        views = [view for view in views if where.covers(view.topic_partition)]
-    if mode.skips_damage:
-        # What planning meets, a reader reports: it goes the same way.
-        views = [view.refreshed(DamageReport(is_logged=False)) for view in views]
-    if not use_indexes:
-        views = [view.refreshed(view.damage, uses_indexes=False) for view in views]
-    return views
 
 
 def _check_filter(where: object) -> None:
@@ -381,18 +386,3 @@ def _check_filter(where: object) -> None:
         "the scan gives, as in scan.to_table().filter(...)"
     )
     raise TypeError(msg)
-
-
-def _selected_views(
-    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
-    topics: str | Iterable[str] | None,
-    assign: Mapping[str, Iterable[int]] | None,
-    pattern: str | None,
-) -> list[LogView]:
-    if isinstance(path, LogDirectory):
-        directory = path
-    else:
-        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-        directory = open_directory(*paths, takes_segment_files=True)
-    names = [topics] if isinstance(topics, str) else topics
-    return directory.select(topics=names, assign=assign, pattern=pattern)

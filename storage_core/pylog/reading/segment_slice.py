@@ -26,6 +26,8 @@ class SegmentSlice:
         lost records. Otherwise whole batches end exactly at ``end_position``.
     file_id
         Which file it was when the directory was listed; 0 where the storage tells nothing.
+    leaves_page_cache
+        Whether the file is read without leaving anything in the page cache.
     """
 
     path: str
@@ -35,6 +37,7 @@ class SegmentSlice:
     end_position: int
     runs_to_segment_end: bool
     file_id: int = 0
+    leaves_page_cache: bool = False
 
     @property
     def segment_base_offset(self) -> int:

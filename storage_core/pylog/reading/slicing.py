@@ -29,6 +29,7 @@ def slice_of(view: LogView, index: int, start: int = 0, end: int | None = None) 
         end,
         following is not None and end == segment_end,
         segment.file_id,
+        segment.leaves_page_cache,
     )
 
 
@@ -88,7 +89,11 @@ def open_slice(
         It is not a regular file, or cannot be opened, and there is no report.
     """
     try:
-        return open_segment(segment_slice.path, segment_slice.file_id)
+        return open_segment(
+            segment_slice.path,
+            segment_slice.file_id,
+            leaves_page_cache=segment_slice.leaves_page_cache,
+        )
     except UnreadableFileError as error:
         if damage is None:
             raise

@@ -170,7 +170,11 @@ def _cut(segment_slice: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSl
 def _find_cut(segment_slice: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | None:
     """Return a cut near byte ``wanted`` of the file, None if there is none inside the slice."""
     try:
-        with open_segment(segment_slice.path, segment_slice.file_id) as source:
+        with open_segment(
+            segment_slice.path,
+            segment_slice.file_id,
+            leaves_page_cache=segment_slice.leaves_page_cache,
+        ) as source:
             batch = _indexed_batch(source, segment_slice, wanted) if uses_indexes else None
             batch = batch or _walked_batch(source, segment_slice, wanted)
             return None if batch is None else Cut(batch.position, _first_offset(source, batch))
@@ -183,7 +187,9 @@ def _indexed_batch(
 ) -> PositionedHeader | None:
     path = segment_slice.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
     start = ProvedPosition(segment_slice.start_position, segment_slice.base_offset)
-    with OffsetIndexEntries.open(path, segment_slice.segment_base_offset) as index:
+    with OffsetIndexEntries.open(
+        path, segment_slice.segment_base_offset, leaves_page_cache=segment_slice.leaves_page_cache
+    ) as index:
         entries = ProvedPositions(source, index, start, segment_slice.end_position)
         proved = entries.from_position(wanted, _INDEX_TRIES)
     return (

@@ -72,6 +72,8 @@ class WindowsAhead:
         The range ``[start, end)`` that it reads.
     window_bytes
         How much of a file is read at once, at the most.
+    max_decompressed_bytes
+        As of the decoder.
     cuts_windows
         Whether parts of a window can be decoded on their own.
     uses_indexes
@@ -86,6 +88,7 @@ class WindowsAhead:
         offsets: tuple[int, int],
         *,
         window_bytes: int,
+        max_decompressed_bytes: int,
         cuts_windows: bool,
         uses_indexes: bool,
     ) -> None:
@@ -94,6 +97,7 @@ class WindowsAhead:
         self._wanted = wanted
         self._offsets = offsets
         self._window_bytes = window_bytes
+        self._max_decompressed_bytes = max_decompressed_bytes
         self._cuts_windows = cuts_windows
         self._uses_indexes = uses_indexes
         self._most_parts = workers.count + 1
@@ -196,7 +200,7 @@ class WindowsAhead:
                 break
             size_bytes = bounds[1] - bounds[0]
             self.memory(-(-size_bytes // _MEMORY_UNIT) * _MEMORY_UNIT)
-            each = RangeAhead(source, bounds, self._memory)
+            each = RangeAhead(source, bounds, self._memory, self._max_decompressed_bytes)
             ranges.append(each)
             decoder = self._idle.pop() if self._idle else self._make_decoder()
             each.begin(self._workers, decoder, self._wanted, self._offsets)

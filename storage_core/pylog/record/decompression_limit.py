@@ -17,6 +17,17 @@ RAISE_THE_OPTION = (
 SEND_LESS = "; send smaller batches"
 
 
+_NOT_SHRUNK_BYTES = 1 << 16
+
+
+def is_surely_over(size_bytes: int, limit: int) -> bool:
+    """Whether a batch of that size in its file is over the limit, whatever its codec.
+
+    Codecs make a little more of what they cannot shrink.
+    """
+    return size_bytes > limit + limit // 8 + _NOT_SHRUNK_BYTES
+
+
 def over_limit(what: str, limit: int, advice: str = RAISE_THE_OPTION) -> str:
     """Return the text for a batch that exceeds ``limit`` bytes.
 

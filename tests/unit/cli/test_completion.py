@@ -48,7 +48,7 @@ def test_commands_are_completed(complete: Callable[[str], list[str]]) -> None:
         ("pylog --v", ["--version"]),
         ("pylog cat --start-", ["--start-offset", "--start-timestamp"]),
         ("pylog cat /logs --ig", ["--ignore-indexes"]),
-        ("pylog cat /logs --l", ["--last", "--limit"]),
+        ("pylog cat /logs --l", ["--last", "--limit", "--leave-page-cache"]),
         ("pylog cat /logs --start-timestamp -2h --k", ["--key"]),
         ("pylog create-topic --topic-", ["--topic-id"]),
         ("pylog delete-records --a", ["--all"]),

@@ -79,6 +79,7 @@ def test_topic_partitions_are_split_from_128_mib_on() -> None:
         ("timestampDisorder", "0ms", "timestamp_disorder", 0),
         ("useIndexes", "false", "use_indexes", False),
         ("useIndexes", "true", "use_indexes", True),
+        ("leavePageCache", "true", "leave_page_cache", True),
         ("timestampDisorder", "7 milliseconds", "timestamp_disorder", 7),
         ("timestampDisorder", "90 seconds", "timestamp_disorder", 90_000),
         ("timestampDisorder", "5m", "timestamp_disorder", 300_000),

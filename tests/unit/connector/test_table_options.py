@@ -32,6 +32,7 @@ VALUES = {
     "pushdown": "off",
     "timestampDisorder": "1s",
     "useIndexes": "false",
+    "leavePageCache": "true",
     "startingOffsets": "earliest",
     "endingOffsets": "latest",
     "startingTimestamp": "5",

@@ -151,6 +151,13 @@ bytes, and stays in the processor's cache meanwhile."""
     "PYLOG_NUM_THREADS says, else 1. The output does not depend on it.",
 )
 @click.option(
+    "--leave-page-cache",
+    is_flag=True,
+    help="Leave the system's page cache as it was: what is read of .log files does not stay there, "
+    "and so does not evict what a broker on this host serves from. An error where the system "
+    "cannot do it.",
+)
+@click.option(
     "--max-decompressed-bytes",
     metavar="BYTES",
     type=click.IntRange(min=1),
@@ -177,6 +184,7 @@ def cat(
     values: str | None,
     ignore_indexes: bool,
     threads: int | None,
+    leave_page_cache: bool,
     max_decompressed_bytes: int,
 ) -> int:
     r"""Print records, as JSON lines or as text.
@@ -225,6 +233,7 @@ def cat(
         max_decompressed_bytes=max_decompressed_bytes,
         where=_filter(keys),
         threads=threads,
+        leave_page_cache=leave_page_cache,
     )
     announce_compilation()
     with _advice_on_damage(mode):
