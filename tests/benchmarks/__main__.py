@@ -29,6 +29,7 @@ from tests.benchmarks.report import report
 from tests.benchmarks.results import Results
 from tests.benchmarks.spark_scan import scan_by_spark
 from tests.benchmarks.spark_small import measure_small
+from tests.benchmarks.spark_write import measure_spark_writes
 from tests.benchmarks.sparse_log import look_up_in_sparse_log
 from tests.benchmarks.start_up import CommandFailedError, measure_start_up
 from tests.benchmarks.threads import measure_threads
@@ -48,7 +49,7 @@ def _arguments() -> argparse.Namespace:
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
         "spark-100B, spark-1000B, encode, own, commit, count, cat, memory, look-up, planning, "
-        "following, pruning, spark-small, spark-kafka, remote, start-up, threads",
+        "following, pruning, spark-small, spark-kafka, spark-write, remote, start-up, threads",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -98,7 +99,8 @@ def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> No
 
 
 def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> None:
-    parts = [part for part in ("pruning", "spark-small", "spark-kafka") if only in part]
+    names = ("pruning", "spark-small", "spark-kafka", "spark-write")
+    parts = [part for part in names if only in part]
     if parts and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         results.notes.append(f"the parts {', '.join(parts)}: no Java")
         return
@@ -111,6 +113,11 @@ def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> No
             results.kafka_source = measure_kafka_source(bench, rounds, _say)
         except NotHereError as error:
             results.notes.append(f"the rows of Spark's kafka source: {error}")
+    if "spark-write" in parts:
+        try:
+            results.writes = measure_spark_writes(bench, rounds, _say)
+        except NotHereError as error:
+            results.notes.append(f"writes by Spark: {error}")
 
 
 def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results:

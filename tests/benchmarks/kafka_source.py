@@ -8,7 +8,6 @@ removed afterwards, and a JVM as large and as well compiled as its defaults make
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,9 +17,12 @@ from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
+import pyspark_pylog
 from tests.benchmarks.data_sets import Bench
-from tests.benchmarks.measuring import NotHereError, ensure_equal
+from tests.benchmarks.measuring import ensure_equal
+from tests.benchmarks.own_program import figures_of_program
 from tests.benchmarks.pair_figure import PairFigure
 from tests.benchmarks.pruning import large_topic
 from tests.benchmarks.spark_scan import UNIX_SOCKET, save, spark_session
@@ -31,6 +33,7 @@ from tests.support.large_topic import FIRST_TIMESTAMP_MS, STEP_MS
 PEER = "Spark's kafka source"
 ONE_OFFSET = "one offset of 1 GB"
 ONE_PER_CENT = "1 % of the time of 1 GB by options"
+PREDICATE = "1 % of the time of 1 GB by predicate"
 VALUE_SIZES = (100, 1000)
 LEAST_ROUNDS = 5
 PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
@@ -38,8 +41,8 @@ PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 
 _FROM_PYSPARK = "org.apache.hadoop:hadoop-client-api,org.apache.hadoop:hadoop-client-runtime"
 _SECONDS = 1800
-_BROKER_JVM = ("-Xms1g", "-Xmx1g")
-_PROPERTIES = {"log.retention.ms": "-1", "num.network.threads": "3", "num.io.threads": "8"}
+BROKER_JVM = ("-Xms1g", "-Xmx1g")
+BROKER_PROPERTIES = {"log.retention.ms": "-1", "num.network.threads": "3", "num.io.threads": "8"}
 
 
 def full_scan(value_bytes: int, *, with_sockets: bool) -> str:
@@ -67,7 +70,7 @@ class _Topic:
 def _broker_with(topics: list[_Topic]) -> Iterator[KafkaBroker]:
     """Run a broker that holds copies of the topics' segments."""
     with tempfile.TemporaryDirectory(prefix="pylog-bench-broker") as directory:
-        broker = KafkaBroker(Path(directory), properties=_PROPERTIES, java_options=_BROKER_JVM)
+        broker = KafkaBroker(Path(directory), properties=BROKER_PROPERTIES, java_options=BROKER_JVM)
         with broker:
             for topic in topics:
                 broker.create_topic(topic.name, partitions=len(topic.directories))
@@ -83,7 +86,8 @@ def _broker_with(topics: list[_Topic]) -> Iterator[KafkaBroker]:
             yield broker
 
 
-def _session(*, with_sockets: bool) -> SparkSession:
+def kafka_session(*, with_sockets: bool) -> SparkSession:
+    """Return a session that has Spark's ``kafka`` source and sink."""
     ivy = Path(__file__).parents[2] / "build" / "ivy"
     return spark_session(
         {
@@ -117,14 +121,36 @@ class _Ways:
             reader = self._spark.read.format("kafka").options(**options)
             return reader.option("kafka.bootstrap.servers", self._servers).load()
 
-        for read in (ours, theirs):  # which also warms up
-            ensure_equal(name, read().count(), records)
-            save(read)
-        return PairFigure(name, PEER), ours, theirs
+        return _checked(name, records, ours, theirs)
+
+    def pair_by_predicate(self, name: str, topic: _Topic, records: int, times: range) -> _Pair:
+        """Return how to read by a predicate on timestamps in ms, after a check of both."""
+        first, end = (sf.timestamp_millis(sf.lit(each)) for each in (times.start, times.stop))
+        condition = (sf.col("timestamp") >= first) & (sf.col("timestamp") < end)
+
+        def ours() -> DataFrame:
+            table = pyspark_pylog.table(self._spark, topic.path, subscribe=topic.name)
+            return table.where(condition).to_df()
+
+        def theirs() -> DataFrame:
+            reader = self._spark.read.format("kafka").option("subscribe", topic.name)
+            reader = reader.option("kafka.bootstrap.servers", self._servers)
+            return reader.load().where(condition)
+
+        return _checked(name, records, ours, theirs)
+
+
+def _checked(
+    name: str, records: int, ours: Callable[[], DataFrame], theirs: Callable[[], DataFrame]
+) -> _Pair:
+    for read in (ours, theirs):  # which also warms up
+        ensure_equal(name, read().count(), records)
+        save(read)
+    return PairFigure(name, PEER), ours, theirs
 
 
 def _small_pairs(ways: _Ways, bench: Bench, large: _Topic) -> Iterator[_Pair]:
-    """Yield one offset, and one per cent of the time, both from the middle."""
+    """Yield one offset and one per cent of the time, the latter in two ways, from the middle."""
     topic = large_topic(bench)
     middle, name = topic.end_offset // 2, large.name
     one = {
@@ -135,11 +161,13 @@ def _small_pairs(ways: _Ways, bench: Bench, large: _Topic) -> Iterator[_Pair]:
     yield ways.pair(ONE_OFFSET, large, 1, **one)
     batches = topic.end_offset // topic.batch_records
     first, share = batches // 2, batches // 100
-    times = {
-        "startingTimestamp": str(FIRST_TIMESTAMP_MS + first * STEP_MS),
-        "endingTimestamp": str(FIRST_TIMESTAMP_MS + (first + share) * STEP_MS),
-    }
-    yield ways.pair(ONE_PER_CENT, large, share * topic.batch_records, **times)
+    times = range(
+        FIRST_TIMESTAMP_MS + first * STEP_MS, FIRST_TIMESTAMP_MS + (first + share) * STEP_MS
+    )
+    records = share * topic.batch_records
+    options = {"startingTimestamp": str(times.start), "endingTimestamp": str(times.stop)}
+    yield ways.pair(ONE_PER_CENT, large, records, **options)
+    yield ways.pair_by_predicate(PREDICATE, large, records, times)
 
 
 def _measure(rounds: int, *, quick: bool, with_sockets: bool) -> list[PairFigure]:
@@ -152,7 +180,7 @@ def _measure(rounds: int, *, quick: bool, with_sockets: bool) -> list[PairFigure
     topic = large_topic(bench)
     large = _Topic([topic.directory], topic.end_offset)
     with _broker_with([*whole.values(), large]) as broker:
-        spark = _session(with_sockets=with_sockets)
+        spark = kafka_session(with_sockets=with_sockets)
         ways = _Ways(spark, broker.bootstrap_servers)
         pairs = [
             ways.pair(full_scan(size, with_sockets=with_sockets), each, each.records)
@@ -178,16 +206,10 @@ def measure_kafka_source(bench: Bench, rounds: int, say: Callable[[str], None]) 
     figures = []
     for with_sockets in (True, False):
         say(f"Spark's kafka source, {'with' if with_sockets else 'without'} Unix sockets")
-        command = [sys.executable, "-m", __spec__.name, "--rounds", str(max(rounds, LEAST_ROUNDS))]
-        command += ["--quick"] * bench.quick + ["--without-sockets"] * (not with_sockets)
-        done = subprocess.run(
-            command, check=False, capture_output=True, text=True, timeout=_SECONDS
-        )
-        if done.returncode:
-            lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            raise NotHereError(lines[-1])
-        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-        figures += [PairFigure(**json.loads(line)) for line in lines]
+        arguments = ["--rounds", str(max(rounds, LEAST_ROUNDS)), *["--quick"] * bench.quick]
+        arguments += ["--without-sockets"] * (not with_sockets)
+        found = figures_of_program(__spec__.name, arguments, _SECONDS)
+        figures += [PairFigure(**each) for each in found]
     return figures
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
-from tests.benchmarks import encoding, owned_logs, spark_scan
+from tests.benchmarks import encoding, owned_logs, spark_scan, spark_write
 from tests.benchmarks.data_sets import QUICK_DIVISOR
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.pair_figure import PairFigure
 from tests.benchmarks.reading import AIOKAFKA, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
 from tests.benchmarks.results import Results
+from tests.benchmarks.spark_write import WriteFigure
 from tests.benchmarks.targets import Ratio, faster, over_floor, targets
 
 _MET = {True: "yes", False: "**no**", None: "-"}
@@ -245,6 +246,9 @@ def _others(results: Results) -> Iterator[str]:
         )
         yield from _table(("read", "rows", "seconds, best / median"), pruned)
     yield from _pair_sections(results)
+    if results.writes:
+        yield from _section("A DataFrame written by Spark")
+        yield from _writes(results.writes)
     if results.remote:
         yield from _section("Remote")
         rows_of_remote = (
@@ -264,6 +268,36 @@ def _others(results: Results) -> Iterator[str]:
             (f.command, f"{f.best_seconds:.2f} / {f.median_seconds:.2f}") for f in results.start_up
         )
         yield from _table(("command", "seconds, best / median"), times)
+
+
+def _writes(figures: Sequence[WriteFigure]) -> Iterator[str]:
+    head = (
+        *("value bytes", "written to", "rows"),
+        *("seconds, median", "M rows/s", "MB/s of values"),
+        *("processor seconds of Spark", "of the broker", "pylog / it"),
+    )
+    ours = {each.value_bytes: each for each in figures if each.way == spark_write.OURS}
+    rows = (
+        (
+            *(str(each.value_bytes), each.way, f"{each.rows:,}"),
+            f"{each.median_seconds:.2f}",
+            f"{each.rows / each.median_seconds / 1e6:.2f}",
+            f"{each.rows * each.value_bytes / each.median_seconds / 1e6:.0f}",
+            f"{median(run.cpu_seconds for run in each.runs):.2f}",
+            f"{median(run.broker_cpu_seconds for run in each.runs):.2f}",
+            ""
+            if each.way == spark_write.OURS
+            else f"{ours[each.value_bytes].times_as_fast_as(each):.2f}",
+        )
+        for each in figures
+    )
+    yield from _table(head, rows, left=2)
+    yield ""
+    yield (
+        f"{spark_scan.MASTER}, four Spark partitions with a key of 8 B and a value, computed by "
+        "each write anew; four partitions of a new topic, the sink's producers with their "
+        "defaults (acks=all). pylog forces its files to the disk, the others do not."
+    )
 
 
 def _pair_sections(results: Results) -> Iterator[str]:

@@ -14,6 +14,7 @@ from tests.benchmarks.pruning import PruningFigure
 from tests.benchmarks.reading import SetResult
 from tests.benchmarks.remote import RemoteFigure
 from tests.benchmarks.spark_scan import SparkResult
+from tests.benchmarks.spark_write import WriteFigure
 from tests.benchmarks.sparse_log import LookUpFigure
 from tests.benchmarks.start_up import StartUpFigure
 from tests.benchmarks.threads import ThreadsResult
@@ -38,6 +39,7 @@ class Results:
     pruning: list[PruningFigure] = field(default_factory=list)
     small: list[PairFigure] = field(default_factory=list)
     kafka_source: list[PairFigure] = field(default_factory=list)
+    writes: list[WriteFigure] = field(default_factory=list)
     remote: list[RemoteFigure] = field(default_factory=list)
     start_up: list[StartUpFigure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -16,6 +16,7 @@ from tests.benchmarks import (
     printing,
     spark_scan,
     spark_small,
+    spark_write,
     start_up,
 )
 from tests.benchmarks.following import NOTHING_NEW
@@ -66,8 +67,17 @@ KAFKA_SOURCE_TIMES = {
     },
     kafka_source.ONE_OFFSET: 1.0,
     kafka_source.ONE_PER_CENT: 1.0,
+    kafka_source.PREDICATE: 10.0,
 }
 """At least so many times as fast as Spark's own source."""
+
+WRITE_TIMES = {
+    (100, spark_write.KAFKA): 4.0,
+    (1000, spark_write.KAFKA): 2.0,
+    (100, spark_write.PARQUET): 0.5,
+    (1000, spark_write.PARQUET): 0.5,
+}
+"""At least so many times as fast, by bytes of a value and peer."""
 
 _NOT_MEASURED = "not measured"
 
@@ -370,6 +380,18 @@ def _kafka_source(results: Results) -> Iterator[Target]:
         yield Target(text, f"{times:.2f}", times >= limit)
 
 
+def _writes(results: Results) -> Iterator[Target]:
+    figures = {(each.value_bytes, each.way): each for each in results.writes}
+    for (value_bytes, peer), limit in WRITE_TIMES.items():
+        text = f"Spark writes a DataFrame, {value_bytes} B: ≥ {limit:g} times as fast as to {peer}"
+        if not figures:
+            yield Target(text, _NOT_MEASURED, None)
+            continue
+        ours = figures[value_bytes, spark_write.OURS]
+        times = ours.times_as_fast_as(figures[value_bytes, peer])
+        yield Target(text, f"{times:.2f}", times >= limit)
+
+
 def _start_up(results: Results) -> Iterator[Target]:
     figures = {figure.command: figure for figure in results.start_up}
     for name, peer, limit in (
@@ -407,6 +429,7 @@ def targets(results: Results) -> list[Target]:
         _small,
         _fresh,
         _kafka_source,
+        _writes,
         _remote,
         _start_up,
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 UNASSIGNED = -1
 """Stands for a row whose partition the partitioner chooses."""
 
+_INT16_MAX = 2**15 - 1
 _RECORD_OVERHEAD = 8  # bytes of an encoded record beside key and value, about
 
 
@@ -147,7 +148,10 @@ def rows_by_partition(
     if (assigned == first).all():
         yield first, None
         return
-    # Stable: rows of a partition stay in order.
-    order = np.argsort(assigned, kind="stable")
-    numbers, starts = np.unique(assigned[order], return_index=True)
-    yield from zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)
+    fits = assigned.min() >= 0 and assigned.max() <= _INT16_MAX
+    numbers = assigned.astype(np.int16) if fits else assigned  # NumPy sorts 16 bits by radix.
+    order = np.argsort(numbers, kind="stable")  # Rows of a partition stay in order.
+    in_order = numbers[order]
+    starts = np.flatnonzero(in_order[1:] != in_order[:-1]) + 1
+    firsts = in_order[np.concatenate(([0], starts))]
+    yield from zip(firsts.tolist(), np.split(order, starts), strict=True)
