@@ -63,13 +63,8 @@ def _size_of(segments: Sequence[LogSegmentView]) -> int:
     return sum(segment.size_bytes for segment in segments)
 
 
-_KNOWN_OF_OFFSETS = (
-    "segments",
-    "checkpointed_log_start_offset",
-    "log_start_offset",
-    "log_end_offset",
-)
-"""Names of what a view remembers that another end or start of the log changes."""
+# What a view remembers that another end or start of the log changes.
+_OF_OFFSETS = ("segments", "checkpointed_log_start_offset", "log_start_offset", "log_end_offset")
 
 
 class LogView:
@@ -204,7 +199,7 @@ class LogView:
 
     def _forget_offsets(self) -> None:
         self.known_last_stable_offset = None
-        for name in _KNOWN_OF_OFFSETS:
+        for name in _OF_OFFSETS:
             self.__dict__.pop(name, None)
 
     @property
