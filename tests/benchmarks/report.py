@@ -237,6 +237,7 @@ def _others(results: Results) -> Iterator[str]:
             (f"{f.log_bytes / (1 << 20):.0f}", f"{f.median_mb:.0f}") for f in results.memory
         )
         yield from _table(("MiB of segment", "peak MiB of draining it"), rows_of_memory, left=0)
+    yield from _threads_and_commits(results)
     yield from _of_many_segments(results)
     if results.pruning:
         yield from _section("1 % of the time of 1 GB, Spark, noop sink")
@@ -268,6 +269,29 @@ def _others(results: Results) -> Iterator[str]:
             (f.command, f"{f.best_seconds:.2f} / {f.median_seconds:.2f}") for f in results.start_up
         )
         yield from _table(("command", "seconds, best / median"), times)
+
+
+def _threads_and_commits(results: Results) -> Iterator[str]:
+    if results.threads.two:
+        yield from _section("Two threads, records of 1000 B")
+        rows = (
+            (codec, _megabytes(results.threads.one[codec]), _megabytes(two))
+            for codec, two in results.threads.two.items()
+        )
+        yield from _table(("codec", "MB/s of log, one thread", "two threads"), rows)
+    if results.commits:
+        yield from _section("Commit of a job that is staged")
+        committed = (
+            (
+                f"{f.batch_bytes:,}",
+                f"{f.job_bytes / 1e6:.0f}",
+                f"{f.batches:,}",
+                " / ".join(f"{run.seconds:.2f}" for run in sorted(f.runs, key=lambda r: r.seconds)),
+            )
+            for f in results.commits
+        )
+        head = ("bytes of a batch", "MB of the job", "batches", "seconds of each commit")
+        yield from _table(head, committed, left=0)
 
 
 def _writes(figures: Sequence[WriteFigure]) -> Iterator[str]:

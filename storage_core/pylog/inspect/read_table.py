@@ -46,7 +46,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     ----------
     path
         A log directory, a topic-partition directory, several of them, or what `open_directory`
-        returned. Never written to, locked or mapped.
+        returned. Never written to or locked, nor read through a mapping.
     table
         "partitions", "segments", "batches", "index_entries", "transactions", "producers",
         "leader_epochs" or "findings"; `pylog.inspect.tables` has a module for each,

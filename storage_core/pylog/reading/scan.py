@@ -270,7 +270,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     ----------
     path
         A log directory, a topic-partition directory, a single ``.log`` file in one, several of
-        these, or what `open_directory` returned. Never written to, locked or mapped.
+        these, or what `open_directory` returned. Never written to or locked, nor read through a
+        mapping.
     topics, assign, pattern
         Which partitions to read: topic names, partitions by topic, or a regular expression found in
         topic names. By default all topics but internal ones.
