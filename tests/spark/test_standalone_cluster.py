@@ -88,7 +88,7 @@ def test_an_executor_that_fails_names_the_damage_and_where_it_lies(
     done = submit(cluster, ways["wheel"], tmp_path)
     assert done.returncode != 0
     # spark-submit writes what the driver's Python writes to standard error to standard output.
-    assert f"{log}: " in done.stdout.splitlines()[-1]
+    assert f"{log} at byte " in done.stdout.splitlines()[-1]
     assert re.search(rf"Lost task .* executor \d\).*{log}", done.stderr, re.DOTALL)
 
 
