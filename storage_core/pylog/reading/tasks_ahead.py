@@ -2,8 +2,10 @@
 
 A task that hardly fills a window gives threads nothing to share. So each thread reads a whole one,
 as one thread does, while the caller's takes their rows in order. A large task is left to
-`pylog.reading.windows_ahead` when its turn comes. In modes that skip damage tasks are read one
-after the other, since what they leave out is listed in the order in which it is found.
+`pylog.reading.windows_ahead` when its turn comes, and a tiny one to the caller's thread: opening
+its files is most of its work, for which threads only wait for each other. In modes that skip damage
+tasks are read one after the other, since what they leave out is listed in the order in which it is
+found.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     MakeReader = Callable[[ScanTask, WorkerThreads | None], TaskReader]
 
 _SMALL_TASK_BYTES = 1 << 22
+_TINY_TASK_BYTES = 1 << 20
 
 
 def read_side_by_side(
@@ -53,7 +56,9 @@ def read_side_by_side(
     try:
         while True:
             while len(waiting) <= workers.count and (task := next(coming, None)) is not None:
-                if task.size_bytes > _SMALL_TASK_BYTES or not workers.are_here:
+                if task.size_bytes < _TINY_TASK_BYTES:
+                    waiting.append(make_reader(task, None))
+                elif task.size_bytes > _SMALL_TASK_BYTES or not workers.are_here:
                     waiting.append(make_reader(task, workers))
                 else:
                     make = partial(_batches_of, task, make_reader)

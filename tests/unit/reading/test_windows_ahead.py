@@ -129,7 +129,7 @@ def test_small_partitions_are_read_side_by_side_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for partition in range(12):
-        batches = [batch_v2(plain_records(10 * at, 10)) for at in range(5)]
+        batches = [batch_v2(plain_records(10 * at, 10, value_size=22_000)) for at in range(5)]
         write_partition(tmp_path, {0: batches}, name=f"t-{partition:02}")
     together = threading.Barrier(THREADS, timeout=30)
     decode = RecordDecoder.decode
@@ -145,6 +145,23 @@ def test_small_partitions_are_read_side_by_side_in_order(
     assert table["partition"].to_pylist() == [number for number in range(12) for _ in range(50)]
     assert table["offset"].to_pylist() == 12 * list(range(50))
     assert has_no_threads_soon()
+
+
+def test_tiny_partitions_are_read_by_the_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for partition in range(12):
+        write_partition(tmp_path, {0: [batch_v2(plain_records(0, 10))]}, name=f"t-{partition:02}")
+    read_by: set[str] = set()
+    read_into = LocalFile.read_into
+
+    def noting(self: LocalFile, position: int, buffer: memoryview) -> int:
+        read_by.add(threading.current_thread().name)
+        return read_into(self, position, buffer)
+
+    monkeypatch.setattr(LocalFile, "read_into", noting)
+    assert pylog.scan(tmp_path, threads=THREADS).to_table().num_rows == 120
+    assert read_by == {threading.current_thread().name}
 
 
 def test_the_threads_end_with_the_reader_that_is_closed_early(directory: Path) -> None:
