@@ -88,7 +88,7 @@ def _broker_with(topics: list[_Topic]) -> Iterator[KafkaBroker]:
 
 def kafka_session(*, with_sockets: bool) -> SparkSession:
     """Return a session that has Spark's ``kafka`` source and sink."""
-    ivy = Path(__file__).parents[2] / "build" / "ivy"
+    ivy = Path(__file__).parents[2] / "build" / "ivy-spark"  # another kafka-clients than the peers
     return spark_session(
         {
             "spark.jars.packages": PACKAGE,
