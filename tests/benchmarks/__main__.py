@@ -120,9 +120,8 @@ def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> No
             results.notes.append(f"writes by Spark: {error}")
 
 
-def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results:
-    """Return what the parts with `only` in their names measured; `machine` gets what ran them."""
-    results = Results()
+def measure(results: Results, bench: Bench, only: str, rounds: int, machine: list[str]) -> None:
+    """Measure the parts with `only` in their names; `machine` gets what ran them."""
     sets = [(v, c) for v in VALUE_SIZES for c in CODECS if only in f"s{v}-{c}"]
     spark_sizes = [v for v in VALUE_SIZES if only in f"spark-{v}B"]
     legacy = [each for each in LEGACY_SETS if only in legacy_name(*each)]
@@ -152,7 +151,6 @@ def measure(bench: Bench, only: str, rounds: int, machine: list[str]) -> Results
     _measure_spark(results, bench, only, rounds)
     if only in "start-up":
         _start_up(results, bench)
-    return results
 
 
 def main() -> None:
@@ -162,15 +160,18 @@ def main() -> None:
     load = load_average()
     machine = machine_lines()
     bench = Bench(BUILD / "bench", quick=arguments.quick)
-    results = measure(bench, arguments.only, rounds, machine)
-    machine.append(f"- load average (1 / 5 minutes) {load} before, {load_average()} after")
-    command = " ".join(["python -m tests.benchmarks", *sys.argv[1:]])
-    page = report(results, machine, command)
-    sys.stdout.write(page)
-    if arguments.output is not None:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        arguments.output.write_text(page, encoding="utf-8")
-        _say(f"written to {arguments.output}")
+    results = Results()
+    try:
+        measure(results, bench, arguments.only, rounds, machine)
+    finally:  # what a part that fails leaves unmeasured must not cost the figures before it
+        machine.append(f"- load average (1 / 5 minutes) {load} before, {load_average()} after")
+        command = " ".join(["python -m tests.benchmarks", *sys.argv[1:]])
+        page = report(results, machine, command)
+        sys.stdout.write(page)
+        if arguments.output is not None:
+            arguments.output.parent.mkdir(parents=True, exist_ok=True)
+            arguments.output.write_text(page, encoding="utf-8")
+            _say(f"written to {arguments.output}")
 
 
 if __name__ == "__main__":

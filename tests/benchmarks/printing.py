@@ -85,7 +85,7 @@ class _Append:
         return Run(seconds, _cpu_seconds_of_children() - cpu_before)
 
     def _append(self) -> dict[str, Any]:
-        done = subprocess.run(self._command, check=True, capture_output=True)
+        done = subprocess.run(self._command, check=True, stdout=subprocess.PIPE)
         summary: dict[str, Any] = json.loads(done.stdout)
         return summary
 
