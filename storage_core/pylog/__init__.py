@@ -23,10 +23,13 @@ _PUBLIC = LazyNames(
     {
         "pylog.append_origin": ("AppendOrigin",),
         "pylog.columnar.arrow_schema": ("record_schema",),
+        "pylog.config.cleaner_config": ("CleanerConfig",),
         "pylog.config.log_config": ("LogConfig",),
         "pylog.config.log_manager_config": ("LogManagerConfig",),
         "pylog.errors": ("LogStorageError",),
+        "pylog.files.offset_json_file": ("read_offset_json_file",),
         "pylog.files.partition_metadata": ("format_uuid", "parse_uuid"),
+        "pylog.files.server_properties": ("ServerProperties",),
         "pylog.files.staged_files": ("StagedRecords",),
         "pylog.inspect.findings.finding": ("Finding", "Severity"),
         "pylog.inspect.partition_listing": (
@@ -87,6 +90,7 @@ _PUBLIC = LazyNames(
         "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
         "pylog.writing.record_removal": ("delete_records", "truncate_log"),
         "pylog.writing.removal_plan": ("plan_record_deletion", "plan_truncation"),
+        "pylog.writing.topic_alteration": ("AlteredTopic", "alter_topic"),
         "pylog.writing.topic_creation": ("create_topic", "delete_topic"),
         "pylog.writing.write_job": ("WriteJob",),
         "pylog.writing.write_summary": ("PartitionSummary", "WriteJobSummary", "WriteSummary"),
@@ -100,11 +104,14 @@ if TYPE_CHECKING:
     # What type checkers see; tests/unit/test_public_names.py holds it against the list above.
     from pylog.append_origin import AppendOrigin as AppendOrigin
     from pylog.columnar.arrow_schema import record_schema as record_schema
+    from pylog.config.cleaner_config import CleanerConfig as CleanerConfig
     from pylog.config.log_config import LogConfig as LogConfig
     from pylog.config.log_manager_config import LogManagerConfig as LogManagerConfig
     from pylog.errors import LogStorageError as LogStorageError
+    from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
     from pylog.files.partition_metadata import format_uuid as format_uuid
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
+    from pylog.files.server_properties import ServerProperties as ServerProperties
     from pylog.files.staged_files import StagedRecords as StagedRecords
     from pylog.inspect.findings.finding import Finding as Finding
     from pylog.inspect.findings.finding import Severity as Severity
@@ -173,6 +180,8 @@ if TYPE_CHECKING:
     from pylog.writing.record_removal import truncate_log as truncate_log
     from pylog.writing.removal_plan import plan_record_deletion as plan_record_deletion
     from pylog.writing.removal_plan import plan_truncation as plan_truncation
+    from pylog.writing.topic_alteration import AlteredTopic as AlteredTopic
+    from pylog.writing.topic_alteration import alter_topic as alter_topic
     from pylog.writing.topic_creation import create_topic as create_topic
     from pylog.writing.topic_creation import delete_topic as delete_topic
     from pylog.writing.write_job import WriteJob as WriteJob

@@ -17,6 +17,7 @@ from pylog.locations import printable_location
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
 
 class LogStorageError(Exception):
@@ -85,6 +86,10 @@ class CorruptCheckpointError(_LocatedError):
     """A text checkpoint or properties file that does not follow its format."""
 
 
+class InvalidConfigurationError(_LocatedError):
+    """A file of a user's that says what cannot be done (Kafka: InvalidConfigurationException)."""
+
+
 class UnexpectedFileError(_LocatedError):
     """A file or directory name that cannot stand where it was found."""
 
@@ -103,6 +108,34 @@ class UnreadableFileError(LogDirectoryError):
 
 class UnknownTopicOrPartitionError(LogStorageError):
     """A topic or partition that was asked for and does not exist."""
+
+
+class UnknownTopicConfigError(LogStorageError):
+    """Topics that nothing may be removed from, because nobody has said what they are configured to.
+
+    Parameters
+    ----------
+    topics
+        Their names.
+    """
+
+    _SHOWN_TOPICS = 20
+
+    def __init__(self, topics: Sequence[str]) -> None:
+        super().__init__(tuple(topics))
+        self.topics = tuple(topics)
+
+    def __str__(self) -> str:
+        named = ", ".join(self.topics[: self._SHOWN_TOPICS])
+        if len(self.topics) > self._SHOWN_TOPICS:
+            named += f" and {len(self.topics) - self._SHOWN_TOPICS} more"
+        plural = "s" if len(self.topics) != 1 else ""
+        return (
+            f"configuration is not known of topic{plural} {named}: brokers keep it in their "
+            "cluster, not in the log directory, and Kafka's defaults would remove all records "
+            "older than 7 days. Nothing has been changed; give the broker's server.properties or a "
+            "configuration, or store one for each topic (pylog alter-topic)"
+        )
 
 
 class SegmentVanishedError(_LocatedError):

@@ -224,7 +224,7 @@ def test_records_that_are_gone_before_they_were_exported_stop_the_job_or_are_cou
     append(logs, range(5))
     export.run(session, parameters(logs, output))
     append(logs, range(5, 9))
-    pylog.delete_records(logs, ("orders", 0), 7)
+    pylog.delete_records(logs, {("orders", 0): 7})
     with pytest.raises(JobFailedError, match="orders-0: offsets 5 to 6 were deleted before"):
         export.run(session, parameters(logs, output))
     summary = export.run(session, parameters(logs, output, fails_on_data_loss=False)).summary

@@ -31,6 +31,7 @@ OTHER_ARGUMENTS: dict[type[LogStorageError], tuple[object, ...]] = {
     InvalidTimestampError: ("one record is wrong", ((3, "too old"),), "web-events-0"),
     UnexpectedAppendOffsetError: ("below the end", "web-events-0", 7, 9),
     errors.OffsetInsideBatchError: ("web-events-0", 7, 5, 9),
+    errors.UnknownTopicConfigError: (("orders", "web"),),
     errors.UnknownTopicOrPartitionError: ("no topic web-events",),
 }
 
@@ -105,3 +106,13 @@ def test_validation_error_shows_its_first_records_and_counts_the_others() -> Non
         "5 records are wrong in partition web-events-0; record 0: no key; record 1: no key; "
         "record 2: no key; and 2 more"
     )
+
+
+def test_topics_whose_configuration_is_not_known_are_named_up_to_twenty() -> None:
+    text = str(errors.UnknownTopicConfigError(["orders"]))
+    assert text.startswith("configuration is not known of topic orders: brokers keep it in ")
+    names = [f"t{number}" for number in range(22)]
+    error = errors.UnknownTopicConfigError(names)
+    assert "of topics t0, t1, t2, t3" in str(error)
+    assert "t19 and 2 more: brokers" in str(error)
+    assert error.topics == tuple(names)

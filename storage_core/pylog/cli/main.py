@@ -36,9 +36,10 @@ COMMANDS = {
     "ls": "List topics and partitions: offsets, size, leader epoch.",
     "cat": "Print records, as JSON lines or as text.",
     "create-topic": "Create a topic, and the log directory if it does not exist.",
+    "alter-topic": "Change a topic's properties, or add partitions.",
     "append": "Append records to a topic, from JSON lines or text.",
     "truncate": "Remove a partition's records from an offset on.",
-    "delete-records": "Stop serving a partition's records below an offset.",
+    "delete-records": "Stop serving records below an offset.",
 }
 """Command and its help in one line."""
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+import pylog
 from pylog.cli.command_help import argument
-from pylog.cli.parameter_types import DIRECTORY, TOPIC, TOPICS
+from pylog.cli.parameter_types import DIRECTORY, FILE, TOPIC, TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,15 @@ writable_directory = argument(
     help_text="A log directory (entry of a broker's log.dirs), local and not open in a broker.",
 )
 
-topic = click.option("--topic", metavar="T", type=TOPIC, required=True, help="The topic's name.")
+
+def one_topic(*, required: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option for the name of a topic."""
+    return click.option(
+        "--topic", metavar="T", type=TOPIC, required=required, help="The topic's name."
+    )
+
+
+topic = one_topic()
 
 
 def topics(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -60,19 +69,67 @@ def names_in(topics: tuple[str, ...], pattern: str | None) -> list[str]:
     return names
 
 
-partition = click.option(
-    "--partition",
-    metavar="N",
-    type=click.IntRange(min=0),
-    required=True,
-    help="The partition's number.",
-)
+def one_partition(*, required: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option for the number of a partition."""
+    return click.option(
+        "--partition",
+        metavar="N",
+        type=click.IntRange(min=0),
+        required=required,
+        help="The partition's number.",
+    )
+
+
+partition = one_partition()
 
 as_json = click.option(
     "--json",
     "as_json",
     is_flag=True,
     help="Print the summary as one JSON document, sizes in bytes.",
+)
+
+
+def _properties(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    """Return what ``--config`` gives, by property."""
+    properties: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            msg = f"--config {text!r} is not of the form key=value"
+            raise click.UsageError(msg, context)
+        if name in properties:
+            msg = f"--config names {name} twice"
+            raise click.UsageError(msg, context)
+        properties[name] = value.strip()
+    return properties
+
+
+config = click.option(
+    "--config",
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=_properties,
+    help="A topic property, such as cleanup.policy=compact; may be given several times.",
+)
+
+
+def _server_properties(
+    context: click.Context, parameter: click.Parameter, path: str | None
+) -> pylog.ServerProperties | None:
+    return None if path is None else pylog.ServerProperties.read(path)
+
+
+server_properties = click.option(
+    "--server-properties",
+    metavar="FILE",
+    type=FILE,
+    callback=_server_properties,
+    help="A broker's server.properties, which configures topics as far as they have no properties "
+    "of their own. Default: Kafka's defaults.",
 )
 
 dry_run = click.option(

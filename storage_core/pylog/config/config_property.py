@@ -25,14 +25,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 # Stricter than int() and float(), which also take underscores and foreign digits.
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_METADATA_KEY = "property"
 
 
 class PropertyKind(ABC):
@@ -179,7 +178,7 @@ def config_field(
     name
         Of the property; the field's own with points for underscores if None.
     """
-    return field(default=default, metadata={_METADATA_KEY: kind, "unit": unit, "name": name})
+    return field(default=default, metadata={"kind": kind, "unit": unit, "name": name})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,10 +188,13 @@ class PropertyConfig:
     source: ClassVar[str]
     """What the properties configure, for errors."""
 
+    removed: ClassVar[Mapping[str, str]] = {}
+    """Properties that Kafka had once, with the version that removed them."""
+
     def __post_init__(self) -> None:
         for name, each in self._fields().items():
             value = getattr(self, each.name)
-            defect = each.metadata[_METADATA_KEY].find_defect(value)
+            defect = each.metadata["kind"].find_defect(value)
             if defect is not None:
                 raise ValueError(_refusal(name, value, defect))
 
@@ -203,24 +205,38 @@ class PropertyConfig:
         Raises
         ------
         ValueError
-            A property is unknown, is not what Kafka would parse, or is out of range. The text
-            names the property.
+            A property is unknown, has been removed from Kafka, is not what Kafka would parse, or is
+            out of range. The text names the property.
         """
+        return cls(**cls._values(properties))
+
+    def with_properties(self, properties: Mapping[str, str]) -> Self:
+        """Return the configuration changed in these properties; errors as of `from_properties`."""
+        return dataclasses.replace(self, **self._values(properties))
+
+    @classmethod
+    def _values(cls, properties: Mapping[str, str]) -> dict[str, Any]:
+        """Return the fields that properties give, and their values."""
         fields = cls._fields()
         values: dict[str, Any] = {}
         for name, text in properties.items():
+            if name in cls.removed:
+                raise ValueError(removal(name, cls.removed[name]))
             if name not in fields:
-                near = get_close_matches(name, fields, 1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                msg = f"{name} is not a property of {cls.source}{hint}"
+                msg = f"{name} is not a property of {cls.source}{did_you_mean(name, fields)}"
                 raise ValueError(msg)
-            values[fields[name].name] = _parsed(name, text, fields[name].metadata[_METADATA_KEY])
-        return cls(**values)
+            values[fields[name].name] = parse_property(name, text, fields[name].metadata["kind"])
+        return values
+
+    @classmethod
+    def kinds(cls) -> dict[str, tuple[str, PropertyKind]]:
+        """Return the name of the field, and the kind, of each property."""
+        return {name: (each.name, each.metadata["kind"]) for name, each in cls._fields().items()}
 
     def properties(self) -> dict[str, str]:
         """Return all properties, defaults included, as `from_properties` reads them."""
         return {
-            name: each.metadata[_METADATA_KEY].text(getattr(self, each.name))
+            name: each.metadata["kind"].text(getattr(self, each.name))
             for name, each in self._fields().items()
         }
 
@@ -233,13 +249,29 @@ class PropertyConfig:
         }
 
 
-def _parsed(name: str, text: str, kind: PropertyKind) -> object:
-    """Return the value, which may still be out of range."""
+def parse_property(name: str, text: str, kind: PropertyKind) -> object:
+    """Return the value of the property ``name``; ``ValueError`` if it is not allowed."""
     stripped = str(text).strip()
     try:
-        return kind.parse(stripped)
+        value = kind.parse(stripped)
     except (ValueError, KeyError) as error:
         raise ValueError(_refusal(name, text, kind.find_defect(None) or "")) from error
+    defect = kind.find_defect(value)
+    if defect is not None:
+        shown = value if isinstance(value, int | float) else stripped
+        raise ValueError(_refusal(name, shown, defect))
+    return value
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the question for the nearest known name, as the end of a sentence; may be empty."""
+    near = get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def removal(name: str, version: str) -> str:
+    """Return why a property that Kafka had once is refused."""
+    return f"{name} was removed in Kafka {version}: remove it here, too"
 
 
 def _refusal(name: str, value: object, expected: str) -> str:

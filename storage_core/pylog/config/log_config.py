@@ -31,6 +31,7 @@ from pylog.errors import PolicyViolationError
 from pylog.model import CompressionType, TimestampType
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from random import Random
 
 COMPACT = "compact"
@@ -60,6 +61,11 @@ class LogConfig(PropertyConfig):
     """
 
     source: ClassVar[str] = "a topic"
+    removed: ClassVar[Mapping[str, str]] = {
+        "message.format.version": "4.0",
+        "message.timestamp.difference.max.ms": "4.0",
+        "message.downconversion.enable": "4.0",
+    }
 
     segment_bytes: int = config_field(integer(14), 1 << 30, unit="bytes")
     segment_ms: int = config_field(long(1), 7 * _DAY_MS, unit="ms")

@@ -16,13 +16,7 @@ line first::
 ``directory.id``
     A UUID in base64url, since 3.7; optional in both versions.
 
-Properties syntax: a line whose first visible character is ``#`` or ``!`` is a comment. A key ends
-at the first unescaped ``=``, ``:`` or blank. A backslash escapes the next character (``\t \n \r
-\f`` and ``\uXXXX`` mean what they mean in Java), at a line's end it joins the next line, whose
-leading blanks are dropped.
-
-Source: MetaProperties, MetaPropertiesVersion (KIP-631, KIP-858; Kafka 3.9 and 4.3);
-java.util.Properties.load.
+Source: MetaProperties, MetaPropertiesVersion (KIP-631, KIP-858; Kafka 3.9 and 4.3).
 """
 
 from __future__ import annotations
@@ -31,23 +25,19 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptCheckpointError
-from pylog.files.checkpoint_file import parse_integer, read_text_file, shorten, split_lines
+from pylog.files.checkpoint_file import parse_integer, read_text_file
+from pylog.files.java_properties import ENCODING, parse_java_properties
 from pylog.files.partition_metadata import format_uuid, parse_uuid
 
 if TYPE_CHECKING:
     import os
     import uuid
-    from collections.abc import Iterator
     from datetime import datetime
 
     from pylog.files.durable_io import DurableIO
 
 _VERSION_ZOOKEEPER = 0
 _VERSION_KRAFT = 1
-_BLANKS = " \t\f"
-_COMMENT_MARKS = ("#", "!")
-_KEY_AND_VALUE = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
-_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _MUST_BE_ESCAPED = re.compile(r"^ |[\\=:#!\t\n\r\f]|[^ -~]")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -80,9 +70,10 @@ def read_meta_properties(path: str | os.PathLike[str]) -> MetaProperties:
     LogDirectoryError
         It cannot be read.
     """
-    text = read_text_file(path, "iso-8859-1")
+    text = read_text_file(path, ENCODING)
     try:
-        return _meta_properties(parse_java_properties(text))
+        properties = parse_java_properties(text)
+        return _meta_properties({key: each.value for key, each in properties.items()})
     except ValueError as error:
         reason = f"meta.properties is malformed: {error}"
         raise CorruptCheckpointError(reason, path) from error
@@ -121,22 +112,6 @@ def write_meta_properties(
     lines = ["#", f"#{_java_date(written_at)}"] if written_at is not None else []
     lines += [f"{key}={_escape(value)}" for key, value in values.items()]
     io.write_atomically(path, "".join(f"{line}\n" for line in lines).encode("ascii"))
-
-
-def parse_java_properties(text: str) -> dict[str, str]:
-    r"""Return the properties in ``text``; of a key that occurs twice, the last value.
-
-    Raises
-    ------
-    ValueError
-        A ``\u`` is not followed by four hexadecimal digits.
-    """
-    properties: dict[str, str] = {}
-    for line in _logical_lines(text):
-        match = _KEY_AND_VALUE.fullmatch(line)
-        if match is not None:  # always: every part may be empty
-            properties[_unescape(match[1])] = _unescape(match[2])
-    return properties
 
 
 def _meta_properties(properties: dict[str, str]) -> MetaProperties:
@@ -195,38 +170,3 @@ def _escape_character(match: re.Match[str]) -> str:
             return "\\" + letter
     code_units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{code_units[start : start + 4]}" for start in range(0, len(code_units), 4))
-
-
-def _logical_lines(text: str) -> Iterator[str]:
-    """Yield each line that holds a property, continuation lines joined to it."""
-    parts: list[str] = []
-    for natural_line in split_lines(text):
-        line = natural_line.lstrip(_BLANKS)
-        if not parts and (not line or line.startswith(_COMMENT_MARKS)):
-            continue
-        backslashes = len(line) - len(line.rstrip("\\"))
-        if backslashes % 2:
-            parts.append(line[:-1])
-            continue
-        yield "".join([*parts, line])
-        parts = []
-    if parts:
-        yield "".join(parts)
-
-
-def _unescape(text: str) -> str:
-    if "\\" not in text:
-        return text
-    unescaped = _ESCAPE.sub(_replace_escape, text)
-    # Two \u escapes can be the halves of one character; a single half becomes U+FFFD.
-    return unescaped.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _replace_escape(match: re.Match[str]) -> str:
-    escaped = match[1]
-    if escaped == "u":
-        msg = f"{shorten(match.string)} has a \\u without four hexadecimal digits"
-        raise ValueError(msg)
-    if len(escaped) > 1:
-        return chr(int(escaped[1:], 16))
-    return _ESCAPED.get(escaped, escaped)

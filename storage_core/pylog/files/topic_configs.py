@@ -11,17 +11,19 @@ Brokers pass over plain files of a log directory that they do not know. UTF-8, o
     }
 
 Names and texts of properties are Kafka's (`pylog.config.LogConfig`); what is not listed has the
-value that it has for all topics. The file is replaced as a whole, and missing where no topic has a
-configuration of its own.
+value that it has for all topics. A topic that was made here is listed even without properties: then
+its configuration is known to be that of all topics. The file is replaced as a whole, and missing
+where no topic has been made here or given a configuration.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config import LogConfig
+from pylog.config.internal_topics import INTERNAL_TOPIC_PROPERTIES
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file
 
@@ -37,7 +39,7 @@ _EXPECTED = '{"version": …, "topics": {topic: {property: text}}}'
 
 
 def read_topic_configs(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
-    """Return the properties of every topic that has some, {} if there is no such file.
+    """Return the properties of every topic that is listed, {} if there is no such file.
 
     Properties are not checked here.
 
@@ -98,36 +100,76 @@ def write_topic_configs(
     io.write_atomically(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
+class _StoredConfig(NamedTuple):
+    """A topic's own properties, and the configuration that it has with them."""
+
+    properties: Mapping[str, str]
+    config: LogConfig
+
+
 class TopicConfigs:
     """The configuration of each topic: the one given, else the one stored, else that of all.
+
+    Kafka's internal topics have what Kafka gives them in the place of that of all.
 
     Parameters
     ----------
     default
-        Of topics that have none of their own.
+        Of topics that have none of their own; Kafka's defaults if None, and then nobody has said
+        what those topics are configured to.
     given
         Of single topics; they win over what is stored.
     """
 
-    def __init__(self, default: LogConfig, given: Mapping[str, LogConfig] | None = None) -> None:
-        self.default = default
+    def __init__(
+        self, default: LogConfig | None, given: Mapping[str, LogConfig] | None = None
+    ) -> None:
+        self.default = LogConfig() if default is None else default
+        self._is_default_given = default is not None
         self._given = dict(given or {})
-        self._stored: dict[str, LogConfig] = {}
+        self._stored: dict[str, _StoredConfig] = {}
 
     def config_of(self, topic: str) -> LogConfig:
         """Return a topic's configuration."""
-        return self._given.get(topic) or self._stored.get(topic, self.default)
+        if topic in self._given:
+            return self._given[topic]
+        stored = self._stored.get(topic)
+        return self.with_properties(topic, {}) if stored is None else stored.config
 
-    def with_properties(self, properties: Mapping[str, str]) -> LogConfig:
-        """Return the configuration of all topics, changed in some properties.
+    def with_properties(self, topic: str, properties: Mapping[str, str]) -> LogConfig:
+        """Return the configuration that a topic has with these properties of its own.
 
         ``ValueError`` if a property is unknown or has no such value.
         """
-        return LogConfig.from_properties({**self.default.properties(), **properties})
+        own = {**INTERNAL_TOPIC_PROPERTIES.get(topic, {}), **properties}
+        return self.default.with_properties(own) if own else self.default
 
-    def set_stored(self, topic: str, config: LogConfig) -> None:
-        """Take over what has been stored for a topic."""
-        self._stored[topic] = config
+    def unconfigured(self, topics: Iterable[str]) -> list[str]:
+        """Return the topics, sorted, whose configuration is nothing but Kafka's defaults.
+
+        A topic without properties of its own that was made here is not among them: that it has
+        none is stored. A log directory that was copied from a broker has topics of which nothing
+        is stored, since a broker keeps their properties in its cluster.
+        """
+        if self._is_default_given:
+            return []
+        return sorted(set(topics) - {*self._given, *self._stored, *INTERNAL_TOPIC_PROPERTIES})
+
+    def stored_properties(self, topic: str) -> dict[str, str] | None:
+        """Return what is stored for a topic; None if nothing is."""
+        stored = self._stored.get(topic)
+        return None if stored is None else dict(stored.properties)
+
+    def set_stored(self, topic: str, properties: Mapping[str, str] | None) -> None:
+        """Take over what has been stored for a topic; None if nothing is any more.
+
+        ``ValueError`` if a property is unknown or has no such value.
+        """
+        if properties is None:
+            self._stored.pop(topic, None)
+        else:
+            config = self.with_properties(topic, properties)
+            self._stored[topic] = _StoredConfig(properties, config)
 
     def load(self, log_directories: Iterable[str]) -> None:
         """Read what is stored in log directories; the first one that names a topic counts.
@@ -142,8 +184,8 @@ class TopicConfigs:
             path = os.path.join(directory, TOPIC_CONFIGS)  # noqa: PTH118 - kept as text
             for topic, properties in read_topic_configs(path).items():
                 try:
-                    config = self.with_properties(properties)
+                    config = self.with_properties(topic, properties)
                 except ValueError as error:
                     reason = f"configuration of topic {topic!r}: {error}"
                     raise CorruptCheckpointError(reason, path) from error
-                self._stored.setdefault(topic, config)
+                self._stored.setdefault(topic, _StoredConfig(properties, config))

@@ -41,7 +41,7 @@ from pylog.staged_commit.roll_forward import RollForward
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
     from pylog.files.commit_manifest import Manifest, NewTopic
@@ -61,7 +61,8 @@ class LogManager:
         Log directories, local. Made where they are not there.
     config, topic_configs
         Of all topics, and of single ones; the latter win over what is stored in the directories
-        (`store_topic_config`).
+        (`store_topic_config`), and that over the former. Without ``config``, topics of which
+        nothing is stored have Kafka's defaults: see `unconfigured_topics`.
     manager_config, context
         Schedules and limits; time, disk and background work, the real ones if None.
     broker_epoch
@@ -81,11 +82,11 @@ class LogManager:
         if isinstance(directories, str | os.PathLike):
             msg = f"directories is one path, expected a list of them: [{os.fspath(directories)!r}]"
             raise TypeError(msg)
-        self.config = LogConfig() if config is None else config
         self.manager_config = LogManagerConfig() if manager_config is None else manager_config
         self._context = LogContext() if context is None else context
         self._broker_epoch = broker_epoch
-        self._configs = TopicConfigs(self.config, topic_configs)
+        self._configs = TopicConfigs(config, topic_configs)
+        self.config = self._configs.default
         self._logs = OwnedLogs(self._configs, self.manager_config, self._context)
         self._directories = [
             OwnedLogDirectory(local_location(directory), self._context, self._logs.current_in)
@@ -157,16 +158,9 @@ class LogManager:
     def _roll_forward_in(self, directory: OwnedLogDirectory) -> RollForward:
         return RollForward(_LogsOfDirectory(self, directory), self._context.io)
 
-    def _find_log_in(
-        self, directory: OwnedLogDirectory, topic_partition: TopicPartition
-    ) -> UnifiedLog | None:
-        """Return a log if it lies in that directory."""
-        log = self._logs.find(topic_partition)
-        return log if log is not None and log.log_directory == directory.path else None
-
     def _ensure_topic_in(self, directory: OwnedLogDirectory, topic: NewTopic) -> None:
         """Make the partitions of a topic that are not there, in that directory."""
-        if topic.properties and not any(each.topic == topic.topic for each in self.logs):
+        if not any(each.topic == topic.topic for each in self.logs):
             self.store_topic_config(topic.topic, topic.properties)
         with self._creation_or_deletion_lock:
             self._ensure_open()
@@ -309,23 +303,38 @@ class LogManager:
         """Return a topic's configuration: the one given, else the one stored, else that of all."""
         return self._configs.config_of(topic)
 
-    def store_topic_config(self, topic: str, properties: Mapping[str, str]) -> LogConfig:
+    def unconfigured_topics(self, topics: Iterable[str]) -> list[str]:
+        """Return the topics, sorted, whose configuration nobody has given or stored.
+
+        Nothing may be removed from them for its age or size: in a directory that was copied from a
+        broker, Kafka's defaults are not what the topics were configured to.
+        """
+        return self._configs.unconfigured(topics)
+
+    def stored_properties(self, topic: str) -> dict[str, str] | None:
+        """Return a topic's own properties as they are stored; None if nothing is."""
+        return self._configs.stored_properties(topic)
+
+    def store_topic_config(self, topic: str, properties: Mapping[str, str] | None) -> LogConfig:
         """Keep a topic's own properties in every online directory; return its configuration.
 
-        It holds for logs that are opened or made from now on, by any manager. The properties
-        replace those that were stored; none at all removes them. ``ValueError`` if a property is
-        unknown or has no such value, or Kafka allows no such topic; `CorruptCheckpointError` if
-        what is stored cannot be read; `KafkaStorageError` if the disk failed.
+        It holds from now on, also for logs that are open. The properties replace those that were
+        stored; None removes the topic. ``ValueError`` if a property is unknown or has no such
+        value, or Kafka allows no such topic; `CorruptCheckpointError` if what is stored cannot be
+        read; `KafkaStorageError` if the disk failed.
         """
         ensure_valid_topic(topic)
-        config = self._configs.with_properties(properties)
+        config = self._configs.with_properties(topic, properties or {})
         self._ensure_own_process()
         with self._creation_or_deletion_lock:
             self._ensure_open()
             for directory in self._directories:
                 if directory.is_online:
-                    directory.store_topic_config(topic, properties)
-            self._configs.set_stored(topic, config)
+                    directory.store_topic_configs({topic: properties})
+            self._configs.set_stored(topic, properties)
+            for topic_partition, log in self.logs.items():
+                if topic_partition.topic == topic:
+                    log.update_config(self.config_of(topic))
         return config
 
     def _ensure_own_process(self) -> None:
@@ -372,7 +381,8 @@ class _LogsOfDirectory(NamedTuple):
         return self.directory.path
 
     def find_log(self, topic_partition: TopicPartition) -> UnifiedLog | None:
-        return self.manager._find_log_in(self.directory, topic_partition)
+        log = self.manager._logs.find(topic_partition)
+        return log if log is not None and log.log_directory == self.path else None
 
     def ensure_topic(self, topic: NewTopic) -> None:
         self.manager._ensure_topic_in(self.directory, topic)

@@ -156,11 +156,14 @@ class LogState:
 
         See `UnifiedLog.delete_records`.
         """
-        offset = self.high_watermark if offset is None else offset
-        if offset < 0:
-            raise self._out_of_range(offset)
-        self.maybe_increment_log_start_offset(offset)
+        self.ensure_possible_start(offset)
+        self.maybe_increment_log_start_offset(self.high_watermark if offset is None else offset)
         return self.log_start_offset
+
+    def ensure_possible_start(self, offset: int | None) -> None:
+        """Raise `OffsetOutOfRangeError` for an offset that is negative or too high for a start."""
+        if offset is not None and not 0 <= offset <= self.high_watermark:
+            raise self._out_of_range(offset)
 
     def maybe_increment_log_start_offset(self, offset: int) -> bool:
         """Raise the log start offset; False if it is not lower.

@@ -215,8 +215,8 @@ class OwnedLogDirectory:
 
     # ---- topics
 
-    def store_topic_config(self, topic: str, properties: Mapping[str, str]) -> None:
-        """Replace the properties that are stored for a topic; none at all remove it.
+    def store_topic_configs(self, configs: Mapping[str, Mapping[str, str] | None]) -> None:
+        """Replace the properties that are stored for topics; None removes a topic from the file.
 
         Raises
         ------
@@ -226,13 +226,11 @@ class OwnedLogDirectory:
             The disk failed, or has failed before.
         """
         path = self.file(TOPIC_CONFIGS)
-        stored: dict[str, Mapping[str, str]] = {**read_topic_configs(path)}
-        if dict(properties) == stored.pop(topic, {}):
-            return
-        if properties:
-            stored[topic] = properties
-        with self._failures.watching(self.path):
-            write_topic_configs(self._io, path, stored)
+        before: dict[str, Mapping[str, str]] = {**read_topic_configs(path)}
+        after = {topic: each for topic, each in {**before, **configs}.items() if each is not None}
+        if after != before:
+            with self._failures.watching(self.path):
+                write_topic_configs(self._io, path, after)
 
     # ---- end
 

@@ -31,6 +31,7 @@ from pylog.model import NO_PARTITION_LEADER_EPOCH
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pylog.config import LogConfig
     from pylog.log.log_segment import LogSegment
     from pylog.log.log_state import LogState
     from pylog.record.batch_scan import BatchHeaders
@@ -267,6 +268,16 @@ class UnifiedLog(LogReader):
         """
         with self._lock:
             return self._state.maybe_increment_high_watermark(offset)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Follow another configuration from the next operation on; segments keep their indexes."""
+        with self._lock:
+            self._state.local_log.config = config
+
+    def ensure_records_may_be_deleted(self, offset: int | None = None) -> None:
+        """Raise what `delete_records` would raise; nothing is changed."""
+        self.config.ensure_records_may_be_deleted(str(self.topic_partition))
+        self._state.ensure_possible_start(offset)
 
     def delete_records(self, offset: int | None = None) -> int:
         """Serve no record below ``offset`` any more; return the new log start offset.

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.config import LogConfig
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
-from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.lazy_modules import LazyModule
-from pylog.locations import join
 from pylog.reading.planned_range import PlannedRange
 from pylog.reading.slicing import segment_slices
 from pylog.record.batch_offsets import BatchOffsets, batch_offsets
@@ -17,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.columnar import arrow_schema  # imports Arrow
+    from pylog.config import LogConfig
     from pylog.reading import reader  # imports Arrow and Numba
     from pylog.reading.log_view import LogView
     from pylog.reading.segment_slice import SegmentSlice
@@ -79,7 +77,7 @@ def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = 
     )
 
 
-def preview_record_deletion(view: LogView, offset: int | None) -> Removal:
+def preview_record_deletion(view: LogView, config: LogConfig, offset: int | None) -> Removal:
     """Return what would be served no more if the log started at ``offset``.
 
     Bytes and segments are those that retention may then remove: segments below it as a whole.
@@ -88,6 +86,8 @@ def preview_record_deletion(view: LogView, offset: int | None) -> Removal:
     ----------
     view
         The partition.
+    config
+        The topic's configuration.
     offset
         The end of the log if None.
 
@@ -98,8 +98,6 @@ def preview_record_deletion(view: LogView, offset: int | None) -> Removal:
     OffsetOutOfRangeError
         The offset is negative or after the end of the log.
     """
-    configs = read_topic_configs(join(view.directory.log_directory, TOPIC_CONFIGS))
-    config = LogConfig.from_properties(configs.get(view.topic, {}))
     config.ensure_records_may_be_deleted(str(view.topic_partition))
     start, end = view.log_start_offset, view.log_end_offset
     offset = end if offset is None else offset

@@ -231,8 +231,7 @@ class JobCommit:
     def _config_of(self, topic: str) -> LogConfig:
         if logs_of_topic(self._manager, topic):
             return self._manager.config_of(topic)
-        properties = {**self._manager.config.properties(), **self._job.config}
-        return type(self._manager.config).from_properties(properties)
+        return self._manager.config.with_properties(self._job.config)
 
     def _rules_now(self, rules: TopicRules) -> TopicRules:
         logs = logs_of_topic(self._manager, rules.topic)

@@ -49,6 +49,8 @@ class LineAppender:
     topic, partition
         Where lines go that do not say it themselves. If None, every line names its topic, and
         ``partitioner`` decides.
+    partitions
+        How many partitions a topic gets that does not exist, if no line names one.
     partitioner
         ``default``, ``round_robin`` or ``integer_key``: see `write_topic`.
     creates_similar_topic
@@ -79,6 +81,7 @@ class LineAppender:
         values: str = "base64",
         topic: str | None = None,
         partition: int | None = None,
+        partitions: int = 1,
         partitioner: str = "default",
         creates_similar_topic: bool = False,
         compression: str | CompressionType = "none",
@@ -105,6 +108,7 @@ class LineAppender:
             self._parse = partial(parse_json_line, values=values)
         self._topic = topic
         self._partition = partition
+        self._new_partitions = partitions
         codec = parse_compression(compression)
         # Before the first line: an option that is wrong is not the line's fault.
         ensure_level(codec, level)
@@ -194,7 +198,9 @@ class LineAppender:
     def _destination(self, topic: str) -> TopicDestination:
         destination = self._destinations.get(topic)
         if destination is None:
-            destination = TopicDestination(self._manager, topic, self._make_writer)
+            destination = TopicDestination(
+                self._manager, topic, self._make_writer, self._new_partitions
+            )
             self._destinations[topic] = destination
         return destination
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from pylog.reading.removal_preview import Removal
+
+PartitionT = TypeVar("PartitionT", bound=tuple[str, int])
+"""A partition, as a pair of topic and number; `TopicPartition` is one."""
 
 
 class MovedOffset(NamedTuple):

@@ -12,9 +12,15 @@ from pylog.log.log_manager import LogManager
 if TYPE_CHECKING:
     import os
 
+    from pylog.files.server_properties import ServerProperties
+
 
 def own_log_directory(
-    path: str | os.PathLike[str], *, must_exist: bool = False, context: LogContext | None = None
+    path: str | os.PathLike[str],
+    *,
+    must_exist: bool = False,
+    server_properties: ServerProperties | None = None,
+    context: LogContext | None = None,
 ) -> LogManager:
     """Return the manager of one log directory; it owns the directory within its ``with`` block.
 
@@ -24,6 +30,9 @@ def own_log_directory(
         As for `writable_log_directory`.
     must_exist
         Whether it is an error if the directory does not exist; otherwise it is created.
+    server_properties
+        What a broker's file says, which the logs are then configured to; Kafka's defaults if None.
+        A directory that is not among its log directories gets a warning.
     context
         The clock, the disk and the background work; the real ones if None. A failure of the disk is
         then not logged as well, since whatever is done in the block raises it.
@@ -35,4 +44,12 @@ def own_log_directory(
     """
     local = writable_log_directory(path, must_exist=must_exist)
     context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
-    return LogManager([local], context=context)
+    if server_properties is None:
+        return LogManager([local], context=context)
+    server_properties.warn_unless_log_dir(local)
+    return LogManager(
+        [local],
+        server_properties.log_config,
+        manager_config=server_properties.manager_config,
+        context=context,
+    )

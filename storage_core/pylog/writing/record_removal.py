@@ -1,4 +1,4 @@
-"""Removal of records from the end of a partition, or from its start.
+"""Removal of records from the end of a partition, or from the start of several.
 
 The log directory is owned during it. `pylog.writing.removal_plan` says beforehand what would be
 removed, and does not own the directory.
@@ -14,6 +14,10 @@ from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
+
+    from pylog.files.server_properties import ServerProperties
+    from pylog.writing.moved_offset import PartitionT
 
 
 def truncate_log(
@@ -22,6 +26,7 @@ def truncate_log(
     offset: int,
     *,
     takes_whole_batch: bool = False,
+    server_properties: ServerProperties | None = None,
 ) -> MovedOffset:
     """Remove a partition's records from ``offset`` on; return where its log ended and ends now.
 
@@ -36,6 +41,8 @@ def truncate_log(
     takes_whole_batch
         Whether a batch with records on both sides of ``offset`` is removed as a whole; the log then
         ends where that batch began.
+    server_properties
+        What topics are configured to that have nothing of their own; Kafka's defaults if None.
 
     Raises
     ------
@@ -50,7 +57,9 @@ def truncate_log(
     LogStorageError
         The directory cannot be opened or is damaged, or the disk failed.
     """
-    with own_log_directory(directory, must_exist=True) as manager:
+    with own_log_directory(
+        directory, must_exist=True, server_properties=server_properties
+    ) as manager:
         log = manager.get_log(TopicPartition(*topic_partition))
         before = log.log_end_offset
         log.truncate_at_boundary(offset, takes_whole_batch=takes_whole_batch)
@@ -59,10 +68,11 @@ def truncate_log(
 
 def delete_records(
     directory: str | os.PathLike[str],
-    topic_partition: tuple[str, int],
-    offset: int | None,
-) -> MovedOffset:
-    """Raise the start of a log to ``offset``; return where the log started and starts now.
+    offsets: Mapping[PartitionT, int | None],
+    *,
+    server_properties: ServerProperties | None = None,
+) -> dict[TopicPartition, MovedOffset]:
+    """Raise the start of logs; return where each log started and starts now.
 
     Records below the start are no longer served. Their files remain until retention removes whole
     segments below the start.
@@ -71,25 +81,34 @@ def delete_records(
     ----------
     directory
         A log directory that no broker has open.
-    topic_partition
-        The partition, as a pair of topic and number.
-    offset
-        The first offset to keep; None to keep no record. Below the log's start it changes nothing.
+    offsets
+        The first offset to keep of each partition, a pair of topic and number; None to keep no
+        record. Below the log's start it changes nothing.
+    server_properties
+        What topics are configured to that have nothing of their own; Kafka's defaults if None.
 
     Raises
     ------
     OffsetOutOfRangeError
-        The offset is after the end of the log.
+        An offset is after the end of its log. No start has been raised.
     PolicyViolationError
-        The topic's ``cleanup.policy`` is ``compact`` alone.
+        A topic's ``cleanup.policy`` is ``compact`` alone. No start has been raised.
+    UnknownTopicOrPartitionError
+        The directory does not have one of the partitions. No start has been raised.
     LogLockedError
         A broker, or another program, has the directory open.
-    UnknownTopicOrPartitionError
-        The directory does not have that partition.
     LogStorageError
         The directory cannot be opened or is damaged, or the disk failed.
     """
-    with own_log_directory(directory, must_exist=True) as manager:
-        log = manager.get_log(TopicPartition(*topic_partition))
-        before = log.log_start_offset
-        return MovedOffset(before, log.delete_records(offset))
+    with own_log_directory(
+        directory, must_exist=True, server_properties=server_properties
+    ) as manager:
+        logs = [
+            (manager.get_log(TopicPartition(*each)), offset) for each, offset in offsets.items()
+        ]
+        for log, offset in logs:
+            log.ensure_records_may_be_deleted(offset)
+        return {
+            log.topic_partition: MovedOffset(log.log_start_offset, log.delete_records(offset))
+            for log, offset in logs
+        }

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.files.partition_directories import partition_directories
+from pylog.files.topic_configs import TopicConfigs
 from pylog.files.writable_directory import writable_log_directory
+from pylog.model import TopicPartition
 from pylog.reading.log_directory import open_directory
 from pylog.reading.removal_preview import preview_record_deletion, preview_truncation
 from pylog.writing.moved_offset import MovedOffset
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
-    from pylog.reading.log_view import LogView
+    from pylog.files.server_properties import ServerProperties
+    from pylog.writing.moved_offset import PartitionT
 
 
 def plan_truncation(
@@ -27,25 +31,36 @@ def plan_truncation(
 
     Parameters and errors are those of `truncate_log`; a directory that is locked is not an error.
     """
-    view = _view(directory, topic_partition)
+    view = open_directory(_owned_path(directory))[topic_partition]
     removal = preview_truncation(view, offset, takes_whole_batch=takes_whole_batch)
     return MovedOffset(removal.end_offset, removal.start_offset, removal)
 
 
 def plan_record_deletion(
-    directory: str | os.PathLike[str], topic_partition: tuple[str, int], offset: int | None
-) -> MovedOffset:
-    """Return where the log would start after `delete_records`, and what it would remove.
+    directory: str | os.PathLike[str],
+    offsets: Mapping[PartitionT, int | None],
+    *,
+    server_properties: ServerProperties | None = None,
+) -> dict[TopicPartition, MovedOffset]:
+    """Return where logs would start after `delete_records`, and what it would remove.
 
     Bytes and segments are those that retention may remove afterwards. Parameters and errors are
     those of `delete_records`; a directory that is locked is not an error.
     """
-    removal = preview_record_deletion(_view(directory, topic_partition), offset)
-    return MovedOffset(removal.start_offset, removal.end_offset, removal)
+    path = _owned_path(directory)
+    views = open_directory(path)
+    configs = TopicConfigs(None if server_properties is None else server_properties.log_config)
+    configs.load([path])
+    plan = {}
+    for each, offset in offsets.items():
+        removal = preview_record_deletion(views[each], configs.config_of(each[0]), offset)
+        moved = MovedOffset(removal.start_offset, removal.end_offset, removal)
+        plan[TopicPartition(*each)] = moved
+    return plan
 
 
-def _view(directory: str | os.PathLike[str], topic_partition: tuple[str, int]) -> LogView:
-    """Return the read-only view of a partition, in a directory that might be written to."""
+def _owned_path(directory: str | os.PathLike[str]) -> str:
+    """Return the path of a directory that might be written to."""
     path = writable_log_directory(directory, must_exist=True)
     partition_directories(path)  # whoever owns it refuses what is not Kafka's, so this does, too
-    return open_directory(path)[topic_partition]
+    return path

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.config import LogConfig
 from pylog.errors import InvalidRecordError, InvalidTimestampError
 from pylog.files.commit_manifest import read_manifest
 from pylog.files.partition_directories import partition_directories
@@ -28,6 +27,7 @@ from pylog.writing.topic_writer import encoder_for, parse_compression
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from pylog.config import LogConfig
     from pylog.files.commit_manifest import NewTopic
     from pylog.writing.job_description import JobDescription
 
@@ -68,15 +68,15 @@ class TopicState:
             if name.topic_partition.topic == topic and not name.state
         )
         announced = announced or _announced(directory, topic)  # it may have begun meanwhile
-        configs = TopicConfigs(LogConfig())
+        configs = TopicConfigs(None)
         if announced is not None:
             numbers = sorted({*numbers, *range(announced.partitions)})
-            self.config = configs.with_properties(announced.properties)
+            self.config = configs.default.with_properties(announced.properties)
         elif numbers:
             configs.load([directory])
             self.config = configs.config_of(topic)
         else:
-            self.config = configs.with_properties(job.config)
+            self.config = configs.default.with_properties(job.config)
         self.rules = rules_of(
             topic, numbers or range(job.partitions or 1), self.config, is_new=not numbers
         )

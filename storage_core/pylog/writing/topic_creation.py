@@ -44,6 +44,23 @@ def logs_of_topic(manager: LogManager, topic: str) -> dict[int, UnifiedLog]:
     }
 
 
+def existing_logs(manager: LogManager, topic: str) -> dict[int, UnifiedLog]:
+    """Return the logs of a topic by partition, sorted.
+
+    Raises
+    ------
+    UnknownTopicOrPartitionError
+        No partition of the topic exists.
+    """
+    logs = logs_of_topic(manager, topic)
+    if not logs:
+        near = nearest_topic(topic, {topic_partition.topic for topic_partition in manager.logs})
+        hint = "" if near is None else f"; did you mean {near!r}?"
+        msg = f"no topic {topic!r} in this log directory{hint}"
+        raise UnknownTopicOrPartitionError(msg)
+    return logs
+
+
 def topic_id_of(logs: Mapping[int, UnifiedLog]) -> uuid.UUID | None:
     """Return the id that a topic's logs have; None if they are from before there were any.
 
@@ -60,7 +77,7 @@ def topic_id_of(logs: Mapping[int, UnifiedLog]) -> uuid.UUID | None:
 
 
 @contextmanager
-def _opened(
+def opened(
     directory: str | os.PathLike[str] | LogManager, *, must_exist: bool
 ) -> Iterator[LogManager]:
     """Give the manager that was given, or one of a directory for as long as the block lasts."""
@@ -113,7 +130,7 @@ def create_topic(
     """
     ensure_valid_topic(topic)
     ensure_possible_count(partitions)
-    with _opened(directory, must_exist=False) as manager:
+    with opened(directory, must_exist=False) as manager:
         existing = logs_of_topic(manager, topic)
         if existing:
             there = ", ".join(map(str, existing))
@@ -159,18 +176,11 @@ def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> 
     >>> pylog.delete_topic("/tmp/logs", "orders")
     """
     is_managed = isinstance(directory, log_manager.LogManager)
-    with _opened(directory, must_exist=True) as manager:
-        partitions = logs_of_topic(manager, topic)
-        if not partitions:
-            known = {topic_partition.topic for topic_partition in manager.logs}
-            near = nearest_topic(topic, known)
-            hint = "" if near is None else f"; did you mean {near!r}?"
-            msg = f"no topic {topic!r} in this log directory{hint}"
-            raise UnknownTopicOrPartitionError(msg)
-        for partition in partitions:
+    with opened(directory, must_exist=True) as manager:
+        for partition in existing_logs(manager, topic):
             manager.delete_log(TopicPartition(topic, partition), is_async=is_managed)
         # Last: until then a partition that is left has the configuration that it was written with.
-        manager.store_topic_config(topic, {})
+        manager.store_topic_config(topic, None)
 
 
 def add_partition(manager: LogManager, topic: str, partition: int) -> UnifiedLog:

@@ -37,6 +37,8 @@ class TopicDestination:
         Its name.
     make_writer
         `TopicWriter` with all arguments but topic, logs and configuration.
+    partitions
+        How many partitions a new topic gets if no row names one.
 
     Attributes
     ----------
@@ -50,7 +52,11 @@ class TopicDestination:
     """
 
     def __init__(
-        self, manager: LogManager, topic: str, make_writer: Callable[..., TopicWriter]
+        self,
+        manager: LogManager,
+        topic: str,
+        make_writer: Callable[..., TopicWriter],
+        partitions: int = 1,
     ) -> None:
         ensure_valid_topic(topic)
         self._manager = manager
@@ -58,6 +64,7 @@ class TopicDestination:
         self._logs = logs_of_topic(manager, topic)
         self.is_new = not self._logs
         self._has_config = not self.is_new
+        self._default_partitions = range(partitions)
         self._to_make: set[int] = set()
         self._rows: list[RecordRow] = []
         self._partitions: list[int] = []
@@ -109,7 +116,7 @@ class TopicDestination:
         if partition is not None:
             self.ensure_partition(partition)
         elif not self._logs and not self._to_make:
-            self._to_make.add(0)
+            self._to_make.update(self._default_partitions)
 
     def _end_rows(self) -> None:
         """Make a batch of the rows that came one by one."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pylog.files.server_properties import ServerProperties
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import CompressionType
@@ -65,6 +66,7 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     batch_size: int = DEFAULT_BATCH_SIZE_BYTES,
     config: LogConfig | Mapping[str, str] | None = None,
     topic_id: uuid.UUID | None = None,
+    server_properties: ServerProperties | None = None,
     context: LogContext | None = None,
 ) -> WriteSummary:
     """Append records to a topic, which is created if it does not exist; all is on disk on return.
@@ -106,6 +108,9 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
         (`LogManager.store_topic_config`) when the topic is created.
     topic_id
         The id of a new topic; a random one if None.
+    server_properties
+        What a broker's file says: what topics are configured to that have nothing of their own, and
+        how many partitions a new one gets. Kafka's defaults if None.
     context
         The clock, the disk and the background work; the real ones if None.
 
@@ -130,7 +135,7 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     first rows are checked before a new topic is created.
     """
     context = context or LogContext()
-    owner = own_log_directory(directory, context=context)
+    owner = own_log_directory(directory, server_properties=server_properties, context=context)
     codec = parse_compression(compression)
     names = ColumnNames(key, value, timestamp, headers, partition)
     ensure_known_partitioner(partitioner)
@@ -141,6 +146,12 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
             TopicWriter, topic, compression=codec, level=level, batch_size_bytes=batch_size
         )
         make_writer({}, _config_to_be(manager, topic, config))
+        if (
+            partitions is None
+            and server_properties is not None
+            and not logs_of_topic(manager, topic)
+        ):
+            partitions = server_properties.num_partitions
         logs = _open_topic(manager, topic, partitions, config, topic_id, may_grow=add_partitions)
         writer = make_writer(
             logs,
@@ -165,7 +176,7 @@ def _config_to_be(
     """Return the configuration that a topic has, or is to have if it is not there."""
     if logs_of_topic(manager, topic):
         return manager.config_of(topic)
-    return LogConfig.from_properties({**manager.config.properties(), **_properties(config)})
+    return manager.config.with_properties(_properties(config))
 
 
 def _open_topic(

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from pylog.errors import CorruptCheckpointError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.clean_shutdown import read_clean_shutdown
+from pylog.files.java_properties import parse_java_properties
 from pylog.files.leader_epoch_checkpoint import read_leader_epoch_checkpoint
-from pylog.files.meta_properties import parse_java_properties, read_meta_properties
+from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from tests.fuzz.golden_files import golden_files
 
@@ -70,15 +71,19 @@ def _check_partition_metadata(file: Path) -> None:
 def _check_meta_properties(file: Path) -> None:
     text = file.read_bytes().decode("iso-8859-1")
     try:
-        properties = parse_java_properties(text)
+        properties = _values(text)
     except ValueError:
         pass
     else:
         lines = [f"{_escaped(key)}={_escaped(value)}" for key, value in properties.items()]
-        assert parse_java_properties("\n".join(lines)) == properties
+        assert _values("\n".join(lines)) == properties
     found = read_meta_properties(file)
     assert found.version in {0, 1}
     assert found.version == 0 or (found.node_id is not None and found.cluster_id is not None)
+
+
+def _values(text: str) -> dict[str, str]:
+    return {key: each.value for key, each in parse_java_properties(text).items()}
 
 
 def _escaped(text: str) -> str:

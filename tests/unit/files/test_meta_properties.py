@@ -4,14 +4,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
 from pylog.files.durable_io import DurableIO
 from pylog.files.meta_properties import (
     MetaProperties,
-    parse_java_properties,
     read_meta_properties,
     write_meta_properties,
 )
@@ -83,52 +80,6 @@ def test_malformed_file_is_corrupt(tmp_path: Path, text: str, reason: str) -> No
 def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SegmentVanishedError):
         read_meta_properties(tmp_path / "meta.properties")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", {}),
-        ("\n \t\f\n\r\n", {}),
-        ("# a=1\n ! b=2\n", {}),
-        ("a=1", {"a": "1"}),
-        ("a = 1 ", {"a": "1 "}),
-        ("  a:1\n", {"a": "1"}),
-        ("a 1\n", {"a": "1"}),
-        ("a\t:  1\n", {"a": "1"}),
-        ("a == 1\n", {"a": "= 1"}),
-        ("a\n", {"a": ""}),
-        ("=1\n", {"": "1"}),
-        ("a=1#2!3\n", {"a": "1#2!3"}),
-        ("a=1\r\nb=2\rc=3", {"a": "1", "b": "2", "c": "3"}),
-        ("a=1\na=2\n", {"a": "2"}),
-        ("a=1,\\\n   2\n", {"a": "1,2"}),
-        ("a=1\\\n# no comment\n", {"a": "1# no comment"}),
-        ("a=1\\\n\nb=2\n", {"a": "1", "b": "2"}),
-        ("a=1\\\\\nb=2\n", {"a": "1\\", "b": "2"}),
-        ("a=1\\\\\\\n2\n", {"a": "1\\2"}),
-        ("a=1\\", {"a": "1"}),
-        ("# c\\\na=1\n", {"a": "1"}),
-        (r"a\ b\=\:c=1", {"a b=:c": "1"}),
-        (r"a=\t\n\r\f\q\\\"", {"a": '\t\n\r\fq\\"'}),
-        (r"a=\u0041\u00e9\u003d", {"a": "A\u00e9="}),
-        (r"\u0061=1", {"a": "1"}),
-        (r"a=\ud83d\ude00", {"a": "\U0001f600"}),
-        (r"a=\ud83d", {"a": "\ufffd"}),
-        (r"a=\\u0041", {"a": r"\u0041"}),
-    ],
-)
-def test_properties_have_the_syntax_of_java(text: str, expected: dict[str, str]) -> None:
-    assert parse_java_properties(text) == expected
-
-
-@settings(deadline=None)  # busy machines are slow at times
-@given(st.text(alphabet=st.sampled_from("ab=: \t\\\n\r#!u004z\u00e9"), max_size=40))
-def test_any_text_is_properties_or_a_bad_value(text: str) -> None:
-    try:
-        parse_java_properties(text)
-    except ValueError as error:
-        assert "hexadecimal" in str(error)  # noqa: PT017 - no error is fine too
 
 
 KRAFT = MetaProperties(1, 1, "qM6VaBEQIIV4rb6KS_2csw", parse_uuid("Igo74ZAZCxWJ1lxdTzs-vQ"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import errno
 from typing import TYPE_CHECKING
 
@@ -110,3 +111,47 @@ def test_a_stored_property_that_kafka_does_not_know_is_refused(tmp_path: Path) -
     with pytest.raises(CorruptCheckpointError, match=r"topic 'web'.*segment\.size") as refused:
         TopicConfigs(LogConfig()).load([str(tmp_path)])
     assert str(path) in str(refused.value)
+
+
+def test_only_topics_of_which_something_is_said_are_configured(tmp_path: Path) -> None:
+    path = tmp_path / TOPIC_CONFIGS
+    write_topic_configs(DurableIO(), path, {"web": {}, "orders": {"retention.ms": "1"}})
+    configs = TopicConfigs(None, {"given": LogConfig()})
+    configs.load([str(tmp_path)])
+    topics = ["web", "z", "given", "copied", "z", "orders", "__consumer_offsets"]
+    assert configs.unconfigured(topics) == ["copied", "z"]
+    assert TopicConfigs(LogConfig()).unconfigured(topics) == [], "the default was given"
+
+
+def test_a_topic_is_forgotten_with_what_is_stored_of_it(tmp_path: Path) -> None:
+    configs = TopicConfigs(None)
+    configs.set_stored("web", {"retention.ms": "1"})
+    assert configs.config_of("web") == LogConfig(retention_ms=1)
+    assert configs.stored_properties("web") == {"retention.ms": "1"}
+    configs.set_stored("web", None)
+    configs.set_stored("web", None)
+    assert configs.stored_properties("web") is None
+    assert configs.unconfigured(["web"]) == ["web"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "policy", "retention_ms"),
+    [
+        ("__consumer_offsets", "compact", 3_600_000),
+        ("__transaction_state", "compact", 3_600_000),
+        ("__share_group_state", "delete", -1),
+        ("__remote_log_metadata", "delete", -1),
+        ("orders", "delete", 3_600_000),
+    ],
+)
+def test_topics_of_brokers_are_not_removed_from_by_the_age_that_all_topics_have(
+    topic: str, policy: str, retention_ms: int
+) -> None:
+    configs = TopicConfigs(LogConfig(retention_ms=3_600_000))
+    config = configs.config_of(topic)
+    assert (config.properties()["cleanup.policy"], config.retention_ms) == (policy, retention_ms)
+    configs.set_stored(topic, {"flush.ms": "5"})
+    assert configs.config_of(topic) == dataclasses.replace(config, flush_ms=5)
+    configs.set_stored(topic, {"cleanup.policy": "", "retention.ms": "7"})
+    own = configs.config_of(topic)
+    assert (own.cleanup_policy, own.retention_ms) == (frozenset(), 7)

@@ -249,6 +249,22 @@ def test_topics_have_their_own_configuration(make: Callable[..., Made], tmp_path
     assert again.get_log(ORDERS).config == CONFIG
     again.store_topic_config("events", {})
     assert again.config_of("events") == CONFIG
+    assert again.stored_properties("events") == {}
+    again.store_topic_config("events", None)
+    assert again.stored_properties("events") is None
+
+
+def test_topics_are_configured_if_something_is_given_or_stored(tmp_path: Path) -> None:
+    with LogManager([tmp_path]) as manager:
+        manager.get_or_create_log(ORDERS)
+        manager.store_topic_config("events", {})
+        assert manager.unconfigured_topics(["orders", "events"]) == ["orders"]
+    with LogManager([tmp_path]) as again:
+        assert again.unconfigured_topics(["orders", "events"]) == ["orders"]
+    with LogManager([tmp_path], LogConfig()) as configured:
+        assert configured.unconfigured_topics(["orders", "events"]) == []
+    with LogManager([tmp_path], topic_configs={"orders": LogConfig()}) as given:
+        assert given.unconfigured_topics(["orders", "events", "x"]) == ["x"]
 
 
 # ---- directories

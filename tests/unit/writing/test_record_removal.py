@@ -9,6 +9,7 @@ from pylog.errors import (
     LogDirectoryError,
     OffsetInsideBatchError,
     OffsetOutOfRangeError,
+    PolicyViolationError,
     UnknownTopicOrPartitionError,
 )
 from tests.support.batches import batch_v2, plain_records
@@ -17,6 +18,7 @@ from tests.support.log_files import write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
+PLACE = pylog.TopicPartition("t", 0)
 BATCHES = {first: [batch_v2(plain_records(first, 10))] for first in (0, 10)}
 
 
@@ -56,30 +58,66 @@ def test_a_deletion_of_records_is_planned_then_done(
     logs: Path, offset: int | None, start: int
 ) -> None:
     before = content_of(logs)
-    plan = pylog.plan_record_deletion(logs, ("t", 0), offset)
+    plan = pylog.plan_record_deletion(logs, {("t", 0): offset})[PLACE]
     assert (plan.before, plan.after) == (0, start)
     assert plan.removal is not None
     assert plan.removal[:3] == (0, start, start)
     assert content_of(logs) == before
-    assert pylog.delete_records(logs, ("t", 0), offset) == (0, start, None)
-    assert pylog.delete_records(logs, ("t", 0), 0) == (start, start, None)
+    assert pylog.delete_records(logs, {PLACE: offset}) == {PLACE: (0, start, None)}
+    assert pylog.delete_records(logs, {PLACE: 0}) == {PLACE: (start, start, None)}
 
 
 def test_an_offset_after_the_end_cannot_be_the_start(logs: Path) -> None:
     for act in (pylog.plan_record_deletion, pylog.delete_records):
         with pytest.raises(OffsetOutOfRangeError):
-            act(logs, ("t", 0), 21)
+            act(logs, {PLACE: 21})
 
 
 def test_a_partition_or_directory_must_be_there(logs: Path) -> None:
-    for act in (
-        pylog.plan_truncation,
-        pylog.truncate_log,
-        pylog.plan_record_deletion,
-        pylog.delete_records,
-    ):
+    for act in (pylog.plan_truncation, pylog.truncate_log):
         with pytest.raises(UnknownTopicOrPartitionError):
             act(logs, ("t", 1), 0)
         with pytest.raises(LogDirectoryError):
             act(logs / "none", ("t", 0), 0)
+    for act_on_many in (pylog.plan_record_deletion, pylog.delete_records):
+        with pytest.raises(UnknownTopicOrPartitionError):
+            act_on_many(logs, {("t", 1): 0})
+        with pytest.raises(LogDirectoryError):
+            act_on_many(logs / "none", {("t", 0): 0})
     assert not (logs / "none").exists()
+
+
+def test_records_of_several_partitions_are_deleted_or_of_none(logs: Path) -> None:
+    write_partition(logs, BATCHES, name="t-1")
+    write_partition(logs, BATCHES, name="c-0")
+    with pylog.LogManager([logs]) as manager:
+        manager.store_topic_config("c", {"cleanup.policy": "compact"})
+    other = pylog.TopicPartition("t", 1)
+    refused: list[tuple[tuple[str, int], int, type[Exception]]] = [
+        (("t", 1), 21, OffsetOutOfRangeError),
+        (("t", 2), 1, UnknownTopicOrPartitionError),
+        (("c", 0), 1, PolicyViolationError),
+    ]
+    for act in (pylog.plan_record_deletion, pylog.delete_records):
+        for place, offset, error in refused:
+            with pytest.raises(error):
+                act(logs, {("t", 0): 5, place: offset})
+            assert pylog.open_directory(logs)[PLACE].log_start_offset == 0
+    assert pylog.delete_records(logs, {other: 3, PLACE: None}) == {
+        other: (0, 3, None),
+        PLACE: (0, 20, None),
+    }
+    views = pylog.open_directory(logs)
+    starts = [views[each].log_start_offset for each in (PLACE, other, ("c", 0))]
+    assert starts == [20, 3, 0]
+
+
+def test_the_policy_of_all_topics_may_come_from_server_properties(
+    logs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("etc") / "server.properties"
+    file.write_text("log.cleanup.policy=compact\n")
+    compacted = pylog.ServerProperties.read(file)
+    for act in (pylog.plan_record_deletion, pylog.delete_records):
+        with pytest.raises(PolicyViolationError):
+            act(logs, {PLACE: 5}, server_properties=compacted)

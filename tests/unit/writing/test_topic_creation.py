@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import pyarrow as pa
 import pytest
 
 import pylog
 from pylog.errors import LogDirectoryError, LogLockedError, UnknownTopicOrPartitionError
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 TOPIC_ID = UUID("01234567-89ab-cdef-0123-456789abcdef")
@@ -100,3 +104,63 @@ def test_a_directory_that_somebody_has_open_is_left_alone(logs: Path) -> None:
         with pytest.raises(LogLockedError):
             pylog.create_topic(logs, "new", 1)
     assert directories(logs) == ["orders-0", "orders-1", "payments-0"]
+
+
+def _create(directory: Path) -> None:
+    pylog.create_topic(directory, "orders", 1)
+
+
+def _write(directory: Path) -> None:
+    pylog.write_topic(directory, "orders", [(b"k", b"v")])
+
+
+def _append(directory: Path) -> None:
+    with pylog.own_log_directory(directory) as manager:
+        pylog.LineAppender(manager, source="lines", topic="orders").append([b'{"value": "YQ=="}'])
+
+
+def _commit(directory: Path) -> None:
+    job = pylog.WriteJob(str(directory), "nightly", topic="orders")
+    with job.stage("task") as stage:
+        stage.append(pa.record_batch({"value": ["a"]}))
+    job.commit([stage.staged])
+
+
+def unconfigured(directory: Path) -> list[str]:
+    with pylog.LogManager([directory]) as manager:
+        return manager.unconfigured_topics(topic for topic, _ in manager.logs)
+
+
+MAKERS = [_create, _write, _append, _commit]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_topic_that_is_made_here_is_known_to_have_no_properties(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    make(tmp_path)
+    assert unconfigured(tmp_path) == []
+    pylog.delete_topic(tmp_path, "orders")
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 1))]}, name="orders-0")
+    assert unconfigured(tmp_path) == ["orders"], "a copy of a topic with the name of a deleted one"
+
+
+@pytest.mark.parametrize("make", MAKERS[1:])
+def test_records_in_a_copied_topic_do_not_make_its_configuration_known(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 1))]}, name="orders-0")
+    make(tmp_path)
+    assert pylog.scan(tmp_path).count() == 2
+    assert unconfigured(tmp_path) == ["orders"]
+
+
+def test_server_properties_configure_what_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=3\nlog.segment.bytes=200\n")
+    found = pylog.ServerProperties.read(file)
+    logs = tmp_path / "logs"
+    for value in (b"a" * 60, b"b" * 60):
+        pylog.write_topic(logs, "orders", [(b"k", value)], server_properties=found)
+    assert directories(logs) == ["orders-0", "orders-1", "orders-2"]
+    assert len(list(logs.glob("orders-*/*.log"))) == 4, "a segment was rolled"

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     help="With jsonl: how keys, values and headers' values are written in lines that do not say so "
     "themselves. Default: base64, and a word such as test is valid base64.",
 )
+@options.server_properties
 @options.as_json
 def append(
     directory: str,
@@ -102,6 +103,7 @@ def append(
     line_format: str,
     values: str | None,
     creates_similar_topic: bool,
+    server_properties: pylog.ServerProperties | None,
     as_json: bool,
 ) -> int:
     r"""Append records to a topic, from JSON lines or text.
@@ -115,8 +117,9 @@ def append(
     null, and a backslash begins an escape.
 
     A topic that does not exist is created with its first records, and the summary says so. It has
-    the partitions that the lines name, or one. If --topic names one that does not exist and is
-    similar to one that does, that is an error unless --create is given.
+    the partitions that the lines name; if they name none, num.partitions of --server-properties, or
+    one. If --topic names one that does not exist and is similar to one that does, that is an error
+    unless --create is given.
 
     A malformed line ends the command after the lines before it have been appended. Ctrl-C ends it
     properly, too: what was appended is kept, and the status is 130.
@@ -136,7 +139,7 @@ def append(
         with (
             Interruption() as interruption,
             LineSource(file, interruption) as lines,
-            pylog.own_log_directory(directory) as manager,
+            pylog.own_log_directory(directory, server_properties=server_properties) as manager,
         ):
             announce_compilation()
             appender = pylog.LineAppender(
@@ -146,6 +149,7 @@ def append(
                 values=values or "base64",
                 topic=topic,
                 partition=partition,
+                partitions=1 if server_properties is None else server_properties.num_partitions,
                 partitioner=partitioner,
                 creates_similar_topic=creates_similar_topic,
                 compression=compression,

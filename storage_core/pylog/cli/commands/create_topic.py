@@ -17,28 +17,24 @@ from pylog.cli.rendering.summary import write_summary
     "--partitions",
     metavar="N",
     type=click.IntRange(min=1),
-    default=1,
-    help="How many partitions.",
+    help="How many partitions. Default: num.partitions of --server-properties, else 1.",
 )
 @click.option(
     "--topic-id",
     metavar="ID",
     help="22 characters, as Kafka prints topic ids. Default: a random one.",
 )
-@click.option(
-    "--config",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="A topic property, such as cleanup.policy=compact; may be given several times.",
-)
+@options.config
+@options.server_properties
 @options.as_json
 def create_topic(
     directory: str,
     *,
     topic: str,
-    partitions: int,
+    partitions: int | None,
     topic_id: str | None,
-    config: tuple[str, ...],
+    config: dict[str, str],
+    server_properties: pylog.ServerProperties | None,
     as_json: bool,
 ) -> int:
     """Create a topic, and the log directory if it does not exist.
@@ -50,30 +46,16 @@ def create_topic(
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the topic exists
     already, or the directory is locked or cannot be written.
     """
-    properties = _properties(config)
+    if partitions is None:
+        partitions = 1 if server_properties is None else server_properties.num_partitions
     given_id = None if topic_id is None else pylog.parse_uuid(topic_id)
-    with pylog.own_log_directory(directory) as manager:
+    with pylog.own_log_directory(directory, server_properties=server_properties) as manager:
         new_id = pylog.format_uuid(
-            pylog.create_topic(manager, topic, partitions, topic_id=given_id, properties=properties)
+            pylog.create_topic(manager, topic, partitions, topic_id=given_id, properties=config)
         )
     write_summary(
-        {"topic": topic, "partitions": partitions, "topicId": new_id, "config": properties},
+        {"topic": topic, "partitions": partitions, "topicId": new_id, "config": config},
         [f"created topic {topic} with {partitions} partition{'s'[: partitions > 1]}, id {new_id}"],
         as_json=as_json,
     )
     return exit_status.SOUND
-
-
-def _properties(texts: tuple[str, ...]) -> dict[str, str]:
-    properties: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        name = name.strip()
-        if not equals or not name:
-            msg = f"--config {text!r} is not of the form key=value"
-            raise click.UsageError(msg)
-        if name in properties:
-            msg = f"--config names {name} twice"
-            raise click.UsageError(msg)
-        properties[name] = value.strip()
-    return properties

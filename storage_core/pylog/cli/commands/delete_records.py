@@ -1,12 +1,15 @@
-"""``pylog delete-records``: move the start of a partition's log."""
+"""``pylog delete-records``: move the start of one or more logs."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
+from pylog.cli.parameter_types import FILE
 from pylog.cli.rendering.removal_text import removal_json, removal_lines
 from pylog.cli.rendering.summary import write_summary
 from pylog.errors import OffsetOutOfRangeError
@@ -14,29 +17,42 @@ from pylog.errors import OffsetOutOfRangeError
 
 @command("delete-records")
 @options.writable_directory
-@options.topic
-@options.partition
+@options.one_topic(required=False)
+@options.one_partition(required=False)
 @click.option(
     "--offset", metavar="O", type=click.IntRange(min=0), help="First offset that is kept."
 )
 @click.option("--all", "everything", is_flag=True, help="Keep no record.")
+@click.option(
+    "--offset-json-file",
+    "offset_file",
+    metavar="FILE",
+    type=FILE,
+    help="Offsets of several partitions, as kafka-delete-records takes them: "
+    '{"partitions": [{"topic": "t", "partition": 0, "offset": 7}], "version": 1}; offset -1 keeps '
+    "no record.",
+)
+@options.server_properties
 @options.dry_run
 @options.as_json
 def delete_records(
     directory: str,
     *,
-    topic: str,
-    partition: int,
+    topic: str | None,
+    partition: int | None,
     offset: int | None,
     everything: bool,
+    offset_file: str | None,
+    server_properties: pylog.ServerProperties | None,
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Stop serving a partition's records below an offset.
+    """Stop serving records below an offset.
 
     The log start offset moves, and the files stay: whole segments below it are removed when
     retention runs. An offset below the start of the log changes nothing, and one after its end is
-    an error.
+    an error. Either --topic and --partition say which log, or a file names several; if one of these
+    cannot be moved, none is.
 
     With --dry-run nothing is changed, locked or recovered. The bytes and segments that it reports
     are those that retention may remove afterwards.
@@ -44,38 +60,58 @@ def delete_records(
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, no such partition
     or offset, or the directory is locked or cannot be written.
     """
-    if (offset is None) is not everything:
-        msg = "give either --offset or --all"
-        raise click.UsageError(msg)
-    place = pylog.TopicPartition(topic, partition)
+    if offset_file is not None:
+        if topic is not None or partition is not None or offset is not None or everything:
+            msg = "--offset-json-file goes without --topic, --partition, --offset and --all"
+            raise click.UsageError(msg)
+        offsets = pylog.read_offset_json_file(offset_file)
+    else:
+        offsets = _only_offset(topic, partition, offset, everything=everything)
     act = pylog.plan_record_deletion if dry_run else pylog.delete_records
     try:
-        start = act(directory, place, offset)
+        starts = act(directory, offsets, server_properties=server_properties)
     except OffsetOutOfRangeError as error:
-        error.add_note(
-            f"--offset {error.log_end_offset}, or --all, keeps no record; nothing has been changed"
-        )
+        most = f"--offset {error.log_end_offset}, or --all," if offset_file is None else "offset -1"
+        error.add_note(f"{most} keeps no record; nothing has been changed")
         raise
-    if start.after == start.before:
-        would = "was" if start.removal is None else "would be"
-        reason = "" if offset is None else f", and offset {offset} is not after that"
-        lines = [f"nothing {would} deleted: {place} starts at offset {start.before}{reason}"]
-    elif start.removal is None:
-        lines = [f"{place} now starts at offset {start.after}; it started at {start.before}"]
-    else:
-        lines = removal_lines(
-            f"{place} would start at offset {start.after}; it starts at {start.before}",
-            start.removal,
-        )
+    documents = [_document(place, start) for place, start in starts.items()]
     write_summary(
-        {
-            "topic": topic,
-            "partition": partition,
-            "startOffsetBefore": start.before,
-            "logStartOffset": start.after,
-        }
-        | removal_json(start.removal),
-        lines,
+        {"partitions": documents} if offset_file is not None else documents[0],
+        [line for place, start in starts.items() for line in _lines(place, start, offsets[place])],
         as_json=as_json,
     )
     return exit_status.SOUND
+
+
+def _only_offset(
+    topic: str | None, partition: int | None, offset: int | None, *, everything: bool
+) -> dict[pylog.TopicPartition, int | None]:
+    """Return what the options say of one partition."""
+    if topic is None or partition is None:
+        msg = "give --topic and --partition, or --offset-json-file"
+        raise click.UsageError(msg)
+    if (offset is None) is not everything:
+        msg = "give either --offset or --all"
+        raise click.UsageError(msg)
+    return {pylog.TopicPartition(topic, partition): offset}
+
+
+def _lines(place: pylog.TopicPartition, start: pylog.MovedOffset, offset: int | None) -> list[str]:
+    if start.after == start.before:
+        would = "was" if start.removal is None else "would be"
+        reason = "" if offset is None else f", and offset {offset} is not after that"
+        return [f"nothing {would} deleted: {place} starts at offset {start.before}{reason}"]
+    if start.removal is None:
+        return [f"{place} now starts at offset {start.after}; it started at {start.before}"]
+    return removal_lines(
+        f"{place} would start at offset {start.after}; it starts at {start.before}", start.removal
+    )
+
+
+def _document(place: pylog.TopicPartition, start: pylog.MovedOffset) -> dict[str, Any]:
+    return {
+        "topic": place.topic,
+        "partition": place.partition,
+        "startOffsetBefore": start.before,
+        "logStartOffset": start.after,
+    } | removal_json(start.removal)

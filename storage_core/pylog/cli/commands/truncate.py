@@ -28,6 +28,7 @@ from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
     is_flag=True,
     help="If the offset lies inside a batch, remove that batch as a whole.",
 )
+@options.server_properties
 @options.dry_run
 @options.as_json
 def truncate(
@@ -37,6 +38,7 @@ def truncate(
     partition: int,
     offset: int,
     whole_batch: bool,
+    server_properties: pylog.ServerProperties | None,
     dry_run: bool,
     as_json: bool,
 ) -> int:
@@ -53,9 +55,17 @@ def truncate(
     an offset inside a batch, or the directory is locked or cannot be written.
     """
     place = pylog.TopicPartition(topic, partition)
-    act = pylog.plan_truncation if dry_run else pylog.truncate_log
     try:
-        end = act(directory, place, offset, takes_whole_batch=whole_batch)
+        if dry_run:
+            end = pylog.plan_truncation(directory, place, offset, takes_whole_batch=whole_batch)
+        else:
+            end = pylog.truncate_log(
+                directory,
+                place,
+                offset,
+                takes_whole_batch=whole_batch,
+                server_properties=server_properties,
+            )
     except OffsetInsideBatchError as error:
         error.add_note("--whole-batch removes that batch as a whole")
         raise

@@ -275,6 +275,28 @@ def test_a_new_topic_gets_the_partitions_that_lines_name_under_one_id(
     assert "partitions 1, 3 of topic 't' are here, not all from 0 on" in done.error
 
 
+def test_a_new_topic_has_the_partitions_of_server_properties_if_no_line_names_one(
+    tmp_path: Path, lines: Callable[..., Path], pylog_run: Callable[..., Outcome]
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=3\n")
+    path = lines(*({"key": key, "value": None} for key in ("YQ==", "Yg==", "Yw==")))
+    arguments = ("--topic", "t", "--server-properties", file)
+    done = pylog_run("append", tmp_path / "logs", path, *arguments)
+    assert (done.status, done.error) == (0, "")
+    assert sorted(each.name for each in (tmp_path / "logs").glob("t-*")) == ["t-0", "t-1", "t-2"]
+    # Where Kafka's partitioner puts a, b and c among three.
+    table = pylog.scan(tmp_path / "logs", columns=["partition", "key"]).to_table()
+    assert sorted(zip(table["key"].to_pylist(), table["partition"].to_pylist(), strict=True)) == [
+        (b"a", 1),
+        (b"b", 2),
+        (b"c", 1),
+    ]
+    named = lines({"value": None, "partition": 1})
+    done = pylog_run("append", tmp_path / "logs", named, "--topic", "u", "--create", *arguments[2:])
+    assert [each.name for each in (tmp_path / "logs").glob("u-*")] == ["u-1"]
+
+
 @pytest.mark.parametrize("before", [0, 1, 5])
 def test_a_malformed_line_is_named_and_the_lines_before_it_are_appended(
     before: int, tmp_path: Path, lines: Callable[..., Path], pylog_run: Callable[..., Outcome]

@@ -47,7 +47,8 @@ def test_a_random_id_is_the_same_in_all_partitions(
     for partition in (0, 1):
         metadata = (tmp_path / f"t-{partition}" / "partition.metadata").read_text()
         assert metadata == f"version: 0\ntopic_id: {document['topicId']}"
-    assert not (tmp_path / "pylog-topic-configs.json").exists()
+    stored = json.loads((tmp_path / "pylog-topic-configs.json").read_text())
+    assert stored["topics"] == {"t": {}}, "it is known that the topic has no properties"
 
 
 def test_properties_are_kept_for_whoever_opens_the_directory_next(
@@ -57,7 +58,10 @@ def test_properties_are_kept_for_whoever_opens_the_directory_next(
     assert pylog_run("create-topic", tmp_path, "--topic", "t", *config).status == 0
     assert pylog_run("create-topic", tmp_path, "--topic", "u").status == 0
     stored = json.loads((tmp_path / "pylog-topic-configs.json").read_text())
-    assert stored["topics"] == {"t": {"cleanup.policy": "compact", "segment.bytes": "2000"}}
+    assert stored["topics"] == {
+        "t": {"cleanup.policy": "compact", "segment.bytes": "2000"},
+        "u": {},
+    }
     own = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=2000)
     of_all = LogConfig(index_interval_bytes=100)
     with pylog.LogManager([tmp_path], of_all) as manager:
@@ -69,6 +73,49 @@ def test_properties_are_kept_for_whoever_opens_the_directory_next(
     given = {"t": LogConfig(segment_bytes=3000)}
     with pylog.LogManager([tmp_path], topic_configs=given) as manager:
         assert manager.config_of("t") == given["t"]
+
+
+def test_server_properties_say_what_the_command_does_not(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"log.dirs={tmp_path}/logs\nnum.partitions=3\nlog.segment.bytes=14\n")
+    done = pylog_run(
+        *("create-topic", tmp_path / "logs", "--topic", "t", "--server-properties", file)
+    )
+    assert (done.status, done.error) == (0, "")
+    assert [path.name for path in sorted((tmp_path / "logs").glob("t-*"))] == ["t-0", "t-1", "t-2"]
+    more = ("--topic", "u", "--partitions", 1, "--server-properties", file)
+    done = pylog_run("create-topic", tmp_path / "others", *more)
+    assert done.status == 0
+    assert done.error == (
+        f"pylog: warning: {tmp_path}/others is not among the log.dirs of {file}, which are "
+        f"{tmp_path}/logs: its configuration is used all the same\n"
+    )
+    assert [path.name for path in (tmp_path / "others").glob("u-*")] == ["u-0"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "there is no such file of server properties"),
+        ("\nlog.roll.hours=no", "line 2: property log.roll.hours is 'no', expected a whole number"),
+        ("log.message.format.version=3.0", "line 1: log.message.format.version was removed in Ka"),
+    ],
+)
+def test_server_properties_that_cannot_be_used_are_one_line(
+    content: str | None, reason: str, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    file = tmp_path / "server.properties"
+    if content is not None:
+        file.write_text(content)
+    done = pylog_run(
+        *("create-topic", tmp_path / "logs", "--topic", "t", "--server-properties", file)
+    )
+    assert (done.status, done.output) == (2, b"")
+    assert done.error.startswith(f"pylog: error: {file}: {reason}")
+    assert done.error.count("\n") == 1
+    assert not (tmp_path / "logs").exists()
 
 
 def test_a_property_file_that_cannot_be_read_is_one_line(

@@ -147,3 +147,70 @@ def test_records_of_a_compacted_topic_stay(
             "cleanup.policy does not contain delete, so no record can be deleted in partition t-0"
             in done.error
         )
+
+
+def offset_file(tmp_path: Path, *entries: tuple[str, int, int]) -> Path:
+    path = tmp_path / "offsets.json"
+    names = ("topic", "partition", "offset")
+    partitions = [dict(zip(names, entry, strict=True)) for entry in entries]
+    path.write_text(json.dumps({"partitions": partitions, "version": 1}))
+    return path
+
+
+def test_a_file_of_kafkas_own_script_names_several_partitions(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    logs = tmp_path / "logs"
+    for topic in ("t", "u"):
+        pylog.write_topic(logs, topic, [(None, b"%d" % number) for number in range(9)])
+    file = offset_file(tmp_path, ("u", 0, -1), ("t", 0, 4))
+    plan = pylog_run("delete-records", logs, "--offset-json-file", file, "--dry-run", "--json")
+    removed = [each["removed"]["records"] for each in json.loads(plan.output)["partitions"]]
+    assert removed == [9, 4]
+    assert offsets(logs) == 2 * list(range(9))
+    done = pylog_run("delete-records", logs, "--offset-json-file", file)
+    assert (done.status, done.error) == (0, "")
+    assert done.lines == [
+        "u-0 now starts at offset 9; it started at 0",
+        "t-0 now starts at offset 4; it started at 0",
+    ]
+    assert offsets(logs) == list(range(4, 9))
+    done = pylog_run("delete-records", logs, "--offset-json-file", file, "--json")
+    assert json.loads(done.output) == {
+        "partitions": [
+            {"topic": "u", "partition": 0, "startOffsetBefore": 9, "logStartOffset": 9},
+            {"topic": "t", "partition": 0, "startOffsetBefore": 4, "logStartOffset": 4},
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--offset", 1), "--offset-json-file goes without --topic, --partition, --offset and --a"),
+        (("--all",), "--offset-json-file goes without --topic"),
+        (("--topic", "t"), "--offset-json-file goes without --topic"),
+        ((), "holds offsets 0 to 9 (exclusive); offset -1 keeps no record; nothing has been chan"),
+    ],
+)
+def test_a_file_with_one_wrong_partition_changes_none(
+    arguments: tuple[object, ...],
+    message: str,
+    logs: Path,
+    tmp_path: Path,
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    pylog.write_topic(logs, "u", [(None, b"%d" % number) for number in range(9)])
+    file = offset_file(tmp_path, ("u", 0, 5), ("t", 0, 10))
+    done = pylog_run("delete-records", logs, "--offset-json-file", file, *arguments)
+    assert (done.status, done.output) == (2, b"")
+    assert message in done.error
+    assert offsets(logs) == 2 * list(range(9))
+
+
+def test_without_a_file_topic_and_partition_are_needed(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("delete-records", logs, "--topic", "t", "--all")
+    assert done.status == 2
+    assert "give --topic and --partition, or --offset-json-file" in done.error

@@ -217,7 +217,7 @@ def test_what_cannot_be_cut_is_one_line(
 def test_an_offset_below_the_start_is_refused_with_the_lowest_that_is_possible(
     logs: Path, more: tuple[str, ...], pylog_run: Callable[..., Outcome]
 ) -> None:
-    pylog.delete_records(logs, ("t", 0), 3)
+    pylog.delete_records(logs, {("t", 0): 3})
     done = pylog_run("truncate", logs, *WHERE, 2, *more)
     assert (done.status, done.output) == (2, b"")
     assert done.error == (
