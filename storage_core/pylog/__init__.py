@@ -41,9 +41,10 @@ _PUBLIC = LazyNames(
         "pylog.inspect.tables.metadata_table": ("MetadataTable", "metadata_table"),
         "pylog.inspect.tables.table_names": ("TABLE_NAMES",),
         "pylog.locations": ("absolute_location",),
-        "pylog.log.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
+        "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
         "pylog.log.log_context": ("LogContext",),
         "pylog.log.log_manager": ("LogManager",),
+        "pylog.log.retention": ("DeletedSegment", "RetentionReason"),
         "pylog.log.unified_log": ("UnifiedLog",),
         "pylog.model": (
             "AbortedTransaction",
@@ -84,12 +85,18 @@ _PUBLIC = LazyNames(
         "pylog.record.record": ("Record", "RecordHeader"),
         "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
         "pylog.validation.log_append_info": ("AppendedBatches", "LogAppendInfo"),
+        "pylog.writing.retention_run": ("apply_retention",),
         "pylog.writing.line_appender": ("LineAppender",),
         "pylog.writing.moved_offset": ("MovedOffset",),
         "pylog.writing.owned_directory": ("own_log_directory",),
         "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
         "pylog.writing.record_removal": ("delete_records", "truncate_log"),
         "pylog.writing.removal_plan": ("plan_record_deletion", "plan_truncation"),
+        "pylog.writing.retention_summary": (
+            "PartitionRetention",
+            "RetentionSummary",
+            "RetentionTotals",
+        ),
         "pylog.writing.topic_alteration": ("AlteredTopic", "alter_topic"),
         "pylog.writing.topic_creation": ("create_topic", "delete_topic"),
         "pylog.writing.write_job": ("WriteJob",),
@@ -108,6 +115,8 @@ if TYPE_CHECKING:
     from pylog.config.log_config import LogConfig as LogConfig
     from pylog.config.log_manager_config import LogManagerConfig as LogManagerConfig
     from pylog.errors import LogStorageError as LogStorageError
+    from pylog.fetch_data_info import FetchDataInfo as FetchDataInfo
+    from pylog.fetch_data_info import FetchIsolation as FetchIsolation
     from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
     from pylog.files.partition_metadata import format_uuid as format_uuid
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
@@ -123,10 +132,10 @@ if TYPE_CHECKING:
     from pylog.inspect.tables.metadata_table import metadata_table as metadata_table
     from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES
     from pylog.locations import absolute_location as absolute_location
-    from pylog.log.fetch_data_info import FetchDataInfo as FetchDataInfo
-    from pylog.log.fetch_data_info import FetchIsolation as FetchIsolation
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
+    from pylog.log.retention import DeletedSegment as DeletedSegment
+    from pylog.log.retention import RetentionReason as RetentionReason
     from pylog.log.unified_log import UnifiedLog as UnifiedLog
     from pylog.model import INTERNAL_TOPICS as INTERNAL_TOPICS
     from pylog.model import NO_PARTITION_LEADER_EPOCH as NO_PARTITION_LEADER_EPOCH
@@ -180,6 +189,10 @@ if TYPE_CHECKING:
     from pylog.writing.record_removal import truncate_log as truncate_log
     from pylog.writing.removal_plan import plan_record_deletion as plan_record_deletion
     from pylog.writing.removal_plan import plan_truncation as plan_truncation
+    from pylog.writing.retention_run import apply_retention as apply_retention
+    from pylog.writing.retention_summary import PartitionRetention as PartitionRetention
+    from pylog.writing.retention_summary import RetentionSummary as RetentionSummary
+    from pylog.writing.retention_summary import RetentionTotals as RetentionTotals
     from pylog.writing.topic_alteration import AlteredTopic as AlteredTopic
     from pylog.writing.topic_alteration import alter_topic as alter_topic
     from pylog.writing.topic_creation import create_topic as create_topic

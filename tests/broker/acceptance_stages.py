@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylog.log.fetch_data_info import FetchIsolation
+from pylog.fetch_data_info import FetchIsolation
 from pylog.record.record_batch import RecordBatch
 from tests.support.partition_account import PartitionAccount
 from tests.support.reading import stored

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.append_origin import AppendOrigin
 from pylog.config import LogConfig
 from pylog.errors import InvalidTxnStateError, KafkaStorageError, OffsetOutOfRangeError
-from pylog.log.fetch_data_info import FetchIsolation
+from pylog.fetch_data_info import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import ControlRecordType, TopicPartition

@@ -28,8 +28,8 @@ from hypothesis.stateful import (
 from pylog.append_origin import AppendOrigin
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
+from pylog.fetch_data_info import FetchIsolation
 from pylog.files.durable_io import DurableIO
-from pylog.log.fetch_data_info import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import CompressionType, ControlRecordType, TimestampType, TopicPartition

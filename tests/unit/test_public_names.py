@@ -25,6 +25,7 @@ WORKERS = {
     "MetadataTable",
     "Scan",
     "UnifiedLog",
+    "apply_retention",
     "delete_records",
     "ends_within_bytes",
     "metadata_table",

@@ -40,6 +40,7 @@ COMMANDS = {
     "append": "Append records to a topic, from JSON lines or text.",
     "truncate": "Remove a partition's records from an offset on.",
     "delete-records": "Stop serving records below an offset.",
+    "retention": "Remove segments that topics no longer keep, by age and size.",
 }
 """Command and its help in one line."""
 

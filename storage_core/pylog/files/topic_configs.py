@@ -128,6 +128,10 @@ class TopicConfigs:
         self._is_default_given = default is not None
         self._given = dict(given or {})
         self._stored: dict[str, _StoredConfig] = {}
+        self._internal = {
+            topic: self.default.with_properties(properties)
+            for topic, properties in INTERNAL_TOPIC_PROPERTIES.items()
+        }
 
     def config_of(self, topic: str) -> LogConfig:
         """Return a topic's configuration."""
@@ -153,7 +157,7 @@ class TopicConfigs:
         """
         if self._is_default_given:
             return []
-        return sorted(set(topics) - {*self._given, *self._stored, *INTERNAL_TOPIC_PROPERTIES})
+        return sorted(set(topics) - {*self._given, *self._stored})
 
     def stored_properties(self, topic: str) -> dict[str, str] | None:
         """Return what is stored for a topic; None if nothing is."""

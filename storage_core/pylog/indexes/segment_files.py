@@ -63,6 +63,7 @@ class SegmentFiles:
         self, target: SegmentTarget, config: LogConfig, io: DurableIO, *, is_new: bool
     ) -> None:
         self.base_offset = target.base_offset
+        self._io = io
         self._target = target
         self._index_bytes = config.segment_index_bytes
         preallocated = config.segment_bytes if is_new and config.preallocate else 0
@@ -173,17 +174,38 @@ class SegmentFiles:
 
     def change_file_suffixes(self, old_suffix: str, new_suffix: str) -> None:
         """Rename all files of the segment, those that are there."""
-        if self._target.file_suffix != old_suffix:
-            msg = f"files end in {self._target.file_suffix!r}, expected {old_suffix!r}"
-            raise ValueError(msg)
-        target = self._target._replace(file_suffix=new_suffix)
+        self._ensure_suffix(old_suffix)
         with self._files_lock:
             self._is_deleted = new_suffix == DELETED_FILE_SUFFIX
-            self.log.rename_to(target.path(LOG_FILE_SUFFIX))
-            self.offset_index.rename_to(target.path(INDEX_FILE_SUFFIX), missing_ok=True)
-            self.time_index.rename_to(target.path(TIME_INDEX_FILE_SUFFIX), missing_ok=True)
-            self.transaction_index.rename_to(target.path(TXN_INDEX_FILE_SUFFIX), missing_ok=True)
-            self._target = target
+            self._rename_log(new_suffix)
+            self._rename_indexes()
+
+    def mark_deleted(self) -> None:
+        """Rename all files of the segment to ``….deleted``; the ``.log`` first, and for good.
+
+        A power loss that brings the segment back brings all of its files back.
+        """
+        self._ensure_suffix("")
+        with self._files_lock:
+            self._is_deleted = True
+            self._rename_log(DELETED_FILE_SUFFIX)
+            self._io.sync_directory(self.directory)
+            self._rename_indexes()
+
+    def _ensure_suffix(self, suffix: str) -> None:
+        if self._target.file_suffix != suffix:
+            msg = f"files end in {self._target.file_suffix!r}, expected {suffix!r}"
+            raise ValueError(msg)
+
+    def _rename_log(self, suffix: str) -> None:
+        self._target = self._target._replace(file_suffix=suffix)
+        self.log.rename_to(self._target.path(LOG_FILE_SUFFIX))
+
+    def _rename_indexes(self) -> None:
+        target = self._target
+        self.offset_index.rename_to(target.path(INDEX_FILE_SUFFIX), missing_ok=True)
+        self.time_index.rename_to(target.path(TIME_INDEX_FILE_SUFFIX), missing_ok=True)
+        self.transaction_index.rename_to(target.path(TXN_INDEX_FILE_SUFFIX), missing_ok=True)
 
     def release(self) -> None:
         """Give descriptors and the indexes' memory back; the next use takes them again."""

@@ -20,6 +20,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from pylog.errors import OffsetOutOfRangeError
+from pylog.fetch_data_info import FetchDataInfo, LogOffsetMetadata
 from pylog.files.file_names import (
     DELETED_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,
@@ -28,7 +29,6 @@ from pylog.files.file_names import (
     TXN_INDEX_FILE_SUFFIX,
     SegmentTarget,
 )
-from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
 from pylog.log.segment_deletion import delete_segment_files, remove_later
 from pylog.model import AbortedTransaction, OffsetPosition
 

@@ -44,9 +44,8 @@ from pylog.log.leftover_files import tidy_directory
 from pylog.log.local_log import LocalLog
 from pylog.log.log_segments import LogSegments
 from pylog.log.log_state import LogState
-from pylog.log.log_truncation import mark_snapshots_for_deletion
 from pylog.log.producer_state_rebuild import rebuild_producer_state
-from pylog.log.segment_deletion import delete_segment_files
+from pylog.log.segment_deletion import delete_segment_files, mark_snapshots_for_deletion
 from pylog.log.segment_recovery import SegmentRecovery
 from pylog.log.segment_splitting import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog

@@ -3,6 +3,8 @@
 =========================== ============================================================
 task                        what it does
 =========================== ============================================================
+log-retention               removes segments that logs no longer keep; not of logs that are
+                            compacted, which is the cleaner's
 log-flusher                 flushes logs whose ``flush.ms`` has passed
 recovery-point-checkpoint   writes up to where each log is on disk
 log-start-offset-checkpoint writes where each log starts that starts inside a segment
@@ -15,15 +17,20 @@ Source: LogManager (Kafka 4.3).
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
+from pylog.errors import LogStorageError
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pylog.config import LogManagerConfig
     from pylog.log.log_context import LogContext
     from pylog.log.owned_log_directory import OwnedLogDirectory
     from pylog.log.owned_logs import OwnedLogs
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class LogMaintenance:
@@ -37,6 +44,9 @@ class LogMaintenance:
         How often each task is run.
     context
         Of the manager.
+    unconfigured_topics
+        Tells of which of some topics nobody has said what they are configured to: retention leaves
+        them alone, with one warning each.
     """
 
     def __init__(
@@ -45,16 +55,26 @@ class LogMaintenance:
         logs: OwnedLogs,
         settings: LogManagerConfig,
         context: LogContext,
+        unconfigured_topics: Callable[[Iterable[str]], Sequence[str]],
     ) -> None:
         self._directories = directories
         self._logs = logs
         self._settings = settings
         self._context = context
+        self._unconfigured_topics = unconfigured_topics
+        self._warned_of: set[str] = set()
 
-    def schedule(self) -> None:
-        """Have every task run on its schedule."""
+    def schedule(self, *, runs_retention: bool) -> None:
+        """Have every task run on its schedule, retention only if it is wanted."""
         settings, schedule = self._settings, self._context.scheduler.schedule
         delay = settings.initial_task_delay_ms
+        if runs_retention:
+            schedule(
+                "log-retention",
+                self.delete_old_segments,
+                delay,
+                settings.retention_check_interval_ms,
+            )
         schedule("log-flusher", self.flush_dirty_logs, delay, settings.flush_scheduler_interval_ms)
         schedule(
             "recovery-point-checkpoint",
@@ -80,6 +100,26 @@ class LogMaintenance:
             delay,
             settings.producer_id_expiration_check_interval_ms,
         )
+
+    def delete_old_segments(self) -> None:
+        """Remove the segments that retention no longer keeps of logs that are not compacted.
+
+        Where it fails for a log, the others go on.
+        """
+        logs = [log for log in self._logs.current_and_future() if not log.config.is_compact]
+        unknown = set(self._unconfigured_topics(log.topic_partition.topic for log in logs))
+        for topic in sorted(unknown - self._warned_of):
+            _LOGGER.warning(
+                "retention leaves topic %s alone: nobody has said what it is configured to", topic
+            )
+        self._warned_of |= unknown
+        for log in logs:
+            if log.topic_partition.topic not in unknown:
+                try:
+                    log.delete_old_segments()
+                except LogStorageError as error:
+                    # Also of a log that is being deleted, or whose directory is offline.
+                    _LOGGER.warning("retention of %s: %s", log.topic_partition, error)
 
     def flush_dirty_logs(self) -> None:
         """Flush logs whose ``flush.ms`` has passed since they were flushed last."""

@@ -67,9 +67,11 @@ class LogManager:
         Schedules and limits; time, disk and background work, the real ones if None.
     broker_epoch
         Written into the clean shutdown marker; the one that was found there if None.
+    runs_retention
+        Whether to remove in the background what logs no longer keep, as a broker does.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that a broker is configured to
         self,
         directories: Sequence[str | os.PathLike[str]],
         config: LogConfig | None = None,
@@ -78,6 +80,7 @@ class LogManager:
         manager_config: LogManagerConfig | None = None,
         context: LogContext | None = None,
         broker_epoch: int | None = None,
+        runs_retention: bool = False,
     ) -> None:
         if isinstance(directories, str | os.PathLike):
             msg = f"directories is one path, expected a list of them: [{os.fspath(directories)!r}]"
@@ -96,8 +99,13 @@ class LogManager:
             msg = "a log directory is given twice"
             raise ValueError(msg)
         self._maintenance = LogMaintenance(
-            self._directories, self._logs, self.manager_config, self._context
+            self._directories,
+            self._logs,
+            self.manager_config,
+            self._context,
+            self._configs.unconfigured,
         )
+        self._runs_retention = runs_retention
         self._creation_or_deletion_lock = threading.RLock()
         self._is_open = False
 
@@ -139,7 +147,7 @@ class LogManager:
         except BaseException:
             self.abandon()
             raise
-        self._maintenance.schedule()
+        self._maintenance.schedule(runs_retention=self._runs_retention)
         return self
 
     def carry_out(self, manifest: Manifest) -> None:

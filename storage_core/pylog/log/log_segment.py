@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.errors import KafkaStorageError
+from pylog.fetch_data_info import FetchDataInfo, LogOffsetMetadata
 from pylog.files.index_entries import MAX_RELATIVE_OFFSET
 from pylog.files.transaction_index import TRANSACTION_INDEX_VERSION, TransactionIndexEntry
 from pylog.indexes.index_entry_writer import IndexEntryWriter
 from pylog.indexes.segment_files import SegmentFiles
-from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,6 +126,16 @@ class LogSegment(SegmentFiles):
         """The same; where no record has one, when the file was changed last (ms)."""
         largest = self.largest_record_timestamp
         return self.last_modified_ms() if largest is None else largest
+
+    def read_largest_timestamp(self) -> int:
+        """Return `largest_timestamp` after a look at the batches that the time index leaves out.
+
+        Those after its last entry; where it has none, its segment is taken for one without
+        timestamps, as in Kafka. `CorruptRecordError` if they are damaged. The log's lock is held.
+        """
+        if self.largest_record_timestamp is not None:
+            self.entry_writer.load_max_timestamp(self.log)
+        return self.largest_timestamp
 
     # ---- appending
 

@@ -14,15 +14,11 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 from pylog.log.producer_state_rebuild import rebuild_producer_state
-from pylog.log.segment_deletion import delete_segment_files
+from pylog.log.segment_deletion import delete_segment_files, mark_snapshots_for_deletion
 from pylog.record.batch_offsets import batch_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pylog.log.log_segment import LogSegment
     from pylog.log.log_state import LogState
-    from pylog.producers.producer_state_manager import ProducerStateManager
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -102,15 +98,6 @@ def _bring_back_to(state: LogState, end_offset: int) -> None:
     # Differs from Kafka, which leaves the first unstable offset as it was where the high
     # watermark lies below the new end: a transaction that was removed would hold readers back.
     state.update_high_watermark(state.high_watermark)
-
-
-def mark_snapshots_for_deletion(
-    producer_state: ProducerStateManager, segments: Sequence[LogSegment]
-) -> list[str]:
-    """Rename the producer snapshots at the base offsets of segments that go; return their paths."""
-    bases = [segment.base_offset for segment in segments]
-    marked = map(producer_state.remove_and_mark_snapshot_for_deletion, bases)
-    return [path for path in marked if path]
 
 
 def boundary_at(state: LogState, offset: int, *, takes_whole_batch: bool) -> int:

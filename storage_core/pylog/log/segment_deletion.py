@@ -1,13 +1,14 @@
 """Deleting segments in two steps.
 
-1. Every file of the segment is renamed to ``….deleted``. A crash leaves some renamed and some not;
-   start-up deletes the renamed ones, and index files without their ``.log``. The directory is
-   synced after each segment but the last, so that a power loss keeps no later rename without the
-   earlier ones: segments go in the order in which they are given.
+1. Every file of the segment is renamed to ``….deleted``, the ``.log`` first. A crash leaves some
+   renamed and some not; start-up deletes the renamed ones, and index files without their ``.log``.
+   The directory is synced after each ``.log``, so that a power loss keeps no later rename without
+   the earlier ones: segments go in the order in which they are given, and none comes back without
+   its transaction index, as one whose aborted records are taken for committed.
 2. After ``file.delete.delay.ms`` the files are removed, so that readers that have them open come to
    an end in the meantime.
 
-Source: LocalLog.deleteSegmentFiles (Kafka 4.3), which syncs nothing in between.
+Source: LocalLog.deleteSegmentFiles (Kafka 4.3). Differs from Kafka, which syncs nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import os
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError
-from pylog.files.file_names import DELETED_FILE_SUFFIX
 from pylog.files.partition_directories import file_names
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pylog.files.durable_io import DurableIO
     from pylog.log.log_context import LogContext
     from pylog.log.log_segment import LogSegment
+    from pylog.producers.producer_state_manager import ProducerStateManager
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -57,10 +58,8 @@ def delete_segment_files(
     KafkaStorageError
         A file could not be renamed or removed.
     """
-    for number, segment in enumerate(segments):
-        if number:
-            context.io.sync_directory(segment.directory)
-        segment.change_file_suffixes("", DELETED_FILE_SUFFIX)
+    for segment in segments:
+        segment.mark_deleted()
 
     def remove() -> None:
         for segment in segments:
@@ -87,6 +86,15 @@ def remove_later(remove: Callable[[], object], config: LogConfig, context: LogCo
             _LOGGER.warning("deleted files stay behind: %s", error)
 
     context.scheduler.schedule_once("delete-file", try_to_remove, config.file_delete_delay_ms)
+
+
+def mark_snapshots_for_deletion(
+    producer_state: ProducerStateManager, segments: Sequence[LogSegment]
+) -> list[str]:
+    """Rename the producer snapshots at the base offsets of segments that go; return their paths."""
+    bases = [segment.base_offset for segment in segments]
+    marked = map(producer_state.remove_and_mark_snapshot_for_deletion, bases)
+    return [path for path in marked if path]
 
 
 def delete_directory(path: str, io: DurableIO) -> None:

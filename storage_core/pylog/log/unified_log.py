@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from pylog.append_origin import AppendOrigin
 from pylog.errors import KafkaStorageError, LogStorageError
-from pylog.log import log_truncation
+from pylog.log import log_truncation, retention
 from pylog.log.batches_append import BatchesAppend, adopt_segment, append_finished
 from pylog.log.log_append import LogAppend
 from pylog.log.log_flusher import LogFlusher
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pylog.config import LogConfig
     from pylog.log.log_segment import LogSegment
     from pylog.log.log_state import LogState
+    from pylog.log.retention import DeletedSegment
     from pylog.record.batch_scan import BatchHeaders
     from pylog.validation.log_append_info import AppendedBatches, LogAppendInfo
 
@@ -303,6 +304,31 @@ class UnifiedLog(LogReader):
         """
         with self._changing():
             return self._state.maybe_increment_log_start_offset(offset)
+
+    def delete_old_segments(
+        self, now_ms: int | None = None, *, is_async: bool = True
+    ) -> list[DeletedSegment]:
+        """Remove the oldest segments, as far as retention does not keep them; return those.
+
+        Parameters
+        ----------
+        now_ms
+            The time; that of the clock if None.
+        is_async
+            Whether the files are removed after ``file.delete.delay.ms``, or at once.
+
+        Raises
+        ------
+        CorruptRecordError
+            A segment may be younger than its time index says, and is damaged; none is removed.
+        KafkaStorageError
+            The disk failed.
+        """
+        with self._changing():
+            now_ms = self._context.clock.milliseconds() if now_ms is None else now_ms
+            return retention.delete_old_segments(
+                self._state, self._roller, now_ms, is_async=is_async
+            )
 
     def truncate_to(self, target_offset: int) -> bool:
         """Remove everything from ``target_offset`` on; False if nothing is there.

@@ -71,7 +71,7 @@ def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = 
     return Removal(
         offset,
         end,
-        _count(view, slices, offset, end),
+        count_records(view, slices, offset, end),
         sum(each.size_bytes for each in slices),
         sum(segment.base_offset > offset for segment in view.segments),
     )
@@ -112,7 +112,7 @@ def preview_record_deletion(view: LogView, config: LogConfig, offset: int | None
     return Removal(
         low,
         high,
-        _count(view, segment_slices(view, low, high), low, high),
+        count_records(view, segment_slices(view, low, high), low, high),
         sum(segment.size_bytes for segment in below),
         len(below),
     )
@@ -131,6 +131,7 @@ def _batch_around(view: LogView, offset: int) -> BatchOffsets | None:
         return batch_offsets(memoryview(source.read_at(batch.position, batch.header.size_bytes)))
 
 
-def _count(view: LogView, slices: Sequence[SegmentSlice], start: int, end: int) -> int:
+def count_records(view: LogView, slices: Sequence[SegmentSlice], start: int, end: int) -> int:
+    """Return how many records, control records left out, the slices have of ``[start, end)``."""
     whole = PlannedRange(view.directory, tuple(slices), start, end)
     return reader.TaskReader(whole, arrow_schema.record_schema(["offset"])).count()

@@ -11,7 +11,9 @@ from pylog.log.log_manager import LogManager
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
+    from pylog.config import LogConfig
     from pylog.files.server_properties import ServerProperties
 
 
@@ -20,6 +22,7 @@ def own_log_directory(
     *,
     must_exist: bool = False,
     server_properties: ServerProperties | None = None,
+    topic_configs: Mapping[str, LogConfig] | None = None,
     context: LogContext | None = None,
 ) -> LogManager:
     """Return the manager of one log directory; it owns the directory within its ``with`` block.
@@ -33,6 +36,8 @@ def own_log_directory(
     server_properties
         What a broker's file says, which the logs are then configured to; Kafka's defaults if None.
         A directory that is not among its log directories gets a warning.
+    topic_configs
+        Of single topics; they win over what is stored.
     context
         The clock, the disk and the background work; the real ones if None. A failure of the disk is
         then not logged as well, since whatever is done in the block raises it.
@@ -45,11 +50,12 @@ def own_log_directory(
     local = writable_log_directory(path, must_exist=must_exist)
     context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
     if server_properties is None:
-        return LogManager([local], context=context)
+        return LogManager([local], topic_configs=topic_configs, context=context)
     server_properties.warn_unless_log_dir(local)
     return LogManager(
         [local],
         server_properties.log_config,
+        topic_configs=topic_configs,
         manager_config=server_properties.manager_config,
         context=context,
     )

@@ -14,7 +14,7 @@ import pylog
 from pylog.checksum import crc32c
 from pylog.columnar.encode import RecordEncoder
 from pylog.config import LogConfig
-from pylog.log.fetch_data_info import FetchIsolation
+from pylog.fetch_data_info import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition

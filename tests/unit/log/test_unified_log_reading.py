@@ -13,7 +13,7 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError
-from pylog.log.fetch_data_info import LogOffsetMetadata
+from pylog.fetch_data_info import LogOffsetMetadata
 from tests.unit.log.owned_log import (
     ABORT,
     COMMIT,
@@ -32,7 +32,7 @@ from tests.unit.log.owned_log import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.log.fetch_data_info import FetchIsolation
+    from pylog.fetch_data_info import FetchIsolation
 
 SPARSE_OFFSETS = [*range(50), *range(50, 200, 7)]
 

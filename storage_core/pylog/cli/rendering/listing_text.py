@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.cli.rendering.aligned_columns import aligned_columns
 from pylog.cli.rendering.byte_size import format_bytes
 from pylog.cli.rendering.counted import counted
 from pylog.cli.rendering.printable import printable
@@ -83,13 +84,7 @@ def plain_table(listing: PartitionListing) -> Iterator[str]:
     """Yield the lines of the table, columns aligned and two blanks apart; none without rows."""
     if not listing.partitions:
         return
-    padded = []
-    for heading, cells in _columns(listing, _full_note).items():
-        width = max(map(len, (heading, *cells)))
-        pad = str.ljust if heading in _LEFT else str.rjust
-        padded.append([pad(cell, width) for cell in (heading, *cells)])
-    for row in zip(*padded, strict=True):
-        yield "  ".join(row).rstrip()
+    yield from aligned_columns(_columns(listing, _full_note), _LEFT)
 
 
 def _print_table(listing: PartitionListing, output: TextIO) -> None:

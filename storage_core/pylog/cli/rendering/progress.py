@@ -44,13 +44,14 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, done_bytes: int) -> None:
-        """Show that ``done_bytes`` have been read."""
+    def show(self, done_bytes: int, total_bytes: int | None = None) -> None:
+        """Show that ``done_bytes`` have been read, of ``total_bytes`` if that is known by now."""
         if self._bar is None:
             if time.monotonic() - self._start < DELAY_SECONDS:
                 return
             self._bar = self._begin()
-        self._bar.update(self._bar.task_ids[0], completed=done_bytes)
+        total_bytes = self._total_bytes if total_bytes is None else total_bytes
+        self._bar.update(self._bar.task_ids[0], completed=done_bytes, total=total_bytes)
 
     def _begin(self) -> rich.progress.Progress:
         # Not at the head of the file: most runs are over before they need it.

@@ -1,0 +1,84 @@
+"""``pylog retention``: remove what topics no longer keep."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+import pylog
+from pylog.cli import exit_status, options
+from pylog.cli.command_help import command
+from pylog.cli.parameter_types import TIME
+from pylog.cli.rendering import progress
+from pylog.cli.rendering.retention_text import retention_document, retention_lines
+from pylog.cli.rendering.summary import write_summary
+
+
+@command("retention")
+@options.writable_directory
+@options.topics("Only these topics; may be given several times. Default: all.")
+@options.server_properties
+@options.config
+@click.option(
+    "--now",
+    "now_ms",
+    metavar="TIME",
+    type=TIME,
+    help="Count ages to this time: an ISO date or time (2026-11-27, UTC unless it names a zone), "
+    "or milliseconds since 1970-01-01 UTC. Default: now.",
+)
+@click.option(
+    "--once",
+    is_flag=True,
+    help="One pass, as a broker's check makes it. That is all that retention ever needs, so this "
+    "changes nothing; compact has the same option.",
+)
+@options.dry_run
+@options.as_json
+def retention(
+    directory: str,
+    *,
+    topics: tuple[str, ...],
+    server_properties: pylog.ServerProperties | None,
+    config: dict[str, str],
+    now_ms: int | None,
+    once: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Remove segments that topics no longer keep, by age and size.
+
+    The oldest segments of each partition are removed, as by a broker: those below the log start
+    offset (see delete-records); and, if cleanup.policy contains delete, those that retention.bytes
+    does not need and those whose latest record is older than retention.ms. The first segment that
+    is kept keeps all after it. The files are gone when the command ends; file.delete.delay.ms does
+    not apply.
+
+    A broker's log directory does not say what its topics are configured to, and by Kafka's default
+    all records would be removed that are older than 7 days. A topic of which nothing is known is
+    therefore an error, and nothing is changed. What is known: properties stored by create-topic or
+    alter-topic; --server-properties, for topics that have none of their own; and --config, which
+    wins over both for this run. Without --topic, --config does not hold for Kafka's internal
+    topics. Of a topic of which nothing else is known, --config is all that limits it.
+
+    With --dry-run nothing is changed, locked or recovered. It also counts the records that would be
+    removed, and a TIME in the future shows what will be removed then.
+
+    Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the configuration
+    of a topic is not known, no such topic, or the directory is locked or cannot be written.
+    """
+    with progress.ProgressBar("looking" if dry_run else "removing", None) as bar:
+        has_bar = sys.stderr is not None and sys.stderr.isatty()
+        summary = pylog.apply_retention(
+            directory,
+            topics=options.names_in(topics, None) or None,
+            server_properties=server_properties,
+            config=config,
+            now_ms=now_ms,
+            dry_run=dry_run,
+            progress=bar.show if has_bar else None,
+        )
+    write_summary(retention_document(summary), retention_lines(summary), as_json=as_json)
+    has_failed = any(each.failure is not None for each in summary.partitions)
+    return exit_status.FINDINGS if has_failed else exit_status.SOUND

@@ -1,0 +1,163 @@
+"""`apply_retention`: remove what a log directory's topics no longer keep, once.
+
+The log directory is owned during it; a dry run does not own it (`pylog.writing.retention_plan`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.clock import SystemClock
+from pylog.errors import KafkaStorageError, LogStorageError
+from pylog.files.known_topic_configs import known_topic_configs
+from pylog.files.writable_directory import writable_log_directory
+from pylog.reading.log_directory import open_directory
+from pylog.writing.owned_directory import own_log_directory
+from pylog.writing.retention_plan import plan_retention
+from pylog.writing.retention_summary import PartitionRetention, RetentionSummary
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pylog.config import LogConfig
+    from pylog.files.server_properties import ServerProperties
+    from pylog.log.log_context import LogContext
+    from pylog.log.unified_log import UnifiedLog
+
+    Progress = Callable[[int, int], object]
+
+
+def apply_retention(  # noqa: PLR0913 - what it is done to, by which configuration, and how
+    directory: str | os.PathLike[str],
+    *,
+    topics: Iterable[str] | None = None,
+    server_properties: ServerProperties | None = None,
+    config: Mapping[str, str] | None = None,
+    now_ms: int | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    context: LogContext | None = None,
+) -> RetentionSummary:
+    """Remove the segments of a log directory that its topics no longer keep; return which.
+
+    What a broker's check does for topics that are not compacted, and its cleaner for those that
+    are. Segments below the log start offset go, whatever the topic's ``cleanup.policy``; by
+    ``retention.bytes`` and ``retention.ms``, if the policy contains ``delete``. The files are
+    removed at once, without ``file.delete.delay.ms``: nobody else owns the directory.
+
+    Parameters
+    ----------
+    directory
+        A log directory that no broker has open. For a dry run, one may have.
+    topics
+        Which; all of the directory if None.
+    server_properties
+        A broker's file: what topics are configured to that have no properties of their own.
+    config
+        Properties that win over all others, for this run. Of the topics that are named; if none
+        is, of all but Kafka's internal ones.
+    now_ms
+        The time that the age of segments is counted to; now if None.
+    dry_run
+        Only say what would be removed. Nothing is changed, locked or recovered.
+    progress
+        Called after each partition with the bytes of logs that are done, and those of all.
+    context
+        The clock, the disk and the background work; the real ones if None.
+
+    Returns
+    -------
+    RetentionSummary
+        All partitions that were looked at. One that cannot be decided over, because of damage, has
+        a `failure`, and the others are done.
+
+    Raises
+    ------
+    UnknownTopicConfigError
+        Of some topics nobody has said what they are configured to; nothing has been changed.
+    UnknownTopicOrPartitionError
+        The directory has no such topic; nothing has been changed.
+    ValueError
+        A property is unknown or has no such value.
+    LogLockedError
+        A broker, or another program, has the directory open.
+    KafkaStorageError
+        The disk failed; what was removed before is gone.
+    LogStorageError
+        The directory is not one that can be written to, or a log in it cannot be opened.
+
+    Examples
+    --------
+    >>> pylog.apply_retention("/tmp/logs", topics=["orders"], dry_run=True).totals.deleted_bytes
+    """
+    path = writable_log_directory(directory, must_exist=True)
+    configs = known_topic_configs(
+        path, topics, server_properties=server_properties, properties=config
+    )
+    if now_ms is None:
+        now_ms = (SystemClock() if context is None else context.clock).milliseconds()
+    report = progress or _say_nothing
+    if dry_run:
+        if server_properties is not None:
+            server_properties.warn_unless_log_dir(path)
+        done = list(_planned(path, configs, now_ms, report))
+    else:
+        with own_log_directory(
+            path,
+            must_exist=True,
+            server_properties=server_properties,
+            topic_configs=configs,
+            context=context,
+        ) as manager:
+            logs = [log for each, log in manager.logs.items() if each.topic in configs]
+            done = list(_applied(logs, now_ms, report))
+    return RetentionSummary(tuple(done), now_ms, dry_run)
+
+
+def _planned(
+    path: str, configs: Mapping[str, LogConfig], now_ms: int, progress: Progress
+) -> Iterator[PartitionRetention]:
+    views = [view for view in open_directory(path) if view.topic in configs]
+    total = sum(view.size_bytes for view in views)
+    done = 0
+    for view in views:
+        done += view.size_bytes
+        try:
+            yield plan_retention(view, configs[view.topic], now_ms)
+        except LogStorageError as error:
+            yield PartitionRetention(
+                topic_partition=view.topic_partition,
+                size_bytes=view.size_bytes,
+                failure=str(error),
+            )
+        progress(done, total)
+
+
+def _applied(
+    logs: list[UnifiedLog], now_ms: int, progress: Progress
+) -> Iterator[PartitionRetention]:
+    total = sum(log.size_bytes for log in logs)
+    done = 0
+    for log in logs:
+        done += log.size_bytes
+        failure = None
+        try:
+            deleted = log.delete_old_segments(now_ms, is_async=False)
+        except KafkaStorageError:
+            raise
+        except LogStorageError as error:
+            deleted, failure = [], str(error)
+        yield PartitionRetention(
+            topic_partition=log.topic_partition,
+            deleted=tuple(deleted),
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            size_bytes=log.size_bytes,
+            failure=failure,
+        )
+        progress(done, total)
+
+
+def _say_nothing(_done_bytes: int, _total_bytes: int) -> None:
+    pass

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from tests.support.batches import Stored, batch_v2
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.batches import Built
+    from tests.unit.cli.conftest import Outcome
+
+DAY_MS = 86_400_000
+NOW_MS = 1_700_000_000_000
+NOW = ("--now", "2023-11-14T22:13:20Z")  # the same instant
+KEPT_A_DAY = ("--config", "retention.ms=86400000")
+
+
+def batch(base_offset: int, days_ago: int) -> Built:
+    records = [
+        Stored(base_offset + each, NOW_MS - days_ago * DAY_MS, None, b"value") for each in range(10)
+    ]
+    return batch_v2(records)
+
+
+SIZE = len(batch(0, 0).data)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Make two partitions as a broker leaves them: nothing says how their topic is configured."""
+    directory = tmp_path / "logs"
+    write_partition(
+        directory, {0: [batch(0, 30)], 10: [batch(10, 3)], 20: [batch(20, 0)]}, name="t-0"
+    )
+    write_partition(directory, {0: [batch(0, 0)], 10: [batch(10, 0)]}, name="t-1")
+    return directory
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(directory).as_posix(): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def offsets(directory: Path) -> list[int]:
+    table = pylog.scan(directory, columns=["partition", "offset"]).to_table()
+    return [each["offset"] for each in table.to_pylist() if each["partition"] == 0]
+
+
+def test_old_segments_are_removed(logs: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("retention", logs, *KEPT_A_DAY, *NOW)
+    assert (done.status, done.error) == (0, "")
+    assert done.lines == [
+        "TOPIC  PARTITIONS  SEGMENTS  REMOVED  LEFT",
+        f"t               1         2     {2 * SIZE}B  {3 * SIZE}B",
+        f"removed 2 segments of 1 partition ({2 * SIZE}B); {3 * SIZE}B remain",
+    ]
+    assert offsets(logs) == list(range(20, 30))
+    # At once: nothing is left to be removed later.
+    assert not [name for name in files(logs) if name.endswith(".deleted")]
+    done = pylog_run("retention", logs, *KEPT_A_DAY, *NOW)
+    assert done.lines == [f"nothing was removed; {3 * SIZE}B remain"]
+
+
+def test_a_dry_run_counts_and_changes_nothing(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    before = files(logs)
+    done = pylog_run("retention", logs, *KEPT_A_DAY, *NOW, "--dry-run")
+    assert (done.status, done.error) == (0, "")
+    closing = f"(20 records, {2 * SIZE}B); {3 * SIZE}B would remain"
+    assert done.lines == [
+        "TOPIC  PARTITIONS  SEGMENTS  RECORDS  REMOVED  LEFT",
+        f"t               1         2       20     {2 * SIZE}B  {3 * SIZE}B",
+        f"would remove 2 segments of 1 partition {closing}",
+    ]
+    assert files(logs) == before
+
+
+def test_json_has_every_segment_and_the_reason(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    limits = ("--config", f"retention.bytes={2 * SIZE}", "--topic", "t")
+    done = pylog_run("retention", logs, *limits, *NOW, "--dry-run", "--json")
+    sums = {
+        "partitions": 2,
+        "changedPartitions": 1,
+        "removedSegments": 1,
+        "removedRecords": 10,
+        "removedBytes": SIZE,
+        "sizeInBytes": 4 * SIZE,
+    }
+    removed = {
+        "baseOffset": 0,
+        "nextOffset": 10,
+        "sizeInBytes": SIZE,
+        "reason": "retention.bytes",
+    }
+    assert json.loads(done.output) == {
+        "dryRun": True,
+        "now": NOW_MS,
+        "partitions": [
+            {
+                "topic": "t",
+                "partition": 0,
+                "logStartOffset": 10,
+                "logEndOffset": 30,
+                "removedRecords": 10,
+                "removedBytes": SIZE,
+                "sizeInBytes": 2 * SIZE,
+                "removed": [removed],
+                "failure": None,
+            },
+            {
+                "topic": "t",
+                "partition": 1,
+                "logStartOffset": 0,
+                "logEndOffset": 20,
+                "removedRecords": 0,
+                "removedBytes": 0,
+                "sizeInBytes": 2 * SIZE,
+                "removed": [],
+                "failure": None,
+            },
+        ],
+        "topics": [{"topic": "t", **sums}],
+        "summary": sums,
+    }
+
+
+def test_a_topic_of_which_nothing_is_known_is_not_touched(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    before = files(logs)
+    for extra in ([], ["--dry-run"], ["--topic", "t"]):
+        done = pylog_run("retention", logs, *extra)
+        assert (done.status, done.output) == (2, b"")
+        assert "configuration is not known of topic t: " in done.error
+        assert "nothing has been changed" in done.error
+    assert files(logs) == before
+
+
+def test_a_brokers_properties_and_a_topics_own_ones_count(
+    logs: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    broker = tmp_path / "server.properties"
+    broker.write_text(f"log.retention.hours=168\nlog.dirs={logs}\n")
+    known = ("--server-properties", broker)
+    done = pylog_run("retention", logs, *known, *NOW, "--dry-run")
+    assert done.lines[-1].startswith("would remove 1 segment of 1 partition (10 records")
+    # A topic's own properties win over the broker's, and --config over both.
+    assert pylog_run("alter-topic", logs, "--topic", "t", "--config", "retention.ms=-1").status == 0
+    for place in (known, ()):
+        done = pylog_run("retention", logs, *place, *NOW, "--dry-run")
+        assert done.lines == [f"nothing would be removed; {5 * SIZE}B would remain"]
+    done = pylog_run("retention", logs, *known, *KEPT_A_DAY, *NOW, "--dry-run")
+    assert done.lines[-1].startswith("would remove 2 segments")
+
+
+def test_a_dry_run_for_a_later_time_shows_what_goes_then(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    later = ("--now", str(NOW_MS + DAY_MS + 1))
+    done = pylog_run("retention", logs, *KEPT_A_DAY, *later, "--once", "--dry-run")
+    assert done.lines[-1] == (
+        f"would remove 5 segments of 2 partitions (50 records, {5 * SIZE}B); 0B would remain"
+    )
+
+
+def test_a_damaged_partition_is_said_and_the_others_are_done(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("retention", logs, *KEPT_A_DAY, *NOW)  # closed in order, with all indexes
+    path = logs / "t-0" / f"{20:020}.log"
+    path.write_bytes(b"\0" * 8 + b"\xff" * 4 + path.read_bytes()[12:])
+    later = ("--now", str(NOW_MS + 2 * DAY_MS))
+    dry = pylog_run("retention", logs, *KEPT_A_DAY, *later, "--dry-run")
+    done = pylog_run("retention", logs, *KEPT_A_DAY, *later)
+    for each in (dry, done):
+        assert each.status == 1
+        [line] = [line for line in each.lines if "t-0" in line]
+        assert line.startswith("nothing w")
+        assert path.name in line
+    assert done.lines[-1] == f"removed 2 segments of 1 partition ({2 * SIZE}B); {SIZE}B remain"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--topic", "tt"], "no topic 'tt' in this log directory; did you mean 't'?"),
+        (["--config", "retention.ns=1"], "retention.ms"),
+        (["--now", "soon"], "'soon' is not a time"),
+    ],
+)
+def test_wrong_usage_is_refused(
+    arguments: list[str], said: str, logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    before = files(logs)
+    done = pylog_run(
+        "retention", logs, *KEPT_A_DAY[: 2 * ("--config" not in arguments)], *arguments
+    )
+    assert done.status == 2
+    assert said in done.error
+    assert files(logs) == before
