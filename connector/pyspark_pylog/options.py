@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 RECORDS = "records"
 """The value of option ``table`` that stands for the records, and not for a metadata table."""
 
+OF_KEYS = "cleaning"
+"""The table that reads keys where they are asked for."""
+
 READ_OPTIONS = (
     "path",
     "paths",
@@ -66,6 +69,7 @@ READ_OPTIONS = (
     "timestampDisorder",
     "useIndexes",
     "leavePageCache",
+    "checkKeys",
     *LIMIT_OPTIONS,
 )
 
@@ -97,6 +101,7 @@ _OF_ANY_TABLE = frozenset(
         "packPartitions",
         "maxDecompressedBytes",
         "includeStray",
+        "checkKeys",
     )
 )
 """What has a meaning also where no records are read."""
@@ -142,6 +147,8 @@ class ReadOptions:
         Whether look-ups may ask index files.
     leave_page_cache
         Whether nothing that is read may stay in the page cache of the host that reads.
+    check_keys
+        Whether table "cleaning" reads all records, to say which are live.
     where
         What `pyspark_pylog.table` has made of predicates; None where it was not used.
     counts_records
@@ -175,6 +182,7 @@ class ReadOptions:
     timestamp_disorder: int | None = None
     use_indexes: bool = True
     leave_page_cache: bool = False
+    check_keys: bool = False
     where: RecordFilter | None = None
     counts_records: bool = False
     limits: TriggerLimits = NO_LIMITS
@@ -237,6 +245,7 @@ class ReadOptions:
             timestamp_disorder=values.milliseconds(lower, "timestampDisorder"),
             use_indexes=values.boolean(lower, "useIndexes", default=True),
             leave_page_cache=values.boolean(lower, "leavePageCache", default=False),
+            check_keys=_check_keys(lower),
             where=parse_record_filter(lower.get("recordfilter")),
             counts_records=values.boolean(lower, RECORD_COUNTS, default=False),
             limits=TriggerLimits.parse(lower) if is_stream else NO_LIMITS,
@@ -300,6 +309,15 @@ def _table(lower: Mapping[str, str]) -> str:
         )
         raise ValueError(msg)
     return table
+
+
+def _check_keys(lower: Mapping[str, str]) -> bool:
+    """Return the option's value; `ValueError` if what is read is not the table that it is for."""
+    table = _table(lower)
+    if "checkkeys" in lower and table != OF_KEYS:
+        msg = f"option checkKeys is for table {OF_KEYS!r}, and what is read is {table!r}"
+        raise ValueError(msg)
+    return values.boolean(lower, "checkKeys", default=False)
 
 
 def _isolation(lower: Mapping[str, str]) -> IsolationLevel:

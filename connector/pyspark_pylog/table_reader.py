@@ -86,8 +86,11 @@ class PylogTableReader(DataSourceReader):
             return
         prepare_worker()
         with advice_added(_OF_DAMAGE):
+            options = self._options
             table = pylog.metadata_table(
-                self._options.table, max_decompressed_bytes=self._options.max_decompressed_bytes
+                options.table,
+                check_keys=options.check_keys,
+                max_decompressed_bytes=options.max_decompressed_bytes,
             )
             for view in partition.views:
                 yield from _as_spark_demands(table.rows_of(view), self._schema, view)

@@ -12,6 +12,7 @@ from pyspark.sql.types import (
     ArrayType,
     BooleanType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
     StringType,
@@ -34,6 +35,7 @@ _SIMPLE: dict[str, DataType] = {
     "int32": IntegerType(),
     "int64": LongType(),
     "bool": BooleanType(),
+    "double": DoubleType(),
 }
 """By the name that Arrow prints of its type."""
 

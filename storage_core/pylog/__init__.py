@@ -46,6 +46,7 @@ _PUBLIC = LazyNames(
         "pylog.log.log_manager": ("LogManager",),
         "pylog.log.retention": ("DeletedSegment", "RetentionReason"),
         "pylog.log.unified_log": ("UnifiedLog",),
+        "pylog.metrics": ("CleanerMetrics", "LogManagerMetrics", "LogMetrics"),
         "pylog.model": (
             "AbortedTransaction",
             "CompressionType",
@@ -137,6 +138,9 @@ if TYPE_CHECKING:
     from pylog.log.retention import DeletedSegment as DeletedSegment
     from pylog.log.retention import RetentionReason as RetentionReason
     from pylog.log.unified_log import UnifiedLog as UnifiedLog
+    from pylog.metrics import CleanerMetrics as CleanerMetrics
+    from pylog.metrics import LogManagerMetrics as LogManagerMetrics
+    from pylog.metrics import LogMetrics as LogMetrics
     from pylog.model import INTERNAL_TOPICS as INTERNAL_TOPICS
     from pylog.model import NO_PARTITION_LEADER_EPOCH as NO_PARTITION_LEADER_EPOCH
     from pylog.model import NO_PRODUCER_EPOCH as NO_PRODUCER_EPOCH

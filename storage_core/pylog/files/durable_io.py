@@ -90,6 +90,21 @@ class DurableIO(SystemCalls):
                 raise SegmentVanishedError(reason, text) from error
             raise storage_error("open the file", error, text) from error
 
+    def set_last_modified(self, path: str | os.PathLike[str], modified_ms: int) -> None:
+        """Make a file say that it was changed last at ``modified_ms``; not forced to disk.
+
+        Raises
+        ------
+        KafkaStorageError
+            There is no such file, or its time cannot be changed.
+        """
+        text = os.fspath(path)
+        self.ensure_own_process(text)
+        try:
+            self.utime(text, modified_ms)
+        except OSError as error:
+            raise storage_error("set the file's time", error, text) from error
+
     def replace(self, source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
         """Rename ``source`` to ``target``, in whose place it comes, if there is one, at once.
 

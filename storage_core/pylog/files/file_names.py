@@ -51,6 +51,12 @@ _MAX_OFFSET = 2**63 - 1
 MAX_PARTITION = 2**31 - 1
 """The highest number of a partition: a broker reads an int32 from the directory's name."""
 _SUFFIXED_DIRECTORY = re.compile(r"(\S+)-(\S+)\.(\S+)-(delete|future|stray)")
+SEGMENT_FILE_SUFFIXES = (
+    LOG_FILE_SUFFIX,
+    INDEX_FILE_SUFFIX,
+    TIME_INDEX_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+)
 _DATA_SUFFIXES = (
     LOG_FILE_SUFFIX,
     INDEX_FILE_SUFFIX,

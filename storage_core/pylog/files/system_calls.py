@@ -85,6 +85,11 @@ class SystemCalls:
         """Return when content and length are on the disk."""
         os.fsync(descriptor)
 
+    def utime(self, path: str, modified_ms: int) -> None:
+        """Make a file say that it was changed last at ``modified_ms``."""
+        times = (modified_ms * 1_000_000, modified_ms * 1_000_000)
+        os.utime(path, ns=times, follow_symlinks=False)
+
     def rename(self, source: str, target: str) -> None:
         """Rename a file, in the place of another one of that name."""
         os.replace(source, target)  # noqa: PTH105 - kept as text

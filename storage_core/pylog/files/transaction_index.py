@@ -114,6 +114,22 @@ def collect_aborted_transactions(
 ) -> TransactionIndexSearchResult:
     """Return the aborted transactions that touch ``start_offset <= offset < end_offset``.
 
+    Parameters and rule as of `collect_entries`. If the result is not complete, the search goes on
+    in the next segment's index with the same range.
+    """
+    collected, is_complete = collect_entries(entries, start_offset, end_offset)
+    aborted = [
+        AbortedTransaction(entry.producer_id, entry.first_offset, entry.last_offset)
+        for entry in collected
+    ]
+    return TransactionIndexSearchResult(aborted, is_complete)
+
+
+def collect_entries(
+    entries: Iterable[TransactionIndexEntry], start_offset: int, end_offset: int
+) -> tuple[list[TransactionIndexEntry], bool]:
+    """Return the entries of transactions that touch a range; whether that is all of them.
+
     Parameters
     ----------
     entries
@@ -121,26 +137,19 @@ def collect_aborted_transactions(
     start_offset, end_offset
         The range; its end is exclusive.
 
-    Returns
-    -------
-    TransactionIndexSearchResult
-        If it is not complete, the search goes on in the next segment's index with the same range.
-
     Notes
     -----
     TransactionIndex.collectAbortedTxns. The last stable offset of an entry is at or after the end
     of the range: then every transaction that began before that end is decided, and those aborted
     are in the entries up to this one.
     """
-    aborted: list[AbortedTransaction] = []
+    collected = []
     for entry in entries:
         if entry.last_offset >= start_offset and entry.first_offset < end_offset:
-            aborted.append(
-                AbortedTransaction(entry.producer_id, entry.first_offset, entry.last_offset)
-            )
+            collected.append(entry)
         if entry.last_stable_offset >= end_offset:
-            return TransactionIndexSearchResult(aborted, is_complete=True)
-    return TransactionIndexSearchResult(aborted, is_complete=False)
+            return collected, True
+    return collected, False
 
 
 def _read_entries(path: str | os.PathLike[str]) -> Iterator[tuple[int, TransactionIndexEntry]]:

@@ -142,6 +142,25 @@ class IndexEntryWriter:
         ]
         return min([count, *(last + 1 for last in lasts)])
 
+    def count_with_room(self, headers: BatchHeaders, file_position: int) -> int:
+        """Return how many batches can be added before an entry is due that has no room.
+
+        Unlike `count_until_full` it goes on where an index is full and no entry is due yet, and
+        may be 0. Parameters as of `add_all`.
+        """
+        count = len(headers)
+        offset_room = self._offset_index.max_entries - self._offset_index.entries
+        time_room = self._time_index.max_entries - self._time_index.entries - 1
+        if min(offset_room, time_room) >= count:
+            return count
+        new = self._new_entries(headers, file_position)
+        firsts = [
+            places[max(0, room)]
+            for places, room in ((new.offset_places, offset_room), (new.time_places, time_room))
+            if max(0, room) < len(places)
+        ]
+        return min([count, *firsts])
+
     def _new_entries(self, headers: BatchHeaders, file_position: int) -> _NewEntries:
         so_far = self.max_timestamp_so_far
         highest = np.maximum.accumulate(headers.max_timestamps)

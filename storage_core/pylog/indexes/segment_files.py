@@ -96,6 +96,11 @@ class SegmentFiles:
             reason = f"cannot stat file: {error.strerror}"
             raise KafkaStorageError(reason, self.log.path, errno=error.errno) from error
 
+    def set_last_modified(self, modified_ms: int) -> None:
+        """Make log, offset and time index say that they were changed last at ``modified_ms``."""
+        for file in (self.log, self.offset_index, self.time_index):
+            self._io.set_last_modified(file.path, modified_ms)
+
     # ---- offsets
 
     def can_hold(self, offset: int) -> bool:

@@ -46,6 +46,15 @@ def header_windows(view: LogView) -> Iterator[HeaderWindow]:
 class SegmentHeaders:
     """Iterates the windows of one segment; one thread, one iteration.
 
+    Parameters
+    ----------
+    view
+        The log.
+    index
+        Which of its segments.
+    verifies_checksums
+        Whether more than headers is to be looked at: batches are read as a whole, and checked.
+
     Attributes
     ----------
     end_position
@@ -59,13 +68,14 @@ class SegmentHeaders:
         It is the last segment, and where the log ends is not known.
     """
 
-    def __init__(self, view: LogView, index: int) -> None:
+    def __init__(self, view: LogView, index: int, *, verifies_checksums: bool = False) -> None:
         if view.next_base_offset(index) is None:
             # Raises where the last segment is damaged: what follows it would be left out.
             _ = view.next_offset
         self._segment = view.segments[index]
         self._slice = slice_of(view, index)
         self._damage = view.damage
+        self._verifies_checksums = verifies_checksums
         self.end_position = 0
         self.next_offset = self._segment.base_offset
 
@@ -76,7 +86,10 @@ class SegmentHeaders:
             return
         with opened as source:
             windows = CheckedWindows(
-                source, self._slice, damage=self._damage, verifies_checksums=False
+                source,
+                self._slice,
+                damage=self._damage,
+                verifies_checksums=self._verifies_checksums,
             )
             for window in windows:
                 self.next_offset = windows.next_offset

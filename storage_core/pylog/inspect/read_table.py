@@ -32,15 +32,16 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     assign: Mapping[str, Iterable[int]] | None = None,
     pattern: str | None = None,
     check_crc: bool = False,
+    check_keys: bool = False,
     mode: str | ReadMode = ReadMode.FAILFAST,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     leave_page_cache: bool = False,
 ) -> pa.Table:
     """Return a table about the structure of the logs under ``path``.
 
-    Made of batch headers and side files; only "findings" decodes records. Partitions are read side
-    by side, by as many threads as there are processors, or as the environment variable
-    ``PYLOG_NUM_THREADS`` says.
+    Made of batch headers and side files; only "findings" decodes records, and "cleaning" where keys
+    are asked for. Partitions are read side by side, by as many threads as there are processors, or
+    as the environment variable ``PYLOG_NUM_THREADS`` says.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         returned. Never written to or locked, nor read through a mapping.
     table
         "partitions", "segments", "batches", "index_entries", "transactions", "producers",
-        "leader_epochs" or "findings"; `pylog.inspect.tables` has a module for each,
+        "leader_epochs", "cleaning" or "findings"; `pylog.inspect.tables` has a module for each,
         which documents its columns.
     topics, assign, pattern
         Which partitions: topic names, partitions by topic, or a regular expression found in topic
@@ -57,6 +58,9 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         ``topics`` of a `LogDirectory`.
     check_crc
         Whether table "batches" computes checksums, for its column ``is_valid_crc``.
+    check_keys
+        Whether table "cleaning" reads all records, twice, and so says how much of a compacted topic
+        is live; up to 128 MiB for each partition that is being read.
     mode
         "FAILFAST": damage to a log is an error. "DROPMALFORMED", "PERMISSIVE": batches that are
         damaged, also those of a wrong checksum, and what cannot be read at all are left out and
@@ -88,7 +92,10 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     >>> pylog.read_table("/mnt/kafka-logs", "segments", topics="orders").to_pandas()
     """
     wanted = metadata_table(
-        table, check_crc=check_crc, max_decompressed_bytes=max_decompressed_bytes
+        table,
+        check_crc=check_crc,
+        check_keys=check_keys,
+        max_decompressed_bytes=max_decompressed_bytes,
     )
     if isinstance(path, LogDirectory):
         directory = path

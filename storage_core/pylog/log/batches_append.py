@@ -313,4 +313,5 @@ def _append_to(
 def _publish(state: LogState, headers: BatchHeaders) -> None:
     next_offset = int(headers.last_offsets[-1]) + 1
     state.producer_state.update_map_end_offset(next_offset)
+    state.counters.count_append(int(headers.sizes_bytes.sum()), int(headers.record_counts.sum()))
     state.publish_end(next_offset)

@@ -21,14 +21,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import OffsetOutOfRangeError
 from pylog.fetch_data_info import FetchDataInfo, LogOffsetMetadata
-from pylog.files.file_names import (
-    DELETED_FILE_SUFFIX,
-    INDEX_FILE_SUFFIX,
-    LOG_FILE_SUFFIX,
-    TIME_INDEX_FILE_SUFFIX,
-    TXN_INDEX_FILE_SUFFIX,
-    SegmentTarget,
-)
+from pylog.files.file_names import DELETED_FILE_SUFFIX, SEGMENT_FILE_SUFFIXES, SegmentTarget
 from pylog.log.segment_deletion import delete_segment_files, remove_later
 from pylog.model import AbortedTransaction, OffsetPosition
 
@@ -42,7 +35,6 @@ if TYPE_CHECKING:
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
-_SUFFIXES = (LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
 
 
 class LocalLog:
@@ -125,7 +117,7 @@ class LocalLog:
             self._ensure_empty(following, new_offset)
             segment = self._replace_empty(following, new_offset)
         else:
-            for suffix in _SUFFIXES:
+            for suffix in SEGMENT_FILE_SUFFIXES:
                 path = SegmentTarget(self.directory, new_offset).path(suffix)
                 self._context.io.remove(path, missing_ok=True)
             active = self.segments.active_segment

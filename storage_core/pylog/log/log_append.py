@@ -137,6 +137,8 @@ class LogAppend:
         except BaseException:
             segment.take_back_append()
             raise
+        first_offset = max(info.first_offset, info.lowest_offset)
+        state.counters.count_append(len(self._records), info.last_offset - first_offset + 1)
         state.publish_end(info.last_offset + 1)
 
     def _assign_offsets(self, now_ms: int) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from pylog.clock import monotonic_milliseconds
 from pylog.errors import SegmentVanishedError
 
 if TYPE_CHECKING:
@@ -57,8 +58,11 @@ class LogFlusher:
             with self._flush_lock:  # nothing is released or closed meanwhile
                 if self._is_stopped:
                     return
+                started_ms = monotonic_milliseconds()
                 self._local_log.flush(upper)
+                time_ms = monotonic_milliseconds() - started_ms
             with self._lock:
+                self._state.counters.count_flush(time_ms)
                 if truncation_count == self._state.truncation_count:
                     self._local_log.mark_flushed(min(offset, self._local_log.log_end_offset))
             self.last_flushed_ms = self._context.clock.milliseconds()

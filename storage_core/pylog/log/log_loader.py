@@ -44,6 +44,7 @@ from pylog.log.leftover_files import tidy_directory
 from pylog.log.local_log import LocalLog
 from pylog.log.log_segments import LogSegments
 from pylog.log.log_state import LogState
+from pylog.log.log_truncation import TruncationGuard
 from pylog.log.producer_state_rebuild import rebuild_producer_state
 from pylog.log.segment_deletion import delete_segment_files, mark_snapshots_for_deletion
 from pylog.log.segment_recovery import SegmentRecovery
@@ -78,8 +79,8 @@ class LogLoading:
         Whether the log directory was closed in order.
     recovery_point_checkpoint, log_start_offset_checkpoint
         What the checkpoints say; 0 if nothing.
-    recovery_point_lowered
-        Called when the log's recovery point goes back, so that the checkpoint on disk does, too.
+    truncation_guard
+        The log's.
     recovered_segments
         Filled in: paths of the segments that were scanned.
     truncated_bytes
@@ -93,7 +94,7 @@ class LogLoading:
     had_clean_shutdown: bool
     recovery_point_checkpoint: int = 0
     log_start_offset_checkpoint: int = 0
-    recovery_point_lowered: Callable[[], None] = field(default=lambda: None)
+    truncation_guard: TruncationGuard = field(default_factory=TruncationGuard)
     recovered_segments: list[str] = field(default_factory=list)
     truncated_bytes: int = 0
 
@@ -182,7 +183,7 @@ class _LogLoader:
             context=self._context,
         )
         log_directory = os.path.dirname(self._directory.rstrip("/"))  # noqa: PTH120
-        return UnifiedLog(state, log_directory, loading.recovery_point_lowered)
+        return UnifiedLog(state, log_directory, loading.truncation_guard)
 
     # ---- segments
 

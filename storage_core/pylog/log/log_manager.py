@@ -4,20 +4,23 @@ Locks, in the order in which they are taken. A thread that holds one takes none 
 
 1. the manager's lock of creation and deletion: for a log that is made or deleted, a topic's
    configuration that is stored, the beginning of a shutdown;
-2. a log's locks: that of its flusher, then its own (`pylog.log.unified_log`);
-3. a log directory's lock, while a checkpoint of it is written
-   (`pylog.log.owned_log_directory`);
+2. a log's locks: that of its flusher, then its own (`pylog.log.unified_log`); or the cleaner's
+   lock of its states (`pylog.cleaner.cleaning_states`);
+3. a log directory's locks, while a checkpoint of it is written
+   (`pylog.log.owned_log_directory`, `pylog.files.cleaner_checkpoint`);
 4. the lock of the maps of logs (`pylog.log.owned_logs`), held for a look or an entry only.
 
 So a truncation, which holds its log's lock, may write checkpoints (2, 3, 4), and the deletion of a
 log may wait until a change of it is done (1, 2).
+
+Whoever waits until the cleaner has let go of a log holds no lock but the first, which the cleaner
+never takes: it may need any other one to come to an end.
 
 Source: LogManager (Kafka 4.3).
 """
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -26,26 +29,25 @@ from pylog.errors import KafkaStorageError, LogStorageError, UnknownTopicOrParti
 from pylog.files.commit_manifest import write_manifest
 from pylog.files.partition_metadata import new_topic_id
 from pylog.files.topic_configs import TopicConfigs
-from pylog.files.topic_name import (
-    ensure_valid_topic,
-    ensure_valid_topic_partition,
-    nearest_topic,
-)
-from pylog.files.writable_directory import local_location
+from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partition
 from pylog.log.log_context import LogContext
 from pylog.log.log_maintenance import LogMaintenance
-from pylog.log.owned_log_directory import OwnedLogDirectory
+from pylog.log.owned_log_directory import own_directories
 from pylog.log.owned_logs import OwnedLogs
+from pylog.metrics import LogManagerMetrics
 from pylog.model import TopicPartition
 from pylog.staged_commit.roll_forward import RollForward
 
 if TYPE_CHECKING:
+    import os
     import uuid
     from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
+    from pylog.files.cleaner_checkpoint import CleanerCheckpoint
     from pylog.files.commit_manifest import Manifest, NewTopic
     from pylog.log.log_loader import LogLoading
+    from pylog.log.owned_log_directory import OwnedLogDirectory
     from pylog.log.unified_log import UnifiedLog
 
 
@@ -69,6 +71,11 @@ class LogManager:
         Written into the clean shutdown marker; the one that was found there if None.
     runs_retention
         Whether to remove in the background what logs no longer keep, as a broker does.
+
+    Attributes
+    ----------
+    cleaner
+        The cleaner of the logs, if one is registered; it ends with the manager.
     """
 
     def __init__(  # noqa: PLR0913 - all that a broker is configured to
@@ -82,22 +89,14 @@ class LogManager:
         broker_epoch: int | None = None,
         runs_retention: bool = False,
     ) -> None:
-        if isinstance(directories, str | os.PathLike):
-            msg = f"directories is one path, expected a list of them: [{os.fspath(directories)!r}]"
-            raise TypeError(msg)
         self.manager_config = LogManagerConfig() if manager_config is None else manager_config
         self._context = LogContext() if context is None else context
         self._broker_epoch = broker_epoch
         self._configs = TopicConfigs(config, topic_configs)
         self.config = self._configs.default
         self._logs = OwnedLogs(self._configs, self.manager_config, self._context)
-        self._directories = [
-            OwnedLogDirectory(local_location(directory), self._context, self._logs.current_in)
-            for directory in directories
-        ]
-        if len({directory.path for directory in self._directories}) < len(self._directories):
-            msg = "a log directory is given twice"
-            raise ValueError(msg)
+        self.cleaner = self._logs.cleaner
+        self._directories = own_directories(directories, self._context, self._logs.current_in)
         self._maintenance = LogMaintenance(
             self._directories,
             self._logs,
@@ -197,6 +196,7 @@ class LogManager:
                 return
             self._is_open = False
         failures: list[LogStorageError] = []
+        self.cleaner.shutdown()
         self._context.scheduler.shutdown()
         for directory in self._directories:
             try:
@@ -218,6 +218,7 @@ class LogManager:
             return
         with self._creation_or_deletion_lock:
             self._is_open = False
+        self.cleaner.shutdown()
         self._context.scheduler.shutdown()
         self._let_go(self._directories)
 
@@ -253,23 +254,35 @@ class LogManager:
         """All logs by partition, sorted; a copy."""
         return self._logs.by_partition()
 
+    def metrics(self) -> LogManagerMetrics:
+        """Return sizes, offsets and counts of all logs as they are now; takes no lock of a log."""
+        return LogManagerMetrics(
+            logs={topic_partition: log.metrics() for topic_partition, log in self.logs.items()},
+            offline_log_directories=tuple(
+                directory.path for directory in self._directories if not directory.is_online
+            ),
+            cleaner=self.cleaner.metrics(),
+        )
+
+    @property
+    def context(self) -> LogContext:
+        """Time, disk and background work of the logs."""
+        return self._context
+
+    @property
+    def cleaner_checkpoints(self) -> dict[str, CleanerCheckpoint]:
+        """Up to where logs are clean, by log directory."""
+        return {each.path: each.cleaner_checkpoint for each in self._directories}
+
     def get_log(self, topic_partition: TopicPartition) -> UnifiedLog:
         """Return a log; `UnknownTopicOrPartitionError` if there is none."""
         log = self._logs.find(topic_partition)
         if log is None:
             where = ", ".join(directory.path for directory in self._directories)
-            msg = f"there is no log of {topic_partition} in {where}{self._nearest(topic_partition)}"
+            near = self._logs.nearest_to(topic_partition)
+            msg = f"there is no log of {topic_partition} in {where}{near}"
             raise UnknownTopicOrPartitionError(msg)
         return log
-
-    def _nearest(self, topic_partition: TopicPartition) -> str:
-        """Return what is there instead of a log, as the end of a sentence."""
-        logs = self.logs
-        partitions = [str(each.partition) for each in logs if each.topic == topic_partition.topic]
-        if partitions:
-            return f"; partitions found: {', '.join(partitions)}"
-        near = nearest_topic(topic_partition.topic, {each.topic for each in logs})
-        return "" if near is None else f"; did you mean topic {near!r}?"
 
     def get_or_create_log(
         self, topic_partition: TopicPartition, topic_id: uuid.UUID | None = None
@@ -389,8 +402,7 @@ class _LogsOfDirectory(NamedTuple):
         return self.directory.path
 
     def find_log(self, topic_partition: TopicPartition) -> UnifiedLog | None:
-        log = self.manager._logs.find(topic_partition)
-        return log if log is not None and log.log_directory == self.path else None
+        return self.manager._logs.find_in(self.directory.path, topic_partition)
 
     def ensure_topic(self, topic: NewTopic) -> None:
         self.manager._ensure_topic_in(self.directory, topic)

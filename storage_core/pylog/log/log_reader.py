@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import OffsetOutOfRangeError
 from pylog.fetch_data_info import FetchIsolation
 from pylog.log.offsets_for_times import find_offset_by_timestamp
+from pylog.metrics import LogMetrics
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig
@@ -98,6 +99,23 @@ class LogReader:
     def unflushed_messages(self) -> int:
         """Offsets that may not be on disk."""
         return self.log_end_offset - self.recovery_point
+
+    def metrics(self) -> LogMetrics:
+        """Return sizes, offsets and counts as they are now; nothing of it is read from disk."""
+        counters, segments = self._state.counters, self.segments
+        return LogMetrics(
+            size=sum(segment.size_bytes for segment in segments),
+            num_log_segments=len(segments),
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+            bytes_in=counters.bytes_in,
+            messages_in=counters.messages_in,
+            bytes_rejected=counters.bytes_rejected,
+            log_flush_count=counters.log_flush_count,
+            log_flush_time_ms=counters.log_flush_time_ms,
+            deleted_segments=counters.deleted_segments,
+            deleted_bytes=counters.deleted_bytes,
+        )
 
     def read(
         self,

@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.errors import OffsetOutOfRangeError
+from pylog.metrics import LogCounters
 from pylog.record.compression import Decompressor
 from pylog.record.decompression_limit import SEND_LESS
 
@@ -58,10 +59,13 @@ class LogState:
         Whether the high watermark follows the end after every append.
     truncation_count
         How often the log's end went back.
+    counters
+        What `pylog.log.log_reader.LogReader.metrics` shows.
     """
 
     __slots__ = (
         "context",
+        "counters",
         "decompressor",
         "first_unstable_offset",
         "follows_end",
@@ -91,6 +95,7 @@ class LogState:
         self.decompressor = Decompressor(advice=SEND_LESS)
         self.follows_end = True
         self.truncation_count = 0
+        self.counters = LogCounters()
         self.log_start_offset = log_start_offset
         self.high_watermark = log_start_offset
         self.first_unstable_offset: int | None = None

@@ -4,23 +4,104 @@ A batch goes as a whole or not at all. The segments go first, the newest before 
 then, at once and before anything can fail, the log start offset is brought below the new end;
 then leader epochs and producers are brought back to the new end, and the watermarks.
 
-Source: UnifiedLog.truncateTo, truncateFullyAndStartAt (Kafka 4.3).
+Source: UnifiedLog.truncateTo, truncateFullyAndStartAt, LogManager.truncateTo (Kafka 4.3).
 """
 
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 from pylog.log.producer_state_rebuild import rebuild_producer_state
 from pylog.log.segment_deletion import delete_segment_files, mark_snapshots_for_deletion
 from pylog.record.batch_offsets import batch_offsets
+from pylog.registered_cleaner import RegisteredCleaner
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
     from pylog.log.log_state import LogState
+    from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class TruncationGuard:
+    """What a truncation of one log needs around it, besides the log's lock.
+
+    A truncation that reaches below the active segment takes segments that a cleaner may be
+    copying: the cleaner is stopped *before* the lock is taken, since it takes the lock itself.
+
+    Attributes
+    ----------
+    cleaner
+        Of the manager.
+    lower_cleaner_checkpoint
+        Brings the log's entry in that checkpoint down to an offset, if it is higher.
+    checkpoint_after_truncation
+        Writes the other checkpoints, which may have gone back with the log's end.
+    """
+
+    cleaner: RegisteredCleaner = field(default_factory=RegisteredCleaner)
+    lower_cleaner_checkpoint: Callable[[TopicPartition, int], object] = lambda *_: None
+    checkpoint_after_truncation: Callable[[], object] = lambda: None
+
+    @contextmanager
+    def truncating(
+        self,
+        state: LogState,
+        target_offset: int,
+        locked: Callable[[], AbstractContextManager[None]],
+    ) -> Iterator[None]:
+        """Hold the lock, which ``locked`` takes, while the log's end goes back to an offset.
+
+        Where segments go, no cleaner works on the log, and its checkpoint is lowered beforehand to
+        where the active segment will begin. The other checkpoints are written in the end.
+        """
+        topic_partition, segments = state.local_log.topic_partition, state.local_log.segments
+        is_done = False
+        while not is_done:
+            takes_segments = target_offset < segments.active_segment.base_offset
+            with (
+                self.cleaner.paused(topic_partition) if takes_segments else nullcontext(),
+                locked(),
+            ):
+                if not takes_segments and target_offset < segments.active_segment.base_offset:
+                    continue  # the log was rolled before the lock was taken
+                if takes_segments:
+                    active = segments.floor_segment(target_offset)
+                    base_offset = target_offset if active is None else active.base_offset
+                    self.lower_cleaner_checkpoint(topic_partition, base_offset)
+                with self._checkpointing(state):
+                    yield
+                is_done = True
+
+    @contextmanager
+    def removing_all(
+        self,
+        state: LogState,
+        new_offset: int,
+        locked: Callable[[], AbstractContextManager[None]],
+    ) -> Iterator[None]:
+        """Do the same while all records are removed, and the log begins again at an offset."""
+        topic_partition = state.local_log.topic_partition
+        with self.cleaner.paused(topic_partition), locked():
+            self.lower_cleaner_checkpoint(topic_partition, new_offset)
+            with self._checkpointing(state):
+                yield
+
+    @contextmanager
+    def _checkpointing(self, state: LogState) -> Iterator[None]:
+        """Write the checkpoints if the block brings the log's end back."""
+        count = state.truncation_count
+        yield
+        if state.truncation_count != count:
+            self.checkpoint_after_truncation()
 
 
 def ensure_not_negative(state: LogState, target_offset: int) -> None:

@@ -31,6 +31,7 @@ from pylog.files.clean_shutdown import (
     remove_clean_shutdown,
     write_clean_shutdown,
 )
+from pylog.files.cleaner_checkpoint import CleanerCheckpoint
 from pylog.files.directory_lock import DirectoryLock
 from pylog.files.file_names import (
     CLEAN_SHUTDOWN,
@@ -44,7 +45,7 @@ from pylog.files.partition_directories import (
     partition_directories,
 )
 from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
-from pylog.files.writable_directory import ensure_writable_log_directory
+from pylog.files.writable_directory import ensure_writable_log_directory, local_location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,6 +79,8 @@ class OwnedLogDirectory:
         Of that owner, if it did and was a broker; else `UNKNOWN_BROKER_EPOCH`.
     recovery_points, log_start_offsets, high_watermarks
         As the checkpoints had them then.
+    cleaner_checkpoint
+        How far each log is clean.
     """
 
     def __init__(
@@ -93,6 +96,12 @@ class OwnedLogDirectory:
         self._failures = context.failures
         self._io = context.io
         self._lock = DirectoryLock(self.path)
+        self.cleaner_checkpoint = CleanerCheckpoint(
+            self.path,
+            context.io,
+            context.failures,
+            lambda: [log.topic_partition for log in logs_in(self.path)],
+        )
         self._checkpoint_lock = threading.Lock()
 
     def file(self, name: str) -> str:
@@ -128,6 +137,7 @@ class OwnedLogDirectory:
             self.recovery_points = self._read(RECOVERY_POINT_CHECKPOINT)
             self.log_start_offsets = self._read(LOG_START_OFFSET_CHECKPOINT)
             self.high_watermarks = self._read(HIGH_WATERMARK_CHECKPOINT)
+            self.cleaner_checkpoint.load()
         except BaseException:
             self._lock.unlock()
             raise
@@ -288,3 +298,25 @@ class OwnedLogDirectory:
             with suppress(KafkaStorageError):  # that it is there says that all went well
                 remove_clean_shutdown(self._io, marker)
             raise
+
+
+def own_directories(
+    paths: Sequence[str | os.PathLike[str]],
+    context: LogContext,
+    logs_in: Callable[[str], Sequence[UnifiedLog]],
+) -> list[OwnedLogDirectory]:
+    """Return the directories of one manager; parameters as of `OwnedLogDirectory`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        One path is given instead of a list, or a directory twice.
+    """
+    if isinstance(paths, str | os.PathLike):
+        msg = f"directories is one path, expected a list of them: [{os.fspath(paths)!r}]"
+        raise TypeError(msg)
+    directories = [OwnedLogDirectory(local_location(path), context, logs_in) for path in paths]
+    if len({directory.path for directory in directories}) < len(directories):
+        msg = "a log directory is given twice"
+        raise ValueError(msg)
+    return directories

@@ -15,9 +15,11 @@ from pylog.errors import KafkaStorageError, UnexpectedFileError
 from pylog.files.file_names import DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, PARTITION_METADATA
 from pylog.files.partition_directories import NOT_LOADED, partition_directories
 from pylog.files.partition_metadata import write_partition_metadata
-from pylog.files.topic_name import log_delete_directory_name
+from pylog.files.topic_name import log_delete_directory_name, nearest_topic
 from pylog.log.log_loader import LogLoading, load_log
+from pylog.log.log_truncation import TruncationGuard
 from pylog.log.segment_deletion import delete_directory
+from pylog.registered_cleaner import RegisteredCleaner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +53,8 @@ class OwnedLogs:
 
     Attributes
     ----------
+    cleaner
+        The cleaner of the logs, if one is registered.
     loadings
         What `load_all` did, a log each.
     """
@@ -58,6 +62,7 @@ class OwnedLogs:
     def __init__(
         self, configs: TopicConfigs, manager_config: LogManagerConfig, context: LogContext
     ) -> None:
+        self.cleaner = RegisteredCleaner()
         self.loadings: list[LogLoading] = []
         self._configs = configs
         self._manager_config = manager_config
@@ -69,6 +74,20 @@ class OwnedLogs:
     def find(self, topic_partition: TopicPartition) -> UnifiedLog | None:
         """Return the current log of a partition, None if there is none."""
         return self._current.get(topic_partition)
+
+    def find_in(self, log_directory: str, topic_partition: TopicPartition) -> UnifiedLog | None:
+        """Return the current log of a partition if it lies in that log directory."""
+        log = self.find(topic_partition)
+        return log if log is not None and log.log_directory == log_directory else None
+
+    def nearest_to(self, topic_partition: TopicPartition) -> str:
+        """Return what is there instead of a log, as the end of a sentence."""
+        logs = self.by_partition()
+        partitions = [str(each.partition) for each in logs if each.topic == topic_partition.topic]
+        if partitions:
+            return f"; partitions found: {', '.join(partitions)}"
+        near = nearest_topic(topic_partition.topic, {each.topic for each in logs})
+        return "" if near is None else f"; did you mean topic {near!r}?"
 
     def clear(self) -> None:
         """Remove all logs."""
@@ -124,6 +143,10 @@ class OwnedLogs:
                 raise
             # Without replicas everything that is in the log is replicated.
             log.update_high_watermark(log.log_end_offset)
+        for log in self.current_in(directory.path):
+            # What is appended after the end that a crash left must not count as clean.
+            if directory.cleaner_checkpoint.offset(log.topic_partition) > log.log_end_offset:
+                directory.cleaner_checkpoint.lower(log.topic_partition, log.log_start_offset)
 
     def _add(self, log: UnifiedLog, *, is_future: bool) -> None:
         with self._lock:
@@ -147,7 +170,11 @@ class OwnedLogs:
             had_clean_shutdown=directory.had_clean_shutdown,
             recovery_point_checkpoint=directory.recovery_points.get(topic_partition, 0),
             log_start_offset_checkpoint=directory.log_start_offsets.get(topic_partition, 0),
-            recovery_point_lowered=directory.checkpoint_after_truncation,
+            truncation_guard=TruncationGuard(
+                cleaner=self.cleaner,
+                lower_cleaner_checkpoint=directory.cleaner_checkpoint.lower,
+                checkpoint_after_truncation=directory.checkpoint_after_truncation,
+            ),
         )
 
     def directory_with_fewest(self, directories: Sequence[OwnedLogDirectory]) -> OwnedLogDirectory:
@@ -177,6 +204,7 @@ class OwnedLogs:
         """
         io = self._context.io
         with self._context.failures.watching(directory.path):
+            directory.cleaner_checkpoint.remove(topic_partition)  # of one that somebody removed
             path = directory.file(str(topic_partition))
             io.make_directory(path, exist_ok=True)
             loading = self._loading(directory, path, topic_partition)
@@ -203,12 +231,14 @@ class OwnedLogs:
         with self._context.failures.watching(directory.path):
             with self._lock:
                 del self._current[log.topic_partition]
-            log.close_handlers()
+            with self.cleaner.paused(log.topic_partition):  # and it finds the log no more
+                log.close_handlers()
             renamed = directory.file(log_delete_directory_name(log.topic_partition, uuid.uuid4()))
             io.replace(log.directory, renamed)
             io.sync_directory(directory.path)
             directory.checkpoint_recovery_points()
             directory.checkpoint_log_start_offsets()
+            directory.cleaner_checkpoint.remove(log.topic_partition)
             if not is_async:
                 delete_directory(renamed, io)
                 return

@@ -276,6 +276,7 @@ def delete_old_segments(
         _LOGGER.info("removing segment %d of %s: %s", each.base_offset, state.name, each.reason)
     gone = [segment for segment, _ in deletable]
     _remove(state, gone, deleted[-1].next_offset, is_async=is_async)
+    state.counters.count_deleted(len(deleted), sum(each.size_bytes for each in deleted))
     return deleted
 
 

@@ -42,24 +42,94 @@ step 8 an index of an old segment could keep its name, and be taken for that of 
 the syncs of step 9 a segment that has its name already would lie between two ``.swap`` files, and
 be taken for one that they replace.
 
-Source: LocalLog.replaceSegments, LogLoader.removeTempFilesAndCollectSwapFiles (Kafka 4.3;
-KAFKA-6264, KAFKA-10471). Differs from Kafka, which syncs the directory at the end only.
+Cleaning may leave nothing of the last old segments, so that the new ones end before these begin and
+start-up does not know them for replaced. `replace_in_log` removes such segments one by one, the
+oldest first, after step 9. A crash in between leaves those that are not gone yet: as if the
+cleaning had come to them in a group of their own, and not yet. They hold what the next cleaning
+removes again.
+
+Source: LocalLog.replaceSegments, createNewCleanedSegment, UnifiedLog.replaceSegments,
+LogLoader.removeTempFilesAndCollectSwapFiles (Kafka 4.3; KAFKA-6264, KAFKA-10471). Differs from
+Kafka, which syncs the directory at the end only.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.files.file_names import CLEANED_FILE_SUFFIX, DELETED_FILE_SUFFIX, SWAP_FILE_SUFFIX
+from pylog.files.file_names import (
+    CLEANED_FILE_SUFFIX,
+    DELETED_FILE_SUFFIX,
+    SEGMENT_FILE_SUFFIXES,
+    SWAP_FILE_SUFFIX,
+    SegmentTarget,
+)
+from pylog.log.segment_deletion import delete_segment_files, remove_later
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pylog.files.durable_io import DurableIO
     from pylog.log.log_segment import LogSegment
+    from pylog.log.log_state import LogState
 
 
-def replace_segments(new: Sequence[LogSegment], old: Sequence[LogSegment], io: DurableIO) -> None:
+def create_cleaned_segment(state: LogState, base_offset: int) -> LogSegment:
+    """Make an empty segment with ``.cleaned`` files; see `UnifiedLog.create_cleaned_segment`."""
+    target = SegmentTarget(state.local_log.directory, base_offset, CLEANED_FILE_SUFFIX)
+    for suffix in SEGMENT_FILE_SUFFIXES:
+        state.context.io.remove(target.path(suffix), missing_ok=True)
+    segment = state.context.open_segment(target, state.config, is_new=True)
+    segment.create_indexes()
+    return segment
+
+
+def replace_in_log(state: LogState, new: Sequence[LogSegment], old: Sequence[LogSegment]) -> None:
+    """Put new segments in the place of old ones of a log; see `UnifiedLog.replace_segments`.
+
+    The log's map changes as soon as the new ones count, after step 6. The old files are removed
+    after ``file.delete.delay.ms``, with the producer snapshots of segments that are no more.
+    """
+    segments, context = state.local_log.segments, state.context
+    # Retention may have deleted some of them meanwhile.
+    old = [segment for segment in old if segments.get(segment.base_offset) is segment]
+    if not old:
+        for segment in new:
+            segment.delete_if_exists()
+        return
+    end = new[-1].read_next_offset()
+    replaced = [
+        segment for segment in old if segment.base_offset < max(end, new[0].base_offset + 1)
+    ]
+    beyond = old[len(replaced) :]
+    replace_segments(new, replaced, context.io, lambda: segments.replace(old, new))
+    delete_segment_files(beyond, state.config, context)
+    kept = {segment.base_offset for segment in new}
+    producers = state.producer_state
+    snapshots = [
+        snapshot
+        for segment in old
+        if segment.base_offset not in kept
+        and (snapshot := producers.remove_and_mark_snapshot_for_deletion(segment.base_offset))
+    ]
+    for segment in new:
+        segment.release()
+
+    def remove() -> None:
+        for segment in replaced:
+            segment.delete_if_exists()
+        for path in snapshots:
+            context.io.remove(path, missing_ok=True)
+
+    remove_later(remove, state.config, context)
+
+
+def replace_segments(
+    new: Sequence[LogSegment],
+    old: Sequence[LogSegment],
+    io: DurableIO,
+    on_committed: Callable[[], object] = lambda: None,
+) -> None:
     """Give the new segments the place of the old ones; see the module's table, steps 2 to 9.
 
     Parameters
@@ -73,6 +143,8 @@ def replace_segments(new: Sequence[LogSegment], old: Sequence[LogSegment], io: D
         By offset. Their files are ``.deleted`` when this returns, and for the caller to remove.
     io
         Syncs the directory.
+    on_committed
+        Called when the new ones count, after step 6.
 
     Raises
     ------
@@ -87,6 +159,7 @@ def replace_segments(new: Sequence[LogSegment], old: Sequence[LogSegment], io: D
     io.sync_directory(directory)
     first.change_file_suffixes(CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
     io.sync_directory(directory)
+    on_committed()
     for segment in old:
         segment.change_file_suffixes("", DELETED_FILE_SUFFIX)
     io.sync_directory(directory)

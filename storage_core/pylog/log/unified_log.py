@@ -5,9 +5,10 @@ the work is done by `pylog.log.log_append`, `log_roller`, `log_flusher` and `log
 
 Threads: any number may append and change; one lock lets one through at a time. Whoever holds it may
 have checkpoints written, and takes neither the flusher's lock nor the manager's lock of creation
-and deletion, which come before it (`pylog.log.log_manager`). After a failed write or fsync the log
-directory is offline, and the log refuses whatever changes it. So it does in a child that was forked
-since the log was opened: `LogLockedError`.
+and deletion, which come before it (`pylog.log.log_manager`); a cleaner that may be at work on the
+log is stopped before the lock is taken (`pylog.log.log_truncation`). After a failed write or fsync
+the log directory is offline, and the log refuses whatever changes it. So it does in a child that
+was forked since the log was opened: `LogLockedError`.
 
 Source: UnifiedLog (Kafka 4.3).
 """
@@ -19,22 +20,25 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pylog.append_origin import AppendOrigin
-from pylog.errors import KafkaStorageError, LogStorageError
+from pylog.errors import KafkaStorageError, LogStorageError, RecordTooLargeError
 from pylog.log import log_truncation, retention
 from pylog.log.batches_append import BatchesAppend, adopt_segment, append_finished
 from pylog.log.log_append import LogAppend
 from pylog.log.log_flusher import LogFlusher
 from pylog.log.log_reader import LogReader
 from pylog.log.log_roller import LogRoller
+from pylog.log.segment_replacement import create_cleaned_segment, replace_in_log
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from pylog.config import LogConfig
     from pylog.log.log_segment import LogSegment
     from pylog.log.log_state import LogState
+    from pylog.log.log_truncation import TruncationGuard
     from pylog.log.retention import DeletedSegment
+    from pylog.producers.producer_state_entry import LastRecord
     from pylog.record.batch_scan import BatchHeaders
     from pylog.validation.log_append_info import AppendedBatches, LogAppendInfo
 
@@ -50,15 +54,15 @@ class UnifiedLog(LogReader):
         What the log consists of.
     log_directory
         The log directory that the partition directory lies in.
-    recovery_point_lowered
-        Called when the recovery point went back, so that the checkpoint on disk does, too.
+    truncation_guard
+        Around what takes the log's end back.
     """
 
     def __init__(
         self,
         state: LogState,
         log_directory: str,
-        recovery_point_lowered: Callable[[], None],
+        truncation_guard: TruncationGuard,
     ) -> None:
         super().__init__(state)
         self.log_directory = log_directory
@@ -67,7 +71,7 @@ class UnifiedLog(LogReader):
         self._flusher = LogFlusher(state, log_directory, self._lock)
         self._roller = LogRoller(state, self._flusher)
         self._is_closed = False
-        self._recovery_point_lowered = recovery_point_lowered
+        self._truncation_guard = truncation_guard
 
     @property
     def follows_end(self) -> bool:
@@ -224,10 +228,17 @@ class UnifiedLog(LogReader):
             adopt_segment(self._state, self._roller, path, headers)
 
     def _append(self, append: LogAppend, records: Bytes, *, assigns_offsets: bool) -> LogAppendInfo:
-        info = append.analyze(records)
+        try:
+            info = append.analyze(records)
+            if info.valid_bytes > 0:
+                with self._changing():
+                    now_ms = self._context.clock.milliseconds()
+                    append.write(now_ms, assigns_offsets=assigns_offsets)
+        except RecordTooLargeError:
+            with self._lock:
+                self._state.counters.count_rejected(memoryview(records).nbytes)
+            raise
         if info.valid_bytes > 0:
-            with self._changing():
-                append.write(self._context.clock.milliseconds(), assigns_offsets=assigns_offsets)
             self._flush_if_due()
         return info
 
@@ -337,11 +348,8 @@ class UnifiedLog(LogReader):
         `KafkaStorageError` if the disk failed.
         """
         log_truncation.ensure_not_negative(self._state, target_offset)
-        with self._changing():
-            is_truncated = log_truncation.truncate_to(self._state, target_offset)
-            if is_truncated:
-                self._recovery_point_lowered()
-            return is_truncated
+        with self._truncation_guard.truncating(self._state, target_offset, self._changing):
+            return log_truncation.truncate_to(self._state, target_offset)
 
     def truncate_at_boundary(self, offset: int, *, takes_whole_batch: bool = False) -> None:
         """Remove everything from ``offset`` on, and nothing below it; with no other writer.
@@ -369,9 +377,41 @@ class UnifiedLog(LogReader):
 
         Records are served from ``log_start_offset`` on, from ``new_offset`` if None.
         """
-        with self._changing():
+        with self._truncation_guard.removing_all(self._state, new_offset, self._changing):
             log_truncation.truncate_fully_and_start_at(self._state, new_offset, log_start_offset)
-            self._recovery_point_lowered()
+
+    def create_cleaned_segment(self, base_offset: int) -> LogSegment:
+        """Make an empty segment for `replace_segments`; nobody reads it, and no lock is needed.
+
+        `KafkaStorageError` if a file could not be made.
+        """
+        return create_cleaned_segment(self._state, base_offset)
+
+    def replace_segments(self, new: Sequence[LogSegment], old: Sequence[LogSegment]) -> None:
+        """Put rewritten segments in the place of old ones, which have not been changed meanwhile.
+
+        Readers see the ones or the others. What a crash leaves: `pylog.log.segment_replacement`.
+
+        Parameters
+        ----------
+        new
+            From `create_cleaned_segment`, by offset, forced to disk. The first begins where the
+            first old one does.
+        old
+            By offset, neighbours; the active segment is not among them.
+
+        Raises
+        ------
+        KafkaStorageError
+            The disk failed; the next start completes it or takes it back.
+        """
+        with self._changing():
+            replace_in_log(self._state, new, old)
+
+    def last_records_of_active_producers(self) -> dict[int, LastRecord]:
+        """Return what the log must not lose of each active producer, by producer id."""
+        with self._lock:
+            return self.producer_state.last_records()
 
     def remove_expired_producers(self) -> None:
         """Forget producers that have been idle for ``producer.id.expiration.ms``."""

@@ -91,6 +91,16 @@ def store_word(typing: Any, buf: Any, at: Any, word: Any) -> Any:
 
 
 @intrinsic
+def add_words(typing: Any, left: Any, right: Any) -> Any:
+    """Return the sum of two numbers modulo 2^64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.add(*arguments)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
 def read_file(typing: Any, descriptor: Any, buf: Any, at: Any, count: Any, position: Any) -> Any:
     """Read ``count`` bytes at ``position`` into ``buf[at:]``; return how many came, or -1."""
     signature = types.int64(types.int64, buf, types.int64, types.int64, types.int64)

@@ -25,6 +25,23 @@ NUM_BATCHES_TO_RETAIN = 5
 NO_COORDINATOR_EPOCH = -1
 
 
+class LastRecord(NamedTuple):
+    """What a log must not lose of an active producer: its last data offset and its epoch.
+
+    Source: LastRecord (Kafka 4.3).
+
+    Attributes
+    ----------
+    data_offset
+        Last offset of its newest data batch; None if it has written no data, only a marker.
+    producer_epoch
+        Of the producer.
+    """
+
+    data_offset: int | None
+    producer_epoch: int
+
+
 class BatchMetadata(NamedTuple):
     """One batch of a producer, as far as its repetition is recognised by it.
 

@@ -20,7 +20,7 @@ from pylog.errors import CorruptSnapshotError
 from pylog.model import NO_PRODUCER_ID
 from pylog.producers.producer_append_info import ProducerAppendInfo
 from pylog.producers.producer_snapshots import ProducerSnapshots
-from pylog.producers.producer_state_entry import ProducerStateEntry
+from pylog.producers.producer_state_entry import LastRecord, ProducerStateEntry
 from pylog.producers.transaction_verification import TransactionVerification
 from pylog.producers.transactions_by_first_offset import TransactionsByFirstOffset, TxnMetadata
 
@@ -109,6 +109,16 @@ class ProducerStateManager:
     def last_entry(self, producer_id: int) -> ProducerStateEntry | None:
         """Return the state of a producer, None if it is unknown."""
         return self._producers.get(producer_id)
+
+    def last_records(self) -> dict[int, LastRecord]:
+        """Return what the log must not lose of each active producer, by producer id."""
+        return {
+            producer_id: LastRecord(
+                entry.last_data_offset if entry.last_data_offset >= 0 else None,
+                entry.producer_epoch,
+            )
+            for producer_id, entry in self._producers.items()
+        }
 
     def prepare_update(self, producer_id: int, origin: AppendOrigin) -> ProducerAppendInfo:
         """Return what validates an append of ``producer_id``; changes nothing itself."""

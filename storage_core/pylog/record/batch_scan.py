@@ -97,8 +97,8 @@ class BatchHeaders:
         column: Int64Array = self.columns[field]
         return column
 
-    def select(self, which: BoolArray | slice) -> BatchHeaders:
-        """Return the headers that a mask or slice picks, in their order."""
+    def select(self, which: BoolArray | Int64Array | slice) -> BatchHeaders:
+        """Return the headers that a mask, indexes or a slice pick, in their order."""
         if isinstance(which, slice) and which.indices(len(self)) == (0, len(self), 1):
             return self  # with its traits, which need not be worked out again
         return BatchHeaders(self.columns[:, which])

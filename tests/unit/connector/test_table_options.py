@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMMON = {"path", "paths", "subscribe", "assign", "subscribePattern", "columns", "mode", "table"}
-COMMON |= {"includeStray", "maxDecompressedBytes", "packPartitions"}
+COMMON |= {"includeStray", "maxDecompressedBytes", "packPartitions", "checkKeys"}
 
 VALUES = {
     "maxPartitionBytes": "1m",
@@ -69,6 +69,25 @@ def test_options_of_records_are_refused(option: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         ReadOptions.parse({"path": "/logs", "table": "batches", option: value})
     assert f"takes no option {option}; " in str(caught.value)
+
+
+@pytest.mark.parametrize("table", ["segments", "records"])
+def test_keys_are_of_one_table_alone(table: str) -> None:
+    with pytest.raises(ValueError, match=r"option checkKeys is for table 'cleaning'"):
+        ReadOptions.parse({"path": "/logs", "table": table, "checkKeys": "false"})
+
+
+@pytest.mark.parametrize(("value", "live"), [("true", 1), ("false", None)])
+def test_keys_are_read_where_they_are_asked_for(
+    tmp_path: Path, value: str, live: int | None
+) -> None:
+    records = [Stored(offset, 5, b"key", b"value") for offset in range(3)]
+    write_partition(tmp_path, {0: [batch_v2(records)]})
+    reading = source(tmp_path, table="cleaning", checkKeys=value)
+    reader = reading.reader(reading.schema())
+    [batch] = reader.read(reader.partitions()[0])
+    assert isinstance(batch, pa.RecordBatch)
+    assert batch["live_records"].to_pylist() == [live]
 
 
 def test_a_readers_partitions_travel_pickled(tmp_path: Path) -> None:

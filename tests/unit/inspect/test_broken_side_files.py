@@ -49,7 +49,7 @@ COLUMNS: dict[str, list[tuple[str, str]]] = {
     ".snapshot": [("producers", "defect")],
     "leader-epoch-checkpoint": [("leader_epochs", "defect"), ("partitions", "defects")],
     "partition.metadata": [("partitions", "defects")],
-    LOG_START_CHECKPOINT: [("partitions", "defects")],
+    LOG_START_CHECKPOINT: [("partitions", "defects"), ("cleaning", "defects")],
     **{name: [] for name in OFFSET_CHECKPOINTS},
 }
 CODES = {

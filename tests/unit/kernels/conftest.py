@@ -14,9 +14,12 @@ from pylog.kernels import (
     decode_legacy,
     decode_records,
     encode_records,
+    hash_record_keys,
     header_keys,
     murmur2,
+    offset_map,
     parse_lines,
+    rebuild_batches,
     scan_batches,
     skip_headers,
     split_batch,
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 
 MODULES = (
     *(crc32c, decode_control, decode_headers, decode_legacy, decode_records, encode_records),
-    *(header_keys, murmur2, parse_lines, scan_batches, skip_headers, split_batch),
+    *(hash_record_keys, header_keys, murmur2, offset_map, parse_lines, rebuild_batches),
+    *(scan_batches, skip_headers, split_batch),
 )
 KERNELS = [value for each in MODULES for value in vars(each).values() if isinstance(value, Kernel)]
 

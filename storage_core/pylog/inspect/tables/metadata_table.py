@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError
 from pylog.inspect.tables.batches_table import BATCHES_SCHEMA, batches_of
+from pylog.inspect.tables.cleaning_table import CLEANING_SCHEMA, cleaning_of
 from pylog.inspect.tables.findings_table import FINDINGS_SCHEMA, findings_of
 from pylog.inspect.tables.index_entries_table import INDEX_ENTRIES_SCHEMA, index_entries_of
 from pylog.inspect.tables.leader_epochs_table import LEADER_EPOCHS_SCHEMA, leader_epochs_of
@@ -34,7 +35,8 @@ _LOGGER = logging.getLogger(__name__)
 class MetadataTable:
     """A table about the structure of logs, made of headers and side files.
 
-    Only ``findings`` decodes records, to find those that cannot be.
+    Only ``findings`` decodes records, to find those that cannot be, and ``cleaning`` where keys are
+    asked for.
 
     Attributes
     ----------
@@ -79,6 +81,7 @@ METADATA_TABLES = (
     MetadataTable("transactions", TRANSACTIONS_SCHEMA, transactions_of),
     MetadataTable("producers", PRODUCERS_SCHEMA, producers_of),
     MetadataTable("leader_epochs", LEADER_EPOCHS_SCHEMA, leader_epochs_of),
+    MetadataTable("cleaning", CLEANING_SCHEMA, cleaning_of),
     MetadataTable("findings", FINDINGS_SCHEMA, findings_of),
 )
 _BY_NAME = {table.name: table for table in METADATA_TABLES}
@@ -88,6 +91,7 @@ def metadata_table(
     name: str,
     *,
     check_crc: bool = False,
+    check_keys: bool = False,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> MetadataTable:
     """Return the table of that name.
@@ -98,13 +102,16 @@ def metadata_table(
         One of `pylog.inspect.tables.table_names.TABLE_NAMES`.
     check_crc
         Whether ``batches`` says which checksums are right.
+    check_keys
+        Whether ``cleaning`` reads all records, to say which are live.
     max_decompressed_bytes
         For ``findings``, which decodes records: as of `pylog.reading.reader.TaskReader`.
 
     Raises
     ------
     ValueError
-        There is no such table (the error names the nearest), or it has no checksums.
+        There is no such table (the error names the nearest), or it has no checksums, or nothing to
+        say of keys.
     """
     if name not in _BY_NAME:
         raise ValueError(unknown_table(name))
@@ -112,9 +119,14 @@ def metadata_table(
     if name == "findings":
         findings = partial(findings_of, max_decompressed_bytes=max_decompressed_bytes)
         table = replace(table, record_batches=findings)
-    if not check_crc:
-        return table
-    if name != "batches":
-        msg = f"check_crc is for table 'batches', table {name!r} has no checksums"
-        raise ValueError(msg)
-    return replace(table, record_batches=partial(batches_of, check_crc=True))
+    if check_crc:
+        if name != "batches":
+            msg = f"check_crc is for table 'batches', table {name!r} has no checksums"
+            raise ValueError(msg)
+        table = replace(table, record_batches=partial(batches_of, check_crc=True))
+    if check_keys:
+        if name != "cleaning":
+            msg = f"check_keys is for table 'cleaning', table {name!r} says nothing of keys"
+            raise ValueError(msg)
+        table = replace(table, record_batches=partial(cleaning_of, check_keys=True))
+    return table

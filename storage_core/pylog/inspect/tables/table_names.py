@@ -12,6 +12,7 @@ TABLE_NAMES = (
     "transactions",
     "producers",
     "leader_epochs",
+    "cleaning",
     "findings",
 )
 _ALL = ", ".join(TABLE_NAMES)

@@ -1,0 +1,1 @@
+"""Compaction of owned logs: which to clean, and from where to where; the map of keys; the copy."""

@@ -1,0 +1,163 @@
+"""From which offset to which a log can be cleaned, and how much that is: decided from plain facts.
+
+::
+
+    log start         first dirty        first uncleanable     active segment   log end
+        |   clean          |     cleanable        |                   |             |
+        +------------------+----------------------+-------------------+-------------+
+
+Segments are cleaned as a whole. A segment that holds the first dirty offset inside it counts as
+clean and as cleanable, as in Kafka; so the cleanable ratio is not quite a share.
+
+Source: LogCleanerManager.cleanableOffsets, calculateCleanableBytes, LogToClean (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class SizedSegment(Protocol):
+    """A segment that may be cleaned."""
+
+    @property
+    def base_offset(self) -> int:
+        """First offset that it can hold."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Length of its ``.log`` file."""
+
+
+class DatedSegment(SizedSegment, Protocol):
+    """One of which the age may count."""
+
+    @property
+    def largest_timestamp(self) -> int:
+        """In ms; of its file where no record has one."""
+
+
+SegmentT = TypeVar("SegmentT", bound=SizedSegment)
+
+
+class CleanableParams(NamedTuple):
+    """What decides where a log is dirty, beside its segments.
+
+    Attributes
+    ----------
+    checkpoint
+        Up to where the log is clean, as the cleaner's checkpoint says; None if it says nothing.
+    log_start_offset, last_stable_offset, log_end_offset
+        Of the log.
+    min_compaction_lag_ms
+        A segment with a younger record is left alone, and all after it; 0 for no such rule.
+    now_ms
+        The time.
+    """
+
+    checkpoint: int | None
+    log_start_offset: int
+    last_stable_offset: int
+    log_end_offset: int
+    min_compaction_lag_ms: int
+    now_ms: int
+
+
+class CleanableOffsets(NamedTuple):
+    """Where the next cleaning of a log begins and ends.
+
+    Attributes
+    ----------
+    first_dirty_offset
+        Keys of all records from here on go into the offset map.
+    first_uncleanable_offset
+        Nothing from here on may be cleaned; at or above the first dirty offset.
+    resets_checkpoint
+        The checkpoint lay outside the log, so that all of it counts as dirty again.
+    """
+
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    resets_checkpoint: bool
+
+    @classmethod
+    def of(cls, segments: Sequence[DatedSegment], params: CleanableParams) -> CleanableOffsets:
+        """Return them for all segments of a log, in order; the last of them is active."""
+        start = params.log_start_offset
+        first_dirty = start if params.checkpoint is None else params.checkpoint
+        is_outside = not start <= first_dirty <= params.log_end_offset
+        if is_outside:
+            first_dirty = start
+        bounds = [params.last_stable_offset, segments[-1].base_offset]
+        if params.min_compaction_lag_ms > 0:
+            oldest_kept = params.now_ms - params.min_compaction_lag_ms
+            inactive = non_active_segments_from(segments, first_dirty)
+            young = [each for each in inactive if each.largest_timestamp > oldest_kept]
+            bounds += [each.base_offset for each in young[:1]]
+        return cls(first_dirty, max(first_dirty, min(bounds)), is_outside)
+
+
+class CleanableBytes(NamedTuple):
+    """How much of a log is clean, and how much can be cleaned.
+
+    Attributes
+    ----------
+    end_offset
+        Where cleaning ends, exclusive: the base offset of the first segment that is left out.
+    clean_bytes, cleanable_bytes
+        Length of the ``.log`` files with offsets below the first dirty one, and of those with
+        offsets from there to the end.
+    """
+
+    end_offset: int
+    clean_bytes: int
+    cleanable_bytes: int
+
+    @classmethod
+    def of(
+        cls,
+        segments: Sequence[SizedSegment],
+        first_dirty_offset: int,
+        first_uncleanable_offset: int,
+    ) -> CleanableBytes:
+        """Return the bytes, in whole segments, of all segments of a log, in order.
+
+        The segment that holds the first uncleanable offset is the first that is left out; the
+        active one if the offset is above its base.
+        """
+        inactive = non_active_segments_from(segments, first_uncleanable_offset)
+        end = (inactive[0] if inactive else segments[-1]).base_offset
+        start = min(first_dirty_offset, end)
+        clean = [each for each in segments if each.base_offset < first_dirty_offset]
+        cleanable = [each for each in segments_from(segments, start) if each.base_offset < end]
+        if start == end:
+            cleanable = []
+        return cls(end, *(sum(each.size_bytes for each in some) for some in (clean, cleanable)))
+
+    @property
+    def ratio(self) -> float:
+        """How much of it can be cleaned, 0 to 1; 0 where there is nothing."""
+        total = self.clean_bytes + self.cleanable_bytes
+        return self.cleanable_bytes / total if total else 0.0
+
+
+def segments_from(segments: Sequence[SegmentT], offset: int) -> Sequence[SegmentT]:
+    """Return the segments from the one that holds ``offset`` on."""
+    index = bisect_right(segments, offset, key=lambda segment: segment.base_offset)
+    return segments[max(0, index - 1) :]
+
+
+def non_active_segments_from(segments: Sequence[SegmentT], offset: int) -> Sequence[SegmentT]:
+    """Return the segments from the one that holds ``offset`` on, without the active one.
+
+    Source: LogSegments.nonActiveLogSegmentsFrom (Kafka 4.3).
+    """
+    active = segments[-1]
+    # An offset above the active segment's base is in it; at its base nothing is left, either.
+    if offset > active.base_offset:
+        return ()
+    return [each for each in segments_from(segments, offset) if each is not active]

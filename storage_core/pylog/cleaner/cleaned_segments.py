@@ -1,0 +1,139 @@
+"""The segments that a cleaning writes, as ``.cleaned`` files that nobody reads yet.
+
+A group of segments becomes one. It becomes several where one has no room: for another offset, for
+another entry in an index, or for more than 2^31-1 bytes. Differs from Kafka, whose cleaning fails
+there (or, for want of offsets, splits the old segment and begins anew): v0 and v1 take more space
+as v2, and a first batch, which has no index entry, may need one after another segment's last.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.errors import KafkaStorageError
+from pylog.files.index_entries import MAX_RELATIVE_OFFSET
+from pylog.log_file.file_records import MAX_FILE_BYTES
+from pylog.record.batch_scan import find_batches
+
+if TYPE_CHECKING:
+    from pylog.files.transaction_index import TransactionIndexEntry
+    from pylog.log.log_segment import LogSegment
+    from pylog.log.unified_log import UnifiedLog
+    from pylog.record.batch_scan import BatchHeaders
+
+
+class CleanedSegments:
+    """New segments in the making. One thread.
+
+    Parameters
+    ----------
+    log
+        Whose they will be.
+    base_offset
+        Of the first.
+
+    Attributes
+    ----------
+    segments
+        What has been made so far, at least one.
+
+    Raises
+    ------
+    KafkaStorageError
+        A file could not be made.
+    """
+
+    def __init__(self, log: UnifiedLog, base_offset: int) -> None:
+        self._log = log
+        self.segments: list[LogSegment] = []
+        self._aborted: deque[TransactionIndexEntry] = deque()
+        self._begin(base_offset)
+
+    def _begin(self, base_offset: int) -> None:
+        self.segments.append(self._log.create_cleaned_segment(base_offset))
+
+    @property
+    def size_bytes(self) -> int:
+        """Length of all ``.log`` files."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+    def append(self, data: list[memoryview]) -> int:
+        """Append whole batches, which lie in pieces; return how many bytes they have.
+
+        Raises
+        ------
+        KafkaStorageError
+            The disk failed.
+        """
+        if not data:
+            return 0
+        whole = data[0] if len(data) == 1 else memoryview(b"".join(data))
+        headers = find_batches(np.frombuffer(whole.toreadonly(), dtype=np.uint8)).headers
+        start = 0
+        while start < len(headers):
+            rest = headers.select(slice(start, None))
+            count = self._count_with_room(rest)
+            if count == 0:
+                self._begin(int(rest.offsets[0]))
+                continue
+            chosen = rest.select(slice(count))
+            first, last = int(chosen.positions[0]), int(chosen.positions[-1])
+            end = last + int(chosen.sizes_bytes[-1])
+            self.segments[-1].append_all(whole[first:end], _from_start(chosen))
+            self._index_aborted(int(chosen.last_offsets[-1]))
+            start += count
+        return len(whole)
+
+    def _count_with_room(self, headers: BatchHeaders) -> int:
+        """Return how many batches the newest segment has room for; at least 1 if it is empty."""
+        segment = self.segments[-1]
+        ends = segment.size_bytes + np.cumsum(headers.sizes_bytes)
+        fits = (ends <= MAX_FILE_BYTES) & (
+            headers.last_offsets - segment.base_offset <= MAX_RELATIVE_OFFSET
+        )
+        count = len(headers) if fits.all() else int(fits.argmin())
+        if count:
+            count = segment.entry_writer.count_with_room(
+                headers.select(slice(count)), segment.size_bytes
+            )
+        return max(count, 1) if segment.size_bytes == 0 else count
+
+    def add_aborted(self, entry: TransactionIndexEntry) -> None:
+        """Have an aborted transaction indexed in the segment that its marker will be in."""
+        self._aborted.append(entry)
+
+    def _index_aborted(self, last_offset: int) -> None:
+        """Write the entries of markers up to ``last_offset``, the newest segment's last one."""
+        while self._aborted and self._aborted[0].last_offset <= last_offset:
+            self.segments[-1].transaction_index.append(self._aborted.popleft())
+
+    def finish(self, modified_ms: int) -> None:
+        """Cut the files to what they hold, force them to disk, and give them a time.
+
+        Parameters
+        ----------
+        modified_ms
+            When the last of the segments that they are made of was changed last.
+        """
+        for segment in self.segments:
+            segment.on_become_inactive_segment()
+            segment.flush()
+            segment.set_last_modified(modified_ms)
+
+    def discard(self) -> None:
+        """Remove all files, as far as the disk lets; the next start removes what is left."""
+        for segment in self.segments:
+            with suppress(KafkaStorageError):
+                segment.delete_if_exists()
+
+
+def _from_start(headers: BatchHeaders) -> BatchHeaders:
+    """Return headers whose positions count from the first batch."""
+    columns = headers.columns.copy()
+    moved = type(headers)(columns)
+    moved.positions[:] -= headers.positions[0]
+    return moved

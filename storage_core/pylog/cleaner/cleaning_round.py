@@ -1,0 +1,76 @@
+"""One round of cleaning: its bounds, its map, its counts, and whom it asks and tells.
+
+Source: Cleaner.doClean (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pylog.cleaner.cleaner_stats import CleanerProgress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pylog.cleaner.cleaner_stats import CleanerStats
+    from pylog.cleaner.keyed_records import KeyedRecordReader
+    from pylog.cleaner.offset_map import OffsetMap
+    from pylog.log.unified_log import UnifiedLog
+    from pylog.model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleaningRound:
+    """What the parts of one round share.
+
+    Attributes
+    ----------
+    log
+        Which is cleaned.
+    first_dirty_offset, end_offset
+        Keys of records from the one to the other, exclusive, go into the map; what lies below the
+        second is cleaned, as far as the map comes.
+    now_ms
+        When the round began.
+    offset_map
+        The last offset of each key.
+    reader
+        Of records.
+    window_bytes
+        How much is read at once.
+    stats
+        Counts, which grow.
+    check_done
+        Raises if the round is to be aborted.
+    throttle
+        Waits until so many bytes more may be read or written.
+    progress
+        Told after each window how far the round is.
+    """
+
+    log: UnifiedLog
+    first_dirty_offset: int
+    end_offset: int
+    now_ms: int
+    offset_map: OffsetMap
+    reader: KeyedRecordReader
+    window_bytes: int
+    stats: CleanerStats
+    check_done: Callable[[TopicPartition], object]
+    throttle: Callable[[int], object]
+    progress: Callable[[CleanerProgress], object] | None
+
+    def check(self) -> None:
+        """Raise if the round is to be aborted."""
+        self.check_done(self.log.topic_partition)
+
+    def before_window(self, size_bytes: int) -> None:
+        """Raise if the round is to be aborted; wait if it reads too fast."""
+        self.check()
+        self.throttle(size_bytes)
+
+    def report(self, phase: str, bytes_done: int, bytes_total: int) -> None:
+        """Tell how far a phase is."""
+        if self.progress is not None:
+            self.progress(CleanerProgress(phase, bytes_done, bytes_total))

@@ -1,0 +1,158 @@
+"""Compaction in the background, as a broker does it, of the logs of one manager.
+
+::
+
+    with LogManager(directories, runs_retention=True) as manager, LogCleaner(manager) as cleaner:
+        ...
+
+Meanwhile any number of threads may append to logs, read, truncate and delete them. Truncating a log
+below its active segment and deleting it wait until a cleaning that is under way has been given up,
+which leaves the log as it was.
+
+* Each thread takes the log with the largest dirty ratio of those that have to be cleaned, and
+  cleans it for one round (`pylog.cleaner.log_cleaner_manager`). If there is none, it waits for
+  ``log.cleaner.backoff.ms``.
+* After that it runs retention over all compacted logs; the other logs are the manager's.
+* A log whose cleaning fails unexpectedly is left alone until the next start, and `metrics` counts
+  it; a disk that fails takes its log directory offline.
+
+Source: LogCleaner (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Self
+
+from pylog.cleaner.cleaner_thread import CleanerThread
+from pylog.cleaner.log_cleaner_manager import LogCleanerManager
+from pylog.cleaner.throttler import Throttler
+from pylog.clock import monotonic_milliseconds
+from pylog.config import CleanerConfig
+from pylog.metrics import CleanerMetrics
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pylog.log.log_manager import LogManager
+    from pylog.model import TopicPartition
+
+
+class LogCleaner:
+    """Threads that compact the logs of a manager, from `startup` to `shutdown`; a context manager.
+
+    It ends with the manager at the latest.
+
+    Parameters
+    ----------
+    manager
+        Has been started.
+    config
+        ``log.cleaner.*``, Kafka's defaults if None. With ``log.cleaner.enable=false`` nothing is
+        ever cleaned.
+    """
+
+    def __init__(self, manager: LogManager, config: CleanerConfig | None = None) -> None:
+        self.config = CleanerConfig() if config is None else config
+        self._log_manager = manager
+        self._context = manager.context
+        self._manager = LogCleanerManager(
+            lambda: manager.logs, manager.cleaner_checkpoints, manager.context.failures
+        )
+        self._stopping = threading.Event()
+        self._threads: list[CleanerThread] = []
+
+    def startup(self) -> Self:
+        """Begin to clean.
+
+        Raises
+        ------
+        RuntimeError
+            The manager has a cleaner already.
+        """
+        self._log_manager.cleaner.register(self)
+        self._stopping.clear()
+        throttler = Throttler(self.config.io_max_bytes_per_second, self._stopping.wait)
+        count = self.config.threads if self.config.enable else 0
+        self._threads = [
+            CleanerThread(
+                f"pylog-log-cleaner-{number}",
+                self.config,
+                self._manager,
+                self._context,
+                throttle=throttler.throttle,
+                stopping=self._stopping,
+            )
+            for number in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def shutdown(self) -> None:
+        """Return when no thread cleans any more; a log that one was at is as it was before.
+
+        A second call does nothing.
+        """
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+        self._log_manager.cleaner.unregister(self)
+
+    def __enter__(self) -> Self:
+        return self.startup()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.shutdown()
+
+    def abort_and_pause_cleaning(self, topic_partition: TopicPartition) -> None:
+        """Return when no cleaning of a log is under way; none begins until it is resumed.
+
+        Not for callers that hold a lock of a log or a log directory.
+        """
+        self._manager.states.abort_and_pause(topic_partition)
+
+    def resume_cleaning(self, topic_partition: TopicPartition) -> None:
+        """Undo one `abort_and_pause_cleaning`; ``RuntimeError`` if there is none to undo."""
+        self._manager.states.resume(topic_partition)
+
+    def metrics(self) -> CleanerMetrics:
+        """Return what the cleaner has done, and what it cannot do."""
+        threads = self._threads
+        last = [thread.last_stats for thread in threads]
+        counts = [thread.counts for thread in threads]
+        read = sum(stats.bytes_read for stats in last)
+        uncleanable = self._manager.uncleanable_partitions()
+        return CleanerMetrics(
+            cleaner_recopy_percent=100 * sum(each.bytes_written for each in last) // max(read, 1),
+            max_buffer_utilization_percent=int(
+                100 * max((each.buffer_utilization for each in last), default=0)
+            ),
+            max_clean_time_secs=max(
+                ((each.map_milliseconds + each.copy_milliseconds) // 1000 for each in last),
+                default=0,
+            ),
+            max_compaction_delay_secs=max(
+                (thread.last_compaction_delay_ms // 1000 for thread in threads), default=0
+            ),
+            dead_thread_count=0
+            if self._stopping.is_set()
+            else sum(not thread.is_alive for thread in threads),
+            uncleanable_partitions_count={
+                directory: len(partitions) for directory, partitions in uncleanable.items()
+            },
+            uncleanable_bytes=self._manager.uncleanable_bytes(self._context.clock.milliseconds()),
+            max_dirty_percent=int(100 * self._manager.max_dirty_ratio),
+            time_since_last_run_ms=monotonic_milliseconds() - self._manager.last_run_ms,
+            rounds=sum(each.rounds for each in counts),
+            failed_rounds=sum(each.failed_rounds for each in counts),
+            bytes_read=sum(each.bytes_read for each in counts),
+            bytes_written=sum(each.bytes_written for each in counts),
+            records_read=sum(each.records_read for each in counts),
+            records_written=sum(each.records_written for each in counts),
+        )

@@ -1,0 +1,136 @@
+"""The map from keys to the offset of each key's last record, in memory of a fixed size.
+
+An entry takes 24 bytes whatever the key's length: 16 of a hash of the key, 8 of the offset. So a
+map is full at the same record as Kafka's of the same size. Two keys with the same hash would be
+taken for one, and one of them be lost. Kafka hashes with MD5, for which such keys can be made; here
+the hash depends on a random key of each map (SipHash with 128 bits of output), so that whoever
+writes records cannot choose them. By chance, a billion keys hold such a pair once in 10^20 maps.
+
+Source: OffsetMap, SkimpyOffsetMap (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pylog.kernels.offset_map import ENTRY_WORDS, find_offsets, put_offsets
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+BYTES_PER_ENTRY = 24
+_MOST_SLOTS = 2**31 - 2
+_HALF_KEY_BITS = 64
+_NO_OFFSET = -1
+
+
+class HashKey(NamedTuple):
+    """What the hash of a record's key depends on beside the key; both halves are int64."""
+
+    first: int
+    second: int
+
+    @classmethod
+    def random(cls) -> HashKey:
+        """Return a key that nobody can guess."""
+        halves = (secrets.randbits(_HALF_KEY_BITS) - 2 ** (_HALF_KEY_BITS - 1) for _ in range(2))
+        return cls(*halves)
+
+
+class OffsetMap:
+    """A hash table that entries are never removed from. One thread.
+
+    Parameters
+    ----------
+    memory_bytes
+        What the table may take. Memory is used as entries come.
+    load_factor
+        Which share of the slots may be used, above 0 and at most 1.
+
+    Attributes
+    ----------
+    slots
+        How many entries the memory has room for.
+    usable_slots
+        How many there may be.
+    size
+        How many there are.
+    latest_offset
+        Up to here, inclusive, the map knows all keys; -1 for nothing.
+    hash_key
+        What keys are hashed with.
+
+    Raises
+    ------
+    ValueError
+        Not even one entry may be held, so that no cleaning would ever get on.
+    """
+
+    def __init__(self, memory_bytes: int, load_factor: float) -> None:
+        self.slots = min(memory_bytes // BYTES_PER_ENTRY, _MOST_SLOTS)
+        self.usable_slots = int(self.slots * load_factor)
+        if self.slots * load_factor <= 1:
+            msg = (
+                f"an offset map of {memory_bytes} bytes with load factor {load_factor} holds no "
+                "key, so that cleaning would never get on: raise log.cleaner.dedupe.buffer.size "
+                "or lower log.cleaner.threads"
+            )
+            raise ValueError(msg)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all keys, and take another hash key."""
+        self.size = 0
+        self.latest_offset = _NO_OFFSET
+        self.hash_key = HashKey.random()
+        # One slot more than may be used: a search ends at an empty one.
+        self._table = np.zeros((self.slots + 1, ENTRY_WORDS), dtype=np.int64)
+
+    @property
+    def utilization(self) -> float:
+        """Which share of the slots is used, 0 to 1."""
+        return self.size / self.slots
+
+    def put(
+        self,
+        hashes: npt.NDArray[np.int64],
+        offsets: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.int64],
+    ) -> int:
+        """Put the offsets of some records under their keys, until the map is full.
+
+        Parameters
+        ----------
+        hashes
+            int64, shape (records, 2): of their keys.
+        offsets
+            int64, shape (records,).
+        rows
+            int64: which records, in the order of the log.
+
+        Returns
+        -------
+        int
+            How many have been put. If that is fewer than asked for, the map is full: another
+            record with a key came when all usable slots were taken, whether or not it has one.
+        """
+        count, self.size = put_offsets(
+            self._table, self.size, self.usable_slots, hashes, offsets, rows
+        )
+        if count:
+            self.latest_offset = int(offsets[rows[count - 1]])
+        return int(count)
+
+    def find(
+        self, hashes: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Return the offset under each key, -1 where the key is not in the map.
+
+        Parameters as of `put`; the result has as many elements as ``rows``.
+        """
+        found = np.empty(rows.size, dtype=np.int64)
+        find_offsets(self._table, hashes, rows, found)
+        return found
