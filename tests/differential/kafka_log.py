@@ -1,0 +1,76 @@
+"""Kafka's own ``UnifiedLog`` and ``Cleaner`` in one JVM that does job after job.
+
+``java/KafkaLog.java`` is compiled when the JVM starts, by the Janino that PySpark brings along: it
+needs a Java and Kafka's jars, which the tests with a broker need, too, and no ``javac``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pyspark
+
+from tests.benchmarks.peer_process import PeerProcess
+from tests.support.kafka_broker_jars import NEWEST_VERSION, find_java, kafka_class_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+
+    from tests.support.random_log import Step
+
+_SOURCE = Path(__file__).parent / "java" / "KafkaLog.java"
+_COMPILER = ("janino", "commons-compiler")
+
+Job = dict[str, Any]
+Answer = dict[str, Any]
+
+
+class KafkaFailedError(RuntimeError):
+    """Kafka refused what no test asks it to refuse."""
+
+
+class KafkaLogs:
+    """The JVM; a context manager. Each job opens the log of a directory, works on it, closes it.
+
+    `KafkaNotFoundError` if there is no Java, or Kafka's jars are not to be had.
+    """
+
+    def __init__(self) -> None:
+        spark_jars = Path(pyspark.__file__).parent / "jars"
+        compiler = [str(jar) for name in _COMPILER for jar in spark_jars.glob(f"{name}-[0-9]*.jar")]
+        command = [
+            *(str(find_java()), "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+            # An error in a pass is part of the answer; Kafka would write it to the console as well.
+            "-Dlog4j2.level=OFF",
+            *("-cp", os.pathsep.join([*compiler, kafka_class_path(NEWEST_VERSION)])),
+            *("org.codehaus.janino.SimpleCompiler", str(_SOURCE), "KafkaLog"),
+        ]
+        self._process = PeerProcess("KafkaLog", command)
+
+    def __enter__(self) -> Self:
+        self._process.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._process.__exit__(kind, error, traceback)
+
+    def run(self, what: str, directory: Path, job: Mapping[str, Any]) -> Answer:
+        """Do a job on the log in a log directory, and return what Kafka said of it."""
+        question = {"what": what, "directory": str(directory), **job}
+        answer: Answer = json.loads(self._process.ask(json.dumps(question)))
+        if "error" in answer:
+            raise KafkaFailedError(answer["error"])
+        return answer
+
+    def prepare(self, directory: Path, job: Mapping[str, Any], steps: Iterable[Step]) -> Answer:
+        """Append, roll and delete records."""
+        return self.run("prepare", directory, {**job, "steps": [each.as_json() for each in steps]})
