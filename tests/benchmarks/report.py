@@ -285,12 +285,13 @@ def _threads_and_commits(results: Results) -> Iterator[str]:
             (
                 f"{f.batch_bytes:,}",
                 f"{f.job_bytes / 1e6:.0f}",
+                f"{f.files}",
                 f"{f.batches:,}",
                 " / ".join(f"{run.seconds:.2f}" for run in sorted(f.runs, key=lambda r: r.seconds)),
             )
             for f in results.commits
         )
-        head = ("bytes of a batch", "MB of the job", "batches", "seconds of each commit")
+        head = ("bytes of a batch", "MB of the job", "files", "batches", "seconds of each commit")
         yield from _table(head, committed, left=0)
 
 

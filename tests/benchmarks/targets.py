@@ -235,8 +235,9 @@ def _commits(results: Results) -> Iterator[Target]:
     for figure in results.commits:
         seconds = statistics.median(run.seconds for run in figure.runs)
         measured = f"{seconds:.2f} s, {figure.job_bytes / 1e9:.2f} GB"
+        batches = f"{figure.batches:,} batches of {figure.batch_bytes:,} B"
         yield Target(
-            f"{text}, {figure.batches:,} batches of {figure.batch_bytes:,} B",
+            f"{text}, staged files: {figure.files}, {batches}",
             measured,
             seconds <= COMMIT_SECONDS if figure.job_bytes >= LEAST_JOB_BYTES else None,
         )

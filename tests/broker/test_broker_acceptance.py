@@ -19,6 +19,7 @@ import pytest
 
 from tests.broker.acceptance import BROKER_PROPERTIES, Acceptance
 from tests.broker.dumps import INDEX_SANITY, INDEXES, RECORDS, record_line
+from tests.broker.server_log import lines_of_logs, log_lines_of_trouble
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
 from tests.support.kafka_broker_tools import console_line, segment_files
@@ -41,15 +42,6 @@ of_topics = pytest.mark.parametrize("topic", TOPICS)
 of_stages = pytest.mark.parametrize("stage_name", BROKER_STAGES)
 of_reading_stages = pytest.mark.parametrize("stage_name", READING_STAGES)
 of_isolations = pytest.mark.parametrize("isolation", ISOLATIONS)
-
-# The broker's own metadata log is always recovered from its last snapshot.
-NOT_OURS = "__cluster_metadata"
-LOGGER_OF_LOGS = re.compile(r"\((?:kafka\.log|org\.apache\.kafka\.storage)\.\S*\)$")
-TROUBLE = re.compile(
-    r"Recovering|recovering|[Tt]runcat(?:ing|ed)|[Rr]ebuild(?:ing)? index|[Ss]tray|"
-    r"[Uu]nclean ?[Ss]hutdown|UNCLEAN|an unclean election|[Cc]orrupt|not cleanly shut ?down|"
-    r"inconsistent|sanity check"
-)
 
 
 @pytest.fixture(scope="module", params=[NEWEST_VERSION, LAST_VERSION_3])
@@ -146,13 +138,10 @@ def test_the_broker_knows_the_producers_and_their_transactions(
 @of_stages
 def test_the_broker_says_nothing_of_recovery(acceptance: Acceptance, stage_name: str) -> None:
     stage = stage_of(acceptance, stage_name)
-    lines = [line for line in stage.server_log.splitlines() if NOT_OURS not in line]
     assert re.search(r"Skipping recovery of \d+ logs from .* clean shutdown", stage.server_log)
     assert stage.was_stopped_cleanly
-    of_logs = [line for line in lines if LOGGER_OF_LOGS.search(line)]
-    assert len(of_logs) > len(TOPICS)
-    assert [line for line in of_logs if re.search(r"\] (?:WARN|ERROR|FATAL) ", line)] == []
-    assert [line for line in lines if TROUBLE.search(line)] == []
+    assert len(lines_of_logs(stage.server_log)) > len(TOPICS)
+    assert log_lines_of_trouble(stage.server_log) == []
 
 
 @of_topics

@@ -10,6 +10,8 @@ import pytest
 
 import pylog
 from pylog.errors import LogStorageError
+from pylog.staged_commit import roll_forward
+from pylog.writing import stage_files
 from tests.crash.job_script import (
     ForgetfulIO,
     after,
@@ -44,7 +46,19 @@ class Recording(NamedTuple):
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    root = tmp_path_factory.mktemp("recorded")
+    return _recorded(tmp_path_factory.mktemp("recorded"))
+
+
+@pytest.fixture(scope="module")
+def side_by_side(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """Return what is recorded where threads sync the files of a task, and append partitions."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (stage_files, roll_forward):
+            patch.setattr(module, "_LEAST_BYTES_FOR_THREADS", 0)
+        return _recorded(tmp_path_factory.mktemp("side-by-side"))
+
+
+def _recorded(root: Path) -> Recording:
     io = RecordingIO(root)
     directory = root / "logs"
     prepare(directory, io)
@@ -117,6 +131,18 @@ def check_all(
 def test_a_job_is_there_as_a_whole_or_not_at_all_and_once_after_it_ran_again(
     recording: Recording, loss: Loss, tmp_path: Path, counted: Counted
 ) -> None:
+    check_whole_and_once(recording, loss, tmp_path / "crashed", counted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["process death in a write", "unsynced content and names lost"])
+def test_so_is_a_job_whose_partitions_were_appended_side_by_side(
+    side_by_side: Recording, loss: str, tmp_path: Path, counted: Counted
+) -> None:
+    check_whole_and_once(side_by_side, LOSSES[loss], tmp_path / "crashed", counted)
+
+
+def check_whole_and_once(recording: Recording, loss: Loss, root: Path, counted: Counted) -> None:
     def check(directory: Path, count: int, where: str) -> None:
         seen = visible(directory)
         assert seen in (before(), after()), where
@@ -129,7 +155,7 @@ def test_a_job_is_there_as_a_whole_or_not_at_all_and_once_after_it_ran_again(
         assert not leftovers(directory), where
         assert job_in(directory).is_committed(), where
 
-    check_all(recording, loss, tmp_path / "crashed", check, counted)
+    check_all(recording, loss, root, check, counted)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ breaks or cuts short whatever reaches the disk.
 
 from __future__ import annotations
 
+import ctypes
 import os
 
 from pylog.errors import KafkaStorageError, LogLockedError
@@ -15,6 +16,13 @@ from pylog.files.regular_file import open_regular_file_to_write
 _DIRECTORY_MODE = 0o777  # as Java's; the umask takes from it
 
 _process_id = os.getpid()  # kept, because it is looked at several times an append
+
+
+_SYNC_FILE_RANGE_WRITE = 2
+"""From Linux's ``fs.h``."""
+_sync_file_range = getattr(ctypes.CDLL(None), "sync_file_range", None)  # Linux alone has it
+if _sync_file_range is not None:
+    _sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 
 
 def _note_fork() -> None:
@@ -80,6 +88,11 @@ class SystemCalls:
     def ftruncate(self, path: str, descriptor: int, size_bytes: int) -> None:
         """Make the file ``size_bytes`` long."""
         os.ftruncate(descriptor, size_bytes)
+
+    def start_write_back(self, descriptor: int, position: int, length: int) -> None:
+        """Have the system begin to write a range to the disk; a hint, which cannot fail."""
+        if _sync_file_range is not None:
+            _sync_file_range(descriptor, position, length, _SYNC_FILE_RANGE_WRITE)
 
     def fsync(self, path: str, descriptor: int) -> None:
         """Return when content and length are on the disk."""

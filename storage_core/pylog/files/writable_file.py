@@ -166,6 +166,16 @@ class WritableFile(ByteSource):
             self._sync_failed = True
             raise storage_error("sync the file", error, self.path) from error
 
+    def start_write_back(self, position: int, length: int) -> None:
+        """Have the system begin to write a range to the disk, where it can, and do not wait.
+
+        A later `sync` then has less to wait for. What cannot be written is an error of the sync
+        alone, and only of this object's: keep the file open until then.
+        """
+        descriptor = self._opened()
+        self._calls.ensure_own_process(self.path)
+        self._calls.start_write_back(descriptor.number, position, length)
+
     def close(self) -> None:
         """Release the file, once reads under way are done; a second call does nothing."""
         self._descriptor = None

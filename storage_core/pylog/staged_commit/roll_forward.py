@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,11 +25,16 @@ from pylog.staged_commit.applied_batches import find_applied_batches
 from pylog.staged_commit.staged_batches import StagedBatches
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pylog.config import LogConfig
     from pylog.files.commit_manifest import AnnouncedPartition, Manifest, NewTopic
     from pylog.files.durable_io import DurableIO
     from pylog.model import TopicPartition
     from pylog.record.batch_scan import BatchHeaders
+
+_THREADS = 8
+_LEAST_BYTES_FOR_THREADS = 256 << 10
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -146,8 +152,7 @@ class RollForward:
         )
         if current != manifest:
             write_manifest(self._io, self._directory.path, current)
-        for announced in current.partitions:
-            self._append(announced)
+        self._append_all(current.partitions)
         self._publish(current)
         self._clean_up(current)
 
@@ -196,6 +201,17 @@ class RollForward:
             "give the rest of the commit up"
         )
         return KafkaStorageError(reason, manifest_path(self._directory.path))
+
+    def _append_all(self, partitions: Sequence[AnnouncedPartition]) -> None:
+        """Append what the logs do not have; side by side where that is worth threads."""
+        size_bytes = sum(each.size_bytes for each in partitions)
+        if len(partitions) < 2 or size_bytes < _LEAST_BYTES_FOR_THREADS:
+            for each in partitions:
+                self._append(each)
+            return
+        # Most of the time is waiting for the disk, which takes many syncs at a time.
+        with ThreadPoolExecutor(_THREADS, "pylog-commit") as threads:
+            list(threads.map(self._append, partitions))
 
     def _append(self, announced: AnnouncedPartition) -> None:
         """Append the batches that the log does not have."""

@@ -26,6 +26,11 @@ step what is done                            a crash after it leaves what the ne
                                                                      swept
 ==== ======================================= ======================= ==============================
 
+Steps 5 to 7 are those of one partition. Those of different partitions of a large job are done by
+threads side by side, so that a crash may leave each of them at another step: what the next opener
+does, it decides for each partition alone. `pylog.writing.segment_adoption` says which files become
+segments.
+
 What others see:
 
 * readers of ours: nothing of the job before step 8, all of it after. While a manifest is there that
@@ -62,6 +67,7 @@ from pylog.model import TimestampType
 from pylog.staged_commit.append_time import stamp_append_time
 from pylog.staged_commit.staged_batches import StagedBatches
 from pylog.writing.owned_directory import own_log_directory
+from pylog.writing.segment_adoption import SegmentAdoption
 from pylog.writing.staged_leftovers import StagedLeftovers, ensure_of_job
 from pylog.writing.staged_topic import rules_of
 from pylog.writing.topic_creation import logs_of_topic
@@ -75,10 +81,6 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
     from pylog.writing.job_description import JobDescription
-
-LEAST_SEGMENT_BYTES = 64 << 20
-"""A staged file of half of ``segment.bytes`` becomes a segment, and so does one of this size: it
-costs less than an append, and a partition gets no more than 16 such segments a gigabyte."""
 
 _FIRST_WAIT_SECONDS = 0.02
 _LONGEST_WAIT_SECONDS = 0.5
@@ -243,15 +245,14 @@ class JobCommit:
     ) -> AnnouncedPartition:
         config = self._config_of(place.topic)
         log = logs_of_topic(self._manager, place.topic).get(place.partition)
+        adoption = SegmentAdoption.into(log, config)
         announced = []
         for staged in files:
             batches = self._opened(staged)
             file = staged
             if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
                 file = stamp_append_time(batches, self._context.io, now_ms)
-            least = min(config.segment_bytes // 2, LEAST_SEGMENT_BYTES)
-            becomes_segment = file.size_bytes >= least
-            announced.append(AnnouncedFile(file, becomes_segment))
+            announced.append(AnnouncedFile(file, adoption.adopt(file.size_bytes)))
         return AnnouncedPartition(
             place,
             0 if log is None else log.log_end_offset,

@@ -7,8 +7,6 @@ error that names it, by its number in the attempt.
 
 from __future__ import annotations
 
-import secrets
-from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -17,8 +15,7 @@ import pyarrow.compute as pc
 
 from pylog.columnar.binary_column import is_binary_type
 from pylog.columnar.encode_input import columns_of
-from pylog.errors import KafkaStorageError
-from pylog.files.staged_files import StagedRecords, entries_name, staged_file_name
+from pylog.files.staged_files import StagedRecords
 from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.writing.named_partitioners import ensure_known_partitioner
@@ -27,7 +24,7 @@ from pylog.writing.partition_assignment import (
     rows_by_partition,
 )
 from pylog.writing.record_rows import ColumnNames
-from pylog.writing.staged_partition import StageFiles
+from pylog.writing.stage_files import StageFiles
 from pylog.writing.staged_topic import StagedTopic, TopicState
 from pylog.writing.table_columns import find_columns
 from pylog.writing.topic_writer import parse_compression
@@ -64,18 +61,9 @@ class JobStage:
         self._context = context or LogContext()
         ensure_known_partitioner(job.partitioner)
         parse_compression(job.compression)
-        self._token = secrets.token_hex(4)
-        self._names: list[str] = []
-        self._files = StageFiles(
-            writable_log_directory(job.directory), self._context.io, self._next_name
-        )
+        self._files = StageFiles(writable_log_directory(job.directory), self._context.io, job.key)
         self._topics: dict[str, StagedTopic] = {}
         self._staged: StagedRecords | None = None
-
-    def _next_name(self) -> str:
-        name = staged_file_name(self.job.key, self._token, len(self._names))
-        self._names.append(name)
-        return name
 
     @property
     def staged(self) -> StagedRecords:
@@ -174,12 +162,12 @@ class JobStage:
         trace: TracebackType | None,
     ) -> None:
         if error is not None:
-            self._discard()
+            self._files.discard()
             return
         try:
             self._finish()
         except BaseException:
-            self._discard()
+            self._files.discard()
             raise
 
     def _finish(self) -> None:
@@ -187,17 +175,9 @@ class JobStage:
         for topic in self._topics.values():
             for _, partition in sorted(topic.partitions.items()):
                 files += partition.finish()
-        if files:
-            self._context.io.sync_directory(self._files.directory)
+        self._files.sync()
         rules = tuple(topic.rules for topic in self._topics.values())
         self._staged = StagedRecords(self.job.key, self.attempt, tuple(files), rules)
-
-    def _discard(self) -> None:
-        """Remove all files; what the disk refuses is left for an abort."""
-        for name in self._names:
-            for each in (name, entries_name(name)):
-                with suppress(KafkaStorageError):
-                    self._context.io.remove(self._files.path(each), missing_ok=True)
 
 
 def _names_in(schema: pa.Schema) -> ColumnNames:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,37 +15,13 @@ from pylog.record.batch_scan import find_batches
 from pylog.record.batches_writer import set_base_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from pylog.columnar.encode import EncodedChunk, RecordEncoder
     from pylog.config import LogConfig
-    from pylog.files.durable_io import DurableIO
     from pylog.model import TopicPartition
     from pylog.record.batch_scan import BatchHeaders
-
-
-class StageFiles(NamedTuple):
-    """Where an attempt puts its files.
-
-    Attributes
-    ----------
-    directory
-        The log directory.
-    io
-        What they are written through.
-    next_name
-        Returns a name that no file has.
-    """
-
-    directory: str
-    io: DurableIO
-    next_name: Callable[[], str]
-
-    def path(self, name: str) -> str:
-        """Return the path of a file."""
-        return os.path.join(self.directory, name)  # noqa: PTH118 - kept as text
+    from pylog.writing.stage_files import StageFiles
 
 
 class StagedPartition:
@@ -156,7 +131,7 @@ class StagedPartition:
             start = stop
 
     def _begin_file(self) -> None:
-        self._names.append(self._files.next_name())
+        self._names.append(self._files.begin())
         self._headers.append([])
         self._size_bytes = 0
         self._record_count = 0
@@ -170,14 +145,12 @@ class StagedPartition:
         self._headers[-1].append(
             find_batches(np.frombuffer(data.toreadonly(), dtype=np.uint8)).headers
         )
-        # Opened for each write: a task may write to more partitions than it may open files.
-        with self._files.io.open(self._files.path(self._names[-1]), create=True) as file:
-            file.write_at(self._size_bytes, data)
+        self._files.write(self._names[-1], self._size_bytes, data)
         self._size_bytes += end - first
         self._record_count += int(counts.sum())
 
     def finish(self) -> list[StagedFile]:
-        """Write what is left and the entries; return the files once they are on the disk."""
+        """Write what is left and the entries; return the files, which are still to be synced."""
         self.write()
         return [
             self._finish_file(name, headers)
@@ -192,7 +165,8 @@ class StagedPartition:
             np.concatenate([each.crcs for each in parts]),
         )
         content = entries.to_bytes()
-        staged = StagedFile(
+        self._files.write_entries(name, content)
+        return StagedFile(
             name,
             self._topic_partition,
             int(entries.sizes_bytes.sum()),
@@ -202,8 +176,3 @@ class StagedPartition:
             int(entries.crcs[-1]),
             crc32c(content),
         )
-        io = self._files.io
-        io.write_file(self._files.path(staged.entries_name), content, sync=True)
-        with io.open(self._files.path(name)) as file:
-            file.sync()
-        return staged

@@ -21,7 +21,7 @@ from pylog.files.topic_name import ensure_valid_topic
 from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
 from pylog.writing.named_partitioners import partitioner_for
 from pylog.writing.partition_assignment import PartitionAssignment, rows_by_partition
-from pylog.writing.staged_partition import StagedPartition, StageFiles
+from pylog.writing.staged_partition import StagedPartition
 from pylog.writing.topic_writer import encoder_for, parse_compression
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pylog.config import LogConfig
     from pylog.files.commit_manifest import NewTopic
     from pylog.writing.job_description import JobDescription
+    from pylog.writing.stage_files import StageFiles
 
 _PARTITION_BYTES = 1 << 20
 """Rows of a partition are encoded together until there are that many bytes of them."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import crcmod.predefined
@@ -12,6 +14,7 @@ import pytest
 
 import pylog
 from pylog.errors import KafkaStorageError, SegmentVanishedError
+from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import MANIFEST
 from pylog.testing import ManualClock
 from tests.support.recording_io import Fault, FaultyIO, Kind
@@ -172,6 +175,62 @@ def test_a_staged_file_that_is_gone_is_an_error_unless_it_was_appended(tmp_path:
     second.write_bytes(second_content)
     open_and_close(directory)
     assert values(directory) == expected()
+
+
+def large_job(directory: Path) -> tuple[pylog.WriteJob, pylog.StagedRecords]:
+    """Stage enough for threads to append partitions side by side: 2 MiB for each of four."""
+    job = pylog.WriteJob(str(directory), "large", topic="orders", partitions=4)
+    with job.stage("task") as attempt:
+        partitions = pa.array([each % 4 for each in range(8_192)], pa.int32())
+        names = [f"row {each:04} {'x' * 1_000}" for each in range(8_192)]
+        attempt.append(pa.record_batch({"partition": partitions, "value": names}))
+    return job, attempt.staged
+
+
+def rows_of_large_job(partition: int) -> list[bytes]:
+    return [b"row %04d %s" % (each, b"x" * 1_000) for each in range(partition, 8_192, 4)]
+
+
+class ThreadsIO(DurableIO):
+    """Notes the threads that write to each log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: dict[str, set[int]] = defaultdict(set)
+
+    def pwrite(self, path: str, descriptor: int, position: int, data: memoryview) -> int:
+        if path.endswith("00000000000000000000.log"):
+            self.threads[path].add(threading.get_ident())
+        return super().pwrite(path, descriptor, position, data)
+
+
+def test_partitions_of_a_large_job_are_appended_side_by_side(tmp_path: Path) -> None:
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    job, staged = large_job(directory)
+    io = ThreadsIO()
+    job.commit([staged], context=pylog.LogContext(io=io))
+    assert [len(each) for each in io.threads.values()] == [1] * 4
+    assert threading.get_ident() not in set().union(*io.threads.values())
+    for partition in range(4):
+        scan = pylog.scan(directory / f"orders-{partition}", columns=["value"])
+        assert scan.to_table()["value"].to_pylist() == rows_of_large_job(partition)
+
+
+def test_a_disk_that_fails_in_one_of_many_threads_fails_the_commit(tmp_path: Path) -> None:
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    job, staged = large_job(directory)
+    threads = threading.active_count()
+    fault = Fault(kinds=frozenset({Kind.WRITE}), path_end="orders-2/00000000000000000000.log")
+    with pytest.raises(KafkaStorageError, match="orders-2"):
+        job.commit([staged], context=pylog.LogContext(io=FaultyIO(fault)))
+    assert threading.active_count() == threads
+    assert values(directory) == []  # whatever the other threads have appended
+    open_and_close(directory)
+    for partition in range(4):
+        scan = pylog.scan(directory / f"orders-{partition}", columns=["value"])
+        assert scan.to_table()["value"].to_pylist() == rows_of_large_job(partition)
 
 
 def test_an_abort_touches_nothing_that_a_manifest_needs(tmp_path: Path) -> None:

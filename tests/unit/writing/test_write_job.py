@@ -208,6 +208,23 @@ def test_a_new_file_is_begun_where_a_segment_ends(tmp_path: Path) -> None:
     assert values_in(tmp_path)["orders", 0][-1] == "later"
 
 
+def test_files_of_a_few_mib_become_segments_of_a_partition_that_has_few(tmp_path: Path) -> None:
+    pylog.write_topic(tmp_path, "orders", [(None, "old")])
+    job = job_in(tmp_path)
+    large, small = {"value": ["x" * (9 << 20)]}, {"value": ["x" * (7 << 20)]}
+    with pylog.LogManager([tmp_path]) as manager:
+        manager.store_topic_config("orders", {"max.message.bytes": str(16 << 20)})
+    staged = [stage(job, each) for each in (large, small, large)]
+    sizes = [each.size_bytes for each in staged]
+    job.commit(staged)
+    segments = pylog.read_table(tmp_path, "segments").to_pylist()
+    assert [each["base_offset"] for each in segments] == [0, 1, 3]
+    assert [each["size_in_bytes"] for each in segments][1:] == [sizes[0] + sizes[1], sizes[2]]
+    lengths = [len(each) for each in values_in(tmp_path)["orders", 0]]
+    assert lengths == [3, 9 << 20, 7 << 20, 9 << 20]
+    assert pylog.read_table(tmp_path, "findings").num_rows == 0
+
+
 def _without_path(directory: Path, name: str) -> pa.Table:
     table = pylog.read_table(directory, name)
     return table.select([each for each in table.column_names if each != "path"])
