@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.broker.background_thread import BackgroundThread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-    from types import TracebackType
 
 _POLL_SECONDS = 0.004
-_JOIN_SECONDS = 10.0
 _SUFFIX = ".log"
 
 
@@ -49,39 +48,26 @@ def _base_offsets(names: Iterable[str]) -> set[int]:
     return {int(name[: -len(_SUFFIX)]) for name in names if name.endswith(_SUFFIX)}
 
 
-class DirectoryWatch:
-    """A thread that lists directories every few milliseconds; begins and ends with the context.
+class DirectoryWatch(BackgroundThread):
+    """A thread that lists directories every few milliseconds.
 
     It sees most of what happens, not all: files that come and go between two listings are missed.
     """
 
     def __init__(self, directories: Iterable[Path]) -> None:
+        super().__init__()
         self._directories = list(directories)
         self.seen = {each.name: Seen() for each in self._directories}
         self._changes: list[Change] = []
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._ended.set()
-        self._thread.join(_JOIN_SECONDS)
 
     def changes_since(self, moment: float) -> list[Change]:
         """Return what changed since a moment of `time.monotonic`."""
         return [change for change in self._changes.copy() if change.at >= moment]
 
-    def _run(self) -> None:
+    def work(self) -> None:
+        """List until the block is left."""
         names: dict[str, set[str]] = {each.name: set() for each in self._directories}
-        while not self._ended.wait(_POLL_SECONDS):
+        while not self.has_to_end.wait(_POLL_SECONDS):
             for directory in self._directories:
                 now = set(os.listdir(directory))  # noqa: PTH208 - names only
                 before = names[directory.name]

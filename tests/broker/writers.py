@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-import threading
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from tests.broker.background_thread import BackgroundThread
 from tests.broker.ledger import Ledger, Sent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from kafka import KafkaProducer
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 _PAUSE_SECONDS = 0.02
 _KEYS = 300
-_JOIN_SECONDS = 60.0
 _EVERY_WHICH_TRANSACTION_ABORTS = 3
 _EVERY_WHICH_RECORD_IS_A_TOMBSTONE = 17
 
@@ -35,10 +33,8 @@ def value_of(name: str, offset: int) -> bytes:
     return b"%s:%d:" % (name.encode(), offset) + b"%08x" % (offset * 40_503) * (10 + offset % 70)
 
 
-class Writer:
-    """A thread with a producer; begins and ends with the context.
-
-    An error of the thread is raised by `check` and at the end.
+class Writer(BackgroundThread):
+    """A thread with a producer.
 
     Parameters
     ----------
@@ -63,48 +59,26 @@ class Writer:
         tombstones_in: str | None = None,
         **options: Any,  # noqa: ANN401 - of KafkaProducer
     ) -> None:
+        super().__init__()
         self._broker = broker
         self._ledgers = ledgers
         self._records_a_round = records_a_round
         self._tombstones_in = tombstones_in
         self._options = options
-        self._ended = threading.Event()
-        self._error: BaseException | None = None
-        # A daemon: a producer that hangs must not keep the test process alive.
-        self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._ended.set()
-        self._thread.join(_JOIN_SECONDS)
-        if error is None:
-            assert not self._thread.is_alive(), "the writer does not come to its end"
-            self.check()
 
     def check(self) -> None:
         """Raise what ended the thread before its time, or what was acknowledged as not planned."""
-        if self._error is not None:
-            raise self._error
+        super().check()
         surprises = [each for ledger in self._ledgers for each in ledger.surprises]
         assert not surprises, surprises[:10]
 
-    def _run(self) -> None:
-        try:
-            with self._broker.producer(**self._options) as producer:
-                self._write(producer)
-        except BaseException as error:  # noqa: BLE001 - raised again in the test's thread
-            self._error = error
+    def work(self) -> None:
+        """Write until the block is left."""
+        with self._broker.producer(**self._options) as producer:
+            self._write(producer)
 
     def _write(self, producer: KafkaProducer) -> None:
-        while not self._ended.wait(_PAUSE_SECONDS):
+        while not self.has_to_end.wait(_PAUSE_SECONDS):
             self._send_round(producer, is_committed=True)
         producer.flush()
 
@@ -138,7 +112,7 @@ class TransactionalWriter(Writer):
     def _write(self, producer: KafkaProducer) -> None:
         producer.init_transactions()
         count = 0
-        while not self._ended.wait(_PAUSE_SECONDS):
+        while not self.has_to_end.wait(_PAUSE_SECONDS):
             count += 1
             is_committed = count % _EVERY_WHICH_TRANSACTION_ABORTS != 0
             starts = [ledger.next_offset for ledger in self._ledgers]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
@@ -30,18 +28,17 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-CLUSTER = "local-cluster[2,1,1024]"
-"""A master, and two workers with an executor each in a process of its own."""
 LOCAL = "local[2]"
 
 PROJECT = Path(__file__).parents[2]
+SPARK_CONF = PROJECT / "spark-conf"
 _ANSWER = "answer"
 _START_SECONDS = 300
 _POLL_SECONDS = 0.3
 _SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
-    "spark.deploy.maxExecutorRetries": "-1",  # any number of executors may be killed
+    "spark.ui.enabled": "false",
     "spark.executor.extraJavaOptions": _SHORT_LIFE,
 }
 
@@ -77,9 +74,11 @@ class Driver:
         Of Spark.
     log
         Gets what Spark prints.
+    configuration
+        Directory with ``spark-defaults.conf``.
     """
 
-    def __init__(self, master: str, log: Path) -> None:
+    def __init__(self, master: str, log: Path, configuration: Path = SPARK_CONF) -> None:
         self.log = log
         paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
         with log.open("wb") as output:
@@ -90,7 +89,8 @@ class Driver:
                     **os.environ,
                     "PYTHONPATH": os.pathsep.join(paths),
                     "PYSPARK_PYTHON": sys.executable,
-                    "SPARK_CONF_DIR": str(PROJECT / "spark-conf"),
+                    "SPARK_CONF_DIR": str(configuration),
+                    "SPARK_LOCAL_IP": "127.0.0.1",
                     "JDK_JAVA_OPTIONS": _SHORT_LIFE,
                 },
                 stdin=subprocess.PIPE,
@@ -202,9 +202,10 @@ def _write(spark: SparkSession, write: Write) -> None:
 def _serve(master: str) -> None:
     from tests.kills.deadly_source import DeadlyDataSource  # noqa: PLC0415
 
-    spark = spark_session("kills", master=master, settings=_SETTINGS)
+    # Executors of a cluster have the environment of their worker, which knows nothing of the tests.
+    settings = {**_SETTINGS, "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"]}
+    spark = spark_session("kills", master=master, settings=settings)
     spark.dataSource.register(DeadlyDataSource)
-    application = spark.sparkContext.applicationId
     _say("")
     while line := sys.stdin.readline():
         try:
@@ -213,8 +214,6 @@ def _serve(master: str) -> None:
         except (PySparkException, Py4JError) as error:  # the latter: a committing process died
             _say(str(error) or type(error).__name__)
     spark.stop()
-    # Where local-cluster puts the output of executors, for want of a setting.
-    shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)
 
 
 def _say(error: str) -> None:

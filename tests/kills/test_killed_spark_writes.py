@@ -1,7 +1,8 @@
 """SIGKILL of Spark's Python workers, executors, committing processes and drivers.
 
 By turns a batch job, which is run again under its ``jobId``, and a stream, which is started again
-from its checkpoint; all in the log directory of one real broker, which comes in between.
+from its checkpoint; all in the log directory of one real broker, which comes in between. Executors,
+and the Python workers below them, are those of a standalone cluster.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import pytest
 from tests.kills.broker_visits import BrokerVisits
 from tests.kills.jobs import row_count, value_of
 from tests.kills.kill_point import KillPoint, Victim
-from tests.kills.spark_driver import CLUSTER, LOCAL, Driver, Write
+from tests.kills.spark_driver import LOCAL, Driver, Write
 from tests.support.kafka_broker import KafkaBroker
-from tests.support.spark_session import require_java
+from tests.support.spark_session import SPARK_CONF, require_java
+from tests.support.standalone_cluster import StandaloneCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +39,9 @@ DRIVERS_A_BROKER_VISIT = 7
 _MOST_DRAWS = 10
 ATTEMPTS = 4
 """Of a task, before Spark gives the job up."""
+CONFIGURATION = SPARK_CONF / "standalone"
+EXECUTOR_WAS_KILLED = "because it is EXITED"
+"""What the master says of one whose end nobody has asked for."""
 
 
 class Rounds:
@@ -46,18 +51,18 @@ class Rounds:
     ----------
     visits
         Of the broker whose log directory is written to.
-    cluster
+    survivor
         The driver that lives on, and runs again what was killed.
     root
         Where streams have their files and checkpoints.
     """
 
-    def __init__(self, visits: BrokerVisits, cluster: Driver, root: Path) -> None:
+    def __init__(self, visits: BrokerVisits, survivor: Driver, root: Path) -> None:
         self.visits = visits
         self.random = random.Random(SEED)
         self.outcomes: Counter[str] = Counter()
         self._account = visits.account
-        self._cluster = cluster
+        self._survivor = survivor
         self._root = root
         self._note = root / "note"
         self._count = 0
@@ -86,7 +91,7 @@ class Rounds:
         """Return how many calls a step makes at least."""
         write = self._new_write(is_stream=False, is_large=is_large)
         point = KillPoint(str(self._note), step, 0)
-        assert self._cluster.write(replace(write, kill=point.to_json())) == ""
+        assert self._survivor.write(replace(write, kill=point.to_json())) == ""
         calls = min(int(line.split()[1]) for line in point.lines())
         self._note.unlink()
         self._account.publish(write.number)
@@ -122,7 +127,7 @@ class Rounds:
             call = 1 + int(share * self._calls[step, is_large])
             point = KillPoint(str(self._note), step, call, victim, times)
             where = f"seed {SEED}, job {write.number}, {victim} at call {call} of {step}"
-            answer = (driver or self._cluster).write(
+            answer = (driver or self._survivor).write(
                 replace(write, kill=point.to_json()), partial(self._account.look, write.number)
             )
             if point.lines():
@@ -147,7 +152,7 @@ class Rounds:
         if is_visited:
             self.visits.append()
             self._account.look(write.number)
-        error = self._cluster.write(write, lambda: self._account.look(write.number))
+        error = self._survivor.write(write, lambda: self._account.look(write.number))
         assert error == "", f"{where}: {error}"
         self._account.publish(write.number)
 
@@ -160,19 +165,22 @@ def visits(kafka_is_here: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """Give the driver of a master with two workers."""
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
+    """Give a master with two workers."""
     require_java()
-    with Driver(CLUSTER, tmp_path_factory.mktemp("cluster") / "log") as driver:
-        yield driver
-        driver.stop()
+    directory = tmp_path_factory.mktemp("cluster")
+    with StandaloneCluster(directory, configuration=CONFIGURATION) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def rounds(
-    cluster: Driver, visits: BrokerVisits, tmp_path_factory: pytest.TempPathFactory
-) -> Rounds:
-    return Rounds(visits, cluster, tmp_path_factory.mktemp("rounds"))
+    cluster: StandaloneCluster, visits: BrokerVisits, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Rounds]:
+    root = tmp_path_factory.mktemp("rounds")
+    with Driver(cluster.master_url, root / "survivor", CONFIGURATION) as survivor:
+        yield Rounds(visits, survivor, root)
+        survivor.stop()
 
 
 def test_killed_python_workers(
@@ -184,9 +192,14 @@ def test_killed_python_workers(
     _count(rounds, counted)
 
 
-def test_killed_executors(rounds: Rounds, kills: Callable[[int], int], counted: Counted) -> None:
-    for number in range(kills(20)):
+def test_killed_executors(
+    cluster: StandaloneCluster, rounds: Rounds, kills: Callable[[int], int], counted: Counted
+) -> None:
+    wanted = kills(20)
+    before = cluster.log("master").count(EXECUTOR_WAS_KILLED)
+    for number in range(wanted):
         rounds.run("write", Victim.JVM if number % 4 == 0 else Victim.EXECUTOR)
+    assert cluster.log("master").count(EXECUTOR_WAS_KILLED) - before >= wanted
     _count(rounds, counted)
 
 

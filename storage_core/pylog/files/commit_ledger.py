@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file
 from pylog.files.file_names import LEDGER
-from pylog.files.staged_files import JobKey, as_integer, as_job_key, as_object
+from pylog.files.staged_files import JobKey, as_integer, as_job_key, as_list, as_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -169,10 +169,7 @@ def read_ledger(log_directory: str) -> Ledger:
     try:
         content = as_object(json.loads(text), ("version", "jobs"), "ledger")
         as_integer(content["version"], "version", LEDGER_VERSION, LEDGER_VERSION)
-        if not isinstance(content["jobs"], list):
-            msg = "jobs are not a list"
-            raise ValueError(msg)  # noqa: TRY004, TRY301 - as every other wrong value
-        return Ledger(_parse_entry(each) for each in content["jobs"])
+        return Ledger(_parse_entry(each) for each in as_list(content["jobs"], "jobs"))
     except (ValueError, RecursionError) as error:
         reason = (
             f"ledger of written jobs is malformed: {error}; restore the file: without it a job "

@@ -38,13 +38,13 @@ from pylog.files.staged_files import (
     StagedFile,
     as_integer,
     as_job_key,
+    as_list,
     as_object,
     as_topic_partition,
 )
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Sequence
 
     from pylog.files.durable_io import DurableIO
     from pylog.model import TopicPartition
@@ -237,7 +237,9 @@ def _parse(content: object) -> Manifest:
     if not isinstance(commit_id, str) or _ID.fullmatch(commit_id) is None:
         msg = f"id is {commit_id!r}, expected 32 hex digits"
         raise ValueError(msg)
-    partitions = tuple(_parse_partition(each) for each in _list_of(fields["partitions"]))
+    partitions = tuple(
+        _parse_partition(each) for each in as_list(fields["partitions"], "partitions")
+    )
     if len({each.topic_partition for each in partitions}) < len(partitions):
         msg = "a partition is announced twice"
         raise ValueError(msg)
@@ -249,16 +251,9 @@ def _parse(content: object) -> Manifest:
         commit_id,
         as_job_key(fields["job_id"], fields["batch_id"]),
         as_integer(fields["time_ms"], "time_ms", 0),
-        tuple(_parse_topic(each) for each in _list_of(fields["new_topics"])),
+        tuple(_parse_topic(each) for each in as_list(fields["new_topics"], "new_topics")),
         partitions,
     )
-
-
-def _list_of(content: object) -> Sequence[object]:
-    if not isinstance(content, list):
-        msg = f"{content!r} is not a list"
-        raise ValueError(msg)  # noqa: TRY004 - as every other wrong value
-    return content
 
 
 def _parse_topic(content: object) -> NewTopic:
@@ -277,7 +272,7 @@ def _parse_topic(content: object) -> NewTopic:
 def _parse_partition(content: object) -> AnnouncedPartition:
     fields = as_object(content, _PARTITION_FIELDS, "partition")
     place = as_topic_partition(fields["topic"], fields["partition"])
-    files = tuple(_parse_file(each, place) for each in _list_of(fields["files"]))
+    files = tuple(_parse_file(each, place) for each in as_list(fields["files"], "files"))
     if not files:
         msg = f"no file is announced for {place}"
         raise ValueError(msg)

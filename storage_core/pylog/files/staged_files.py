@@ -226,6 +226,14 @@ def as_object(content: object, fields: tuple[str, ...], what: str) -> Mapping[st
     return content
 
 
+def as_list(content: object, what: str) -> list[Any]:
+    """Return ``content`` once it is known to be a JSON array; ``ValueError`` if it is not."""
+    if not isinstance(content, list):
+        msg = f"{what} is of type {type(content).__name__}, expected a list"
+        raise ValueError(msg)  # noqa: TRY004 - as every other wrong value
+    return content
+
+
 def as_integer(value: object, name: str, lowest: int, highest: int = _MAX_INT64) -> int:
     """Return ``value`` once it is known to be a whole number in a range.
 

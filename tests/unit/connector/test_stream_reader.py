@@ -1,108 +1,26 @@
-"""The stream reader, asked as Spark asks it: one instance for offsets, pickled ones for rows.
-
-No Spark is running. Offsets go through JSON text, as they do through Spark's checkpoint.
-"""
+"""The stream reader: where it starts, what it finds, the tasks of a batch and their rows."""
 
 from __future__ import annotations
 
 import json
-import logging
 import os
-import pickle
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from pylog.errors import SegmentVanishedError
-from pyspark_pylog import DefaultSource, trigger_limits
-from pyspark_pylog.errors import StreamDataLossError
 from pyspark_pylog.stream_offset import INITIAL
-from pyspark_pylog.task_partition import TaskPartition
 from tests.support.batches import ABORT, COMMIT, batch_v2, marker, plain_records
-from tests.support.log_files import (
-    segment_path,
-    write_log_start_offsets,
-    write_partition,
-    write_segment,
-)
+from tests.support.log_files import segment_path, write_partition
+from tests.unit.connector.stream_query import Query, append, batch, ends_of, logs, through_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark_pylog.stream_reader import PylogStreamReader
+__all__ = ["logs"]
 
-Offset = dict[str, Any]
-ONE_ID, OTHER_ID = "7bGSu7gYRDuEkZTQ2w4F_g", "a8GSu7gYRDuEkZTQ2w4F_g"
 ALL = ReadAllAvailable()
-
-
-def through_json(offset: object) -> Offset:
-    again: Offset = json.loads(json.dumps(offset))
-    return again
-
-
-class Query:
-    """A run of a query: what Spark's engine does with the reader of one."""
-
-    def __init__(self, path: Path, **options: str) -> None:
-        given = CaseInsensitiveDict({"path": str(path), **options})
-        source = DefaultSource(given)
-        self._schema = source.schema()
-        self._source = pickle.dumps(source)
-        self.reader: PylogStreamReader = self._new_reader()
-        self.limit = self.reader.getDefaultReadLimit()
-
-    def _new_reader(self) -> Any:  # noqa: ANN401 - what the source returns
-        source: DefaultSource = pickle.loads(self._source)  # noqa: S301 - our own
-        return source.streamReader(schema=self._schema)
-
-    def initial(self) -> Offset:
-        assert self.reader.initialOffset() == INITIAL
-        return through_json(self.reader.initialOffset())
-
-    def latest(self, start: Offset) -> Offset:
-        return through_json(self.reader.latestOffset(start, self.limit))
-
-    def tasks(self, start: Offset, end: Offset) -> list[TaskPartition]:
-        partitions = self.reader.partitions(through_json(start), through_json(end))
-        assert all(isinstance(each, TaskPartition) for each in partitions)
-        return partitions  # type: ignore[return-value]
-
-    def rows(self, start: Offset, end: Offset) -> dict[str, list[int]]:
-        """Return the offsets of a batch by partition, read by an instance of its own."""
-        reader = pickle.loads(pickle.dumps(self._new_reader()))  # noqa: S301
-        found: dict[str, list[int]] = {}
-        for partition in pickle.loads(pickle.dumps(self.tasks(start, end))):  # noqa: S301
-            for batch in reader.read(partition):
-                columns = (batch.column(name).to_pylist() for name in ("topic", "partition"))
-                for topic, number, offset in zip(
-                    *columns, batch.column("offset").to_pylist(), strict=True
-                ):
-                    found.setdefault(f"{topic}-{number}", []).append(offset)
-        return found
-
-
-def batch(base: int, count: int = 2) -> bytes:
-    return batch_v2(plain_records(base, count)).data
-
-
-def append(logs: Path, data: bytes, name: str = "orders-0", segment: int = 0) -> None:
-    with segment_path(logs / name, segment).open("ab") as file:
-        file.write(data)
-
-
-def ends_of(offset: Offset) -> Offset:
-    return {topic: of for topic, of in offset.items() if topic != "$pylog"}
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """Return a log directory with offsets 0 and 1 in orders-0."""
-    write_partition(tmp_path / "logs", {0: [batch_v2(plain_records(0, 2))]})
-    return tmp_path / "logs"
 
 
 def test_a_stream_starts_at_the_latest_offsets_by_default(logs: Path) -> None:
@@ -218,109 +136,6 @@ def test_only_what_is_chosen_is_discovered(logs: Path) -> None:
     assert query.latest(first) == first
 
 
-def test_a_batch_is_limited_by_offsets(logs: Path) -> None:
-    append(logs, b"".join(batch(base, 1) for base in range(2, 10)))
-    query = Query(logs, startingOffsets="earliest", maxOffsetsPerTrigger="4")
-    assert isinstance(query.limit, ReadMaxRows)
-    batches, offset = [], INITIAL
-    while (end := query.latest(offset)) != offset:
-        batches.append(query.rows(offset, end)["orders-0"])
-        offset = end
-    assert batches == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-    query.limit = ALL  # as a query that runs once
-    assert ends_of(query.latest(INITIAL)) == {"orders": {"0": 10}}
-
-
-def test_a_batch_is_limited_by_bytes(logs: Path) -> None:
-    append(logs, b"".join(batch(base, 1) for base in range(2, 10)))
-    query = Query(logs, startingOffsets="earliest", maxBytesPerTrigger=f"{3 * len(batch(2, 1))}b")
-    read: list[int] = []
-    batches, offset = 0, INITIAL
-    while (end := query.latest(offset)) != offset:
-        rows = query.rows(offset, end)["orders-0"]
-        assert 1 <= len(rows) <= 4
-        read, batches, offset = read + rows, batches + 1, end
-    assert read == list(range(10))
-    assert batches >= 3
-
-
-def test_a_trigger_waits_for_enough_offsets(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [1000.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    query = Query(logs, minOffsetsPerTrigger="3", maxTriggerDelay="10s")
-    first = query.latest(INITIAL)
-    append(logs, batch(2))
-    assert query.latest(first) == first
-    append(logs, batch(4, 1))
-    second = query.latest(first)
-    assert query.rows(first, second) == {"orders-0": [2, 3, 4]}
-    append(logs, batch(5, 1))
-    assert query.latest(second) == second
-    now[0] += 10
-    assert query.rows(second, query.latest(second)) == {"orders-0": [5]}
-
-
-def test_a_run_for_what_is_available_now_ends_there(logs: Path) -> None:
-    append(logs, b"".join(batch(base, 1) for base in range(2, 6)))
-    query = Query(
-        logs, startingOffsets="earliest", maxOffsetsPerTrigger="4", minOffsetsPerTrigger="3"
-    )
-    query.reader.prepareForTriggerAvailableNow()
-    batches, offset = [], INITIAL
-    while (end := query.latest(offset)) != offset:
-        batches.append(query.rows(offset, end))
-        append(logs, batch(6 if len(batches) == 1 else 8))
-        write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name=f"new-{len(batches)}")
-        offset = end
-    assert batches == [{"orders-0": [0, 1, 2, 3]}, {"orders-0": [4, 5]}]
-    assert json.dumps(query.latest(offset)) == json.dumps(offset)
-    following = Query(logs, startingOffsets="earliest")
-    rows = following.rows(offset, following.latest(offset))
-    assert rows == {"orders-0": [6, 7, 8, 9], "new-1": [0], "new-2": [0]}
-
-
-def test_a_run_for_what_is_available_now_fails_if_that_goes(logs: Path) -> None:
-    append(logs, b"".join(batch(base, 1) for base in range(2, 6)))
-    query = Query(logs, startingOffsets="earliest", maxOffsetsPerTrigger="4")
-    query.reader.prepareForTriggerAvailableNow()
-    first = query.latest(INITIAL)
-    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="payments-0")
-    shutil.rmtree(logs / "orders-0")
-    with pytest.raises(StreamDataLossError, match="partition orders-0 is gone, which this query"):
-        query.latest(first)
-
-
-def test_a_batch_of_another_run_is_done_before_what_is_available_now(logs: Path) -> None:
-    first = Query(logs, startingOffsets="earliest").latest(INITIAL)
-    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="orders-1")
-    again = Query(logs, startingOffsets="earliest")
-    again.reader.prepareForTriggerAvailableNow()
-    assert again.rows(INITIAL, first) == {"orders-0": [0, 1]}
-    assert again.rows(first, again.latest(first)) == {"orders-1": [0]}
-
-
-def test_what_is_deleted_between_planning_and_reading_is_a_loss_or_left_out(logs: Path) -> None:
-    append(logs, batch(2))
-    for lenient in ("false", "true"):
-        options = {"startingOffsets": "earliest", "failOnDataLoss": lenient}
-        query = Query(logs, **options)
-        [partition] = query.tasks(INITIAL, query.latest(INITIAL))
-        hidden = (logs / "orders-0").rename(logs.parent / "aside")
-        (logs / "orders-0").mkdir()
-        write_segment(logs / "orders-0", 3, [batch_v2(plain_records(3, 1))])
-        reading = query.reader.read(partition)
-        if lenient == "true":
-            with pytest.raises(
-                SegmentVanishedError, match=r"orders-0.*; start the query again, wh"
-            ):
-                list(reading)
-        else:
-            rows = [each for batch in reading for each in batch.column("offset").to_pylist()]
-            assert rows == [3]
-        shutil.rmtree(logs / "orders-0")
-        hidden.rename(logs / "orders-0")
-
-
 def test_the_least_number_of_tasks_is_kept(logs: Path) -> None:
     append(logs, b"".join(batch(base, 1) for base in range(2, 20)))
     query = Query(logs, startingOffsets="earliest", minPartitions="6")
@@ -364,180 +179,6 @@ def test_open_transactions_wait_and_aborted_ones_never_come(logs: Path) -> None:
         assert query.rows(offset, end) == expected
         offset = end
     assert ends_of(offset) == {"orders": {"0": 7}}
-
-
-def losses(query: Query, start: Offset) -> str:
-    with pytest.raises(StreamDataLossError) as caught:
-        query.latest(start)
-    text = str(caught.value)
-    assert text.startswith("data loss: ")
-    assert text.endswith(
-        ". To go on with what is there, set option failOnDataLoss=false; the checkpoint may stay as"
-        " it is"
-    )
-    return text
-
-
-def test_a_partition_that_is_gone_is_a_loss(logs: Path, caplog: pytest.LogCaptureFixture) -> None:
-    write_partition(logs, {0: [batch_v2(plain_records(0, 3))]}, name="orders-1")
-    first = Query(logs).latest(INITIAL)
-    shutil.rmtree(logs / "orders-1")
-    expected = "partition orders-1 is gone, which this query had read up to offset 3"
-    assert expected in losses(Query(logs), first)
-    lenient = Query(logs, failOnDataLoss="false")
-    append(logs, batch(2))
-    with caplog.at_level(logging.WARNING):
-        second = lenient.latest(first)
-    assert ends_of(second) == {"orders": {"0": 4}}
-    assert f"pylog: data loss: {expected}; going on" in caplog.text
-    assert lenient.rows(first, second) == {"orders-0": [2, 3]}
-    # It comes again: from its beginning.
-    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="orders-1")
-    third = lenient.latest(second)
-    assert lenient.rows(second, third) == {"orders-1": [0]}
-    with pytest.raises(StreamDataLossError, match="partition orders-1 is gone"):
-        Query(logs).tasks(first, second)
-
-
-def test_records_that_retention_deleted_before_they_were_read_are_a_loss(logs: Path) -> None:
-    first = Query(logs).latest(INITIAL)
-    write_segment(logs / "orders-0", 5, [batch_v2(plain_records(5, 2))])
-    segment_path(logs / "orders-0", 0).unlink()
-    assert (
-        "offsets 2 to 5 (exclusive) of partition orders-0 were deleted before this query had read"
-        in losses(Query(logs), first)
-    )
-    lenient = Query(logs, failOnDataLoss="false")
-    assert lenient.rows(first, lenient.latest(first)) == {"orders-0": [5, 6]}
-
-
-def test_a_gap_above_the_start_of_the_log_is_no_loss(logs: Path) -> None:
-    first = Query(logs).latest(INITIAL)
-    append(logs, batch(7, 1))
-    query = Query(logs)
-    assert query.rows(first, query.latest(first)) == {"orders-0": [7]}
-
-
-def test_a_new_partition_that_lacks_its_beginning_is_a_loss(logs: Path) -> None:
-    first = Query(logs).latest(INITIAL)
-    write_partition(logs, {4: [batch_v2(plain_records(4, 1))]}, name="orders-1")
-    assert (
-        "partition orders-1 is new and starts at offset 4: those before it were deleted before "
-        "this query saw them" in losses(Query(logs), first)
-    )
-    lenient = Query(logs, failOnDataLoss="false")
-    assert lenient.rows(first, lenient.latest(first)) == {"orders-1": [4]}
-
-
-def test_a_log_that_ends_earlier_than_it_was_read_is_a_loss(logs: Path) -> None:
-    append(logs, batch(2))
-    first = Query(logs).latest(INITIAL)
-    os.truncate(segment_path(logs / "orders-0", 0), len(batch(0)))
-    assert (
-        "partition orders-0 ends at offset 2, before offset 4, up to which this query had read it"
-        in losses(Query(logs), first)
-    )
-    lenient = Query(logs, failOnDataLoss="false")
-    second = lenient.latest(first)
-    assert lenient.rows(first, second) == {}
-    append(logs, batch(2, 1))
-    assert lenient.rows(second, lenient.latest(second)) == {"orders-0": [2]}
-
-
-def test_a_log_that_was_written_anew_under_a_running_query_is_a_loss(logs: Path) -> None:
-    query = Query(logs)
-    first = query.latest(INITIAL)
-    with segment_path(logs / "orders-0", 0).open("r+b") as file:
-        file.truncate(0)
-        file.write(batch_v2(plain_records(0, 5, timestamp=7)).data)
-    assert (
-        "partition orders-0 was truncated and written anew, or its topic made anew: records before "
-        "offset 2 are others now" in losses(query, first)
-    )
-
-
-def test_spark_4_1_meets_losses_when_a_batch_is_planned(logs: Path) -> None:
-    make_topic(logs, ONE_ID, 3)
-    write_partition(logs, {0: [batch_v2(plain_records(0, 3))]}, name="cut-0")
-    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="gone-0")
-    first = through_json(Query(logs).reader.latestOffset())
-    make_topic(logs, OTHER_ID, 4)
-    write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name="cut-0")
-    shutil.rmtree(logs / "gone-0")
-    strict, lenient = Query(logs), Query(logs, failOnDataLoss="false")
-    second = through_json(strict.reader.latestOffset())
-    with pytest.raises(StreamDataLossError) as caught:
-        strict.tasks(first, second)
-    for loss in ("topic orders was made anew", "cut-0 ends at offset 1, bef", "gone-0 is gone, "):
-        assert loss in str(caught.value)
-    assert lenient.rows(first, second) == {"orders-0": [0, 1, 2, 3]}
-
-
-def make_topic(logs: Path, topic_id: str, count: int) -> None:
-    shutil.rmtree(logs / "orders-0")
-    directory = write_partition(logs, {0: [batch_v2(plain_records(0, count))]})
-    (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}", "utf-8")
-
-
-@pytest.mark.parametrize("count", [1, 3, 9])
-def test_a_topic_that_was_made_anew_is_a_loss_and_read_from_its_beginning(
-    logs: Path, count: int
-) -> None:
-    make_topic(logs, ONE_ID, 3)
-    first = Query(logs).latest(INITIAL)
-    assert first["$pylog"]["topicIds"] == {"orders": ONE_ID}
-    make_topic(logs, OTHER_ID, count)
-    assert (
-        f"topic orders was made anew: partition orders-0 has topic id {OTHER_ID}, and the one that "
-        f"this query had read up to offset 3 had {ONE_ID}" in losses(Query(logs), first)
-    )
-    lenient = Query(logs, failOnDataLoss="false")
-    second = lenient.latest(first)
-    assert second["$pylog"]["restart"] == {"orders": {"0": 0}}
-    for query in (lenient, Query(logs, failOnDataLoss="false")):
-        assert query.rows(first, second) == {"orders-0": list(range(count))}
-    assert lenient.latest(second) == second
-    append(logs, batch(count, 1))
-    assert lenient.rows(second, lenient.latest(second)) == {"orders-0": [count]}
-
-
-def test_a_batch_that_is_done_again_after_its_topic_was_made_anew_gives_none_of_its_rows(
-    logs: Path,
-) -> None:
-    make_topic(logs, ONE_ID, 3)
-    query = Query(logs, startingOffsets="earliest")
-    first = query.latest(INITIAL)
-    make_topic(logs, OTHER_ID, 9)
-    words = (
-        r"partition orders-0 is another one since its topic was made anew, and offsets 0 to 3 "
-        r"\(exclusive\) of it were to be read"
-    )
-    with pytest.raises(StreamDataLossError, match=words):
-        Query(logs, startingOffsets="earliest").tasks(INITIAL, first)
-    assert Query(logs, failOnDataLoss="false").rows(INITIAL, first) == {}
-
-
-def test_records_that_went_between_two_runs_of_a_batch_are_a_loss(logs: Path) -> None:
-    query = Query(logs, startingOffsets="earliest")
-    first = query.latest(INITIAL)
-    write_log_start_offsets(logs, {("orders", 0): 1})
-    words = (
-        r"offsets 0 to 2 \(exclusive\) of partition orders-0 were to be read, and the log holds 1 "
-    )
-    with pytest.raises(StreamDataLossError, match=words):
-        Query(logs).tasks(INITIAL, first)
-    assert Query(logs, failOnDataLoss="false").rows(INITIAL, first) == {"orders-0": [1]}
-
-
-def test_many_losses_are_named_in_part(logs: Path) -> None:
-    for number in range(1, 9):
-        write_partition(logs, {0: [batch_v2(plain_records(0, 1))]}, name=f"orders-{number}")
-    first = Query(logs).latest(INITIAL)
-    for number in range(1, 9):
-        shutil.rmtree(logs / f"orders-{number}")
-    text = losses(Query(logs), first)
-    assert text.count(" is gone, ") == 5
-    assert "; and 3 more. To go on" in text
 
 
 def test_a_few_records_in_each_of_many_partitions_are_a_handful_of_tasks(logs: Path) -> None:
@@ -602,27 +243,3 @@ def test_what_a_stream_does_not_take_is_refused_at_the_first_question(
     ):
         with pytest.raises(ValueError, match=words):
             ask()
-
-
-def test_limits_are_refused_where_spark_cannot_keep_them(
-    logs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pyspark_pylog.stream_reader.HAS_ADMISSION_CONTROL", False)
-    with pytest.raises(ValueError, match=r"maxOffsetsPerTrigger.* need Spark 4\.2 or later"):
-        Query(logs, maxOffsetsPerTrigger="4").initial()
-    Query(logs).initial()
-
-
-def test_limits_are_for_streams_and_are_warned_of_in_a_batch(
-    logs: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    given = {"path": str(logs), "maxOffsetsPerTrigger": "4", "startingOffsets": "earliest"}
-    source = DefaultSource(CaseInsensitiveDict(given))
-    with caplog.at_level(logging.WARNING):
-        schema = source.schema()
-        source.streamReader(schema=schema)
-        assert not caplog.records
-        source.reader(schema)
-    texts = [record.getMessage() for record in caplog.records]
-    assert texts == ["pylog: options without effect here: maxOffsetsPerTrigger"]
-    assert set(trigger_limits.LIMIT_OPTIONS) > {"maxOffsetsPerTrigger"}

@@ -117,6 +117,18 @@ def test_what_it_cannot_hold_is_an_error_that_names_the_file(
     assert raised.value.path == str(path)
 
 
+@pytest.mark.parametrize("where", ["new_topics", "partitions", "partitions/0/files"])
+def test_a_list_that_is_none_is_named(tmp_path: Path, where: str) -> None:
+    write_manifest(DurableIO(), str(tmp_path), a_manifest())
+    path = tmp_path / MANIFEST
+    content = json.loads(path.read_text())
+    place, field = at(content, where)
+    place[field] = {"a": 1}
+    path.write_text(json.dumps(content))
+    with pytest.raises(CorruptCheckpointError, match=f"{field} is of type dict, expected a list"):
+        read_manifest(str(tmp_path))
+
+
 @pytest.mark.parametrize("where", ["", "partitions/0", FILE, "new_topics/0"])
 def test_a_field_that_is_missing_or_not_known_is_an_error(tmp_path: Path, where: str) -> None:
     write_manifest(DurableIO(), str(tmp_path), a_manifest())
