@@ -75,11 +75,11 @@ def known_topic_configs(
     configs = TopicConfigs(None if server_properties is None else server_properties.log_config)
     configs.load([log_directory])
     unknown = configs.unconfigured(chosen)
-    refused = [topic for topic in unknown if not given or topic not in changed]
-    if refused:
-        raise UnknownTopicConfigError(refused)
+    if unknown and not given:
+        raise UnknownTopicConfigError(unknown)
+    unlimited = set(unknown) - INTERNAL_TOPICS
     return {
-        topic: (_UNLIMITED if topic in unknown else configs.config_of(topic)).with_properties(
+        topic: (_UNLIMITED if topic in unlimited else configs.config_of(topic)).with_properties(
             given if topic in changed else {}
         )
         for topic in chosen

@@ -35,8 +35,8 @@ def broker(directory: Path) -> ServerProperties:
 def test_a_topic_of_which_nothing_is_known_is_refused_by_name(directory: Path) -> None:
     with pytest.raises(UnknownTopicConfigError) as refused:
         known_topic_configs(str(directory))
-    assert refused.value.topics == ("copied",)
-    assert "of topic copied: " in str(refused.value)
+    assert refused.value.topics == ("__consumer_offsets", "copied")
+    assert "of topics __consumer_offsets, copied: " in str(refused.value)
 
 
 def test_topics_that_are_not_asked_for_need_not_be_known(directory: Path) -> None:
@@ -71,11 +71,13 @@ def test_internal_topics_keep_what_kafka_gives_them_unless_they_are_named(direct
     for found in (
         known_topic_configs(str(directory), server_properties=broker(directory)),
         known_topic_configs(str(directory), properties=given),
-        known_topic_configs(str(directory), [offsets]),
+        known_topic_configs(str(directory), [offsets], properties={"retention.ms": "1"}),
     ):
-        assert found[offsets].cleanup_policy == {"compact"}
+        assert found[offsets].is_compact
+        assert not found[offsets].is_delete
     named = known_topic_configs(str(directory), [offsets], properties=given)
-    assert (named[offsets].cleanup_policy, named[offsets].retention_ms) == ({"delete"}, 1)
+    assert named[offsets].is_delete
+    assert named[offsets].retention_ms == 1
 
 
 def test_a_topic_that_is_not_there_is_refused(directory: Path) -> None:

@@ -119,7 +119,7 @@ def test_only_topics_of_which_something_is_said_are_configured(tmp_path: Path) -
     configs = TopicConfigs(None, {"given": LogConfig()})
     configs.load([str(tmp_path)])
     topics = ["web", "z", "given", "copied", "z", "orders", "__consumer_offsets"]
-    assert configs.unconfigured(topics) == ["copied", "z"]
+    assert configs.unconfigured(topics) == ["__consumer_offsets", "copied", "z"]
     assert TopicConfigs(LogConfig()).unconfigured(topics) == [], "the default was given"
 
 
