@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pylog.config import LogConfig, LogManagerConfig
+from pylog.config import CleanerConfig, LogConfig, LogManagerConfig
 from pylog.model import CompressionType, TimestampType
 
 INT32_MAX = 2_147_483_647
@@ -178,6 +178,29 @@ def test_one_value_changed_is_checked_too() -> None:
     assert config.segment_bytes == 14
     with pytest.raises(ValueError, match=r"^property segment\.bytes is 13"):
         dataclasses.replace(config, segment_bytes=13)
+
+
+def test_some_properties_change_and_the_others_stay() -> None:
+    config = LogConfig(segment_bytes=5000, retention_ms=7)
+    changed = config.with_properties({"retention.ms": "9", "cleanup.policy": "compact"})
+    own = frozenset({"compact"})
+    assert changed == LogConfig(segment_bytes=5000, retention_ms=9, cleanup_policy=own)
+    with pytest.raises(ValueError, match=r"^segment\.byte is not a property of a topic; did you"):
+        config.with_properties({"segment.byte": "1"})
+    with pytest.raises(ValueError, match=r"^property max\.compaction\.lag\.ms is 0, expected"):
+        config.with_properties({"max.compaction.lag.ms": "0"})
+
+
+def test_a_cleaner_has_more_than_a_mebibyte_for_each_thread() -> None:
+    assert CleanerConfig(threads=2, dedupe_buffer_size=2_097_154).threads == 2
+    with pytest.raises(
+        ValueError, match=r"^property log\.cleaner\.dedupe\.buffer\.size is 2097153"
+    ):
+        CleanerConfig(threads=2, dedupe_buffer_size=2_097_153)
+    with pytest.raises(ValueError, match=r"^property log\.cleaner\.threads is 0"):
+        CleanerConfig(threads=0)
+    with pytest.raises(ValueError, match=r"^property log\.cleaner\.io\.max.* is 0, expected a num"):
+        CleanerConfig(io_max_bytes_per_second=0)
 
 
 def test_compaction_lag_bounds_must_not_contradict_each_other() -> None:
