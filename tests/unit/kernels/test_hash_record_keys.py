@@ -51,8 +51,9 @@ def walk(
     found = kernel.hash_record_keys(
         buffer, table, *hashed, *keys, offsets, hashes, traits, positions, ends
     )
-    lists = offsets.tolist(), traits.tolist(), positions.tolist(), ends.tolist()
-    return Walked(*map(int, found), lists[0], hashes, *lists[1:])
+    walked, status, batch = map(int, found)
+    lists = traits.tolist(), positions.tolist(), ends.tolist()
+    return Walked(walked, status, batch, offsets.tolist(), hashes, *lists)
 
 
 def siphash_1_3_128(data: bytes, first: int, second: int) -> tuple[int, int]:
