@@ -86,6 +86,13 @@ _PUBLIC = LazyNames(
         "pylog.record.record": ("Record", "RecordHeader"),
         "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
         "pylog.validation.log_append_info": ("AppendedBatches", "LogAppendInfo"),
+        "pylog.cleaner.log_cleaner": ("LogCleaner",),
+        "pylog.writing.compaction_run": ("compact",),
+        "pylog.writing.compaction_summary": (
+            "CompactionSummary",
+            "CompactionTotals",
+            "PartitionCompaction",
+        ),
         "pylog.writing.retention_run": ("apply_retention",),
         "pylog.writing.line_appender": ("LineAppender",),
         "pylog.writing.moved_offset": ("MovedOffset",),
@@ -111,6 +118,7 @@ __all__ = ["__version__", *_PUBLIC.names]  # noqa: PLE0604 - text, as `LazyNames
 if TYPE_CHECKING:
     # What type checkers see; tests/unit/test_public_names.py holds it against the list above.
     from pylog.append_origin import AppendOrigin as AppendOrigin
+    from pylog.cleaner.log_cleaner import LogCleaner as LogCleaner
     from pylog.columnar.arrow_schema import record_schema as record_schema
     from pylog.config.cleaner_config import CleanerConfig as CleanerConfig
     from pylog.config.log_config import LogConfig as LogConfig
@@ -185,6 +193,10 @@ if TYPE_CHECKING:
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
     from pylog.validation.log_append_info import AppendedBatches as AppendedBatches
     from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
+    from pylog.writing.compaction_run import compact as compact
+    from pylog.writing.compaction_summary import CompactionSummary as CompactionSummary
+    from pylog.writing.compaction_summary import CompactionTotals as CompactionTotals
+    from pylog.writing.compaction_summary import PartitionCompaction as PartitionCompaction
     from pylog.writing.line_appender import LineAppender as LineAppender
     from pylog.writing.moved_offset import MovedOffset as MovedOffset
     from pylog.writing.owned_directory import own_log_directory as own_log_directory

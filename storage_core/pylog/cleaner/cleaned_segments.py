@@ -20,6 +20,8 @@ from pylog.log_file.file_records import MAX_FILE_BYTES
 from pylog.record.batch_scan import find_batches
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.log.log_segment import LogSegment
     from pylog.log.unified_log import UnifiedLog
@@ -35,6 +37,9 @@ class CleanedSegments:
         Whose they will be.
     base_offset
         Of the first.
+    keeps_old_files
+        Whether the files of segments that are replaced stay for ``file.delete.delay.ms``, for
+        readers that have them open; otherwise they are removed at once.
 
     Attributes
     ----------
@@ -47,8 +52,9 @@ class CleanedSegments:
         A file could not be made.
     """
 
-    def __init__(self, log: UnifiedLog, base_offset: int) -> None:
+    def __init__(self, log: UnifiedLog, base_offset: int, *, keeps_old_files: bool = True) -> None:
         self._log = log
+        self._keeps_old_files = keeps_old_files
         self.segments: list[LogSegment] = []
         self._aborted: deque[TransactionIndexEntry] = deque()
         self._begin(base_offset)
@@ -123,6 +129,15 @@ class CleanedSegments:
             segment.on_become_inactive_segment()
             segment.flush()
             segment.set_last_modified(modified_ms)
+
+    @property
+    def segment_count(self) -> int:
+        """How many segments there are."""
+        return len(self.segments)
+
+    def replace(self, old: Sequence[LogSegment]) -> None:
+        """Put them, finished, in the place of old ones; see `UnifiedLog.replace_segments`."""
+        self._log.replace_segments(self.segments, old, is_async=self._keeps_old_files)
 
     def discard(self) -> None:
         """Remove all files, as far as the disk lets; the next start removes what is left."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.cleaner.cleaned_segments import CleanedSegments
 from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadata
 from pylog.cleaner.cleaner_stats import CleanerStats
 from pylog.cleaner.cleaning_round import CleaningRound
@@ -34,9 +35,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pylog.cleaner.cleaner_stats import CleanerProgress
+    from pylog.cleaner.cleaning_round import Destination
     from pylog.cleaner.log_to_clean import LogToClean
     from pylog.clock import Clock
     from pylog.config import CleanerConfig
+    from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
@@ -80,6 +83,8 @@ class Cleaner:
         Called with how far a round is.
     offset_map
         Used in the place of one of the configured size.
+    begin_segments
+        Makes the destination of a group of segments: `CleanedSegments`, or what only counts.
 
     Raises
     ------
@@ -87,7 +92,7 @@ class Cleaner:
         The map has no room for a key.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - whom it asks and tells
         self,
         config: CleanerConfig,
         clock: Clock,
@@ -96,11 +101,13 @@ class Cleaner:
         throttle: Callable[[int], object] = _nothing,
         progress: Callable[[CleanerProgress], object] | None = None,
         offset_map: OffsetMap | None = None,
+        begin_segments: Callable[[UnifiedLog, int], Destination] = CleanedSegments,
     ) -> None:
         self._clock = clock
         self._check_done = check_done
         self._throttle = throttle
         self._progress = progress
+        self._begin_segments = begin_segments
         self._map = offset_map or OffsetMap(
             config.dedupe_buffer_size // config.threads, config.dedupe_buffer_load_factor
         )
@@ -142,6 +149,7 @@ class Cleaner:
             check_done=self._check_done,
             throttle=self._throttle,
             progress=self._progress,
+            begin_segments=self._begin_segments,
         )
         legacy_horizon_ms = _legacy_horizon_ms(cleaning)
         began = monotonic_milliseconds()

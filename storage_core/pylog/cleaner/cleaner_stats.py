@@ -18,7 +18,7 @@ class CleanerStats:
     map_bytes_read, map_records_read
         What was read to build the offset map.
     bytes_read, records_read
-        What was read to copy it; records of batches that go as a whole are not counted.
+        What was read to copy it; records of batches that go as a whole count, other than in Kafka.
     bytes_written, records_written
         What stayed.
     invalid_records

@@ -6,18 +6,49 @@ Source: Cleaner.doClean (Kafka 4.3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pylog.cleaner.cleaner_stats import CleanerProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pylog.cleaner.cleaner_stats import CleanerStats
     from pylog.cleaner.keyed_records import KeyedRecordReader
     from pylog.cleaner.offset_map import OffsetMap
+    from pylog.files.transaction_index import TransactionIndexEntry
+    from pylog.log.log_segment import LogSegment
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
+
+
+class Destination(Protocol):
+    """Where what stays of a group goes: `pylog.cleaner.cleaned_segments`, or a count."""
+
+    @property
+    def segment_count(self) -> int:
+        """How many segments there are."""
+        ...
+
+    def append(self, data: list[memoryview]) -> int:
+        """Append whole batches, which lie in pieces; return how many bytes they have."""
+        ...
+
+    def add_aborted(self, entry: TransactionIndexEntry) -> None:
+        """Have an aborted transaction indexed in the segment that its marker will be in."""
+        ...
+
+    def finish(self, modified_ms: int) -> None:
+        """Force everything to disk, with the time of the last old segment."""
+        ...
+
+    def discard(self) -> None:
+        """Remove everything."""
+        ...
+
+    def replace(self, old: Sequence[LogSegment]) -> None:
+        """Take the place of the old segments."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +78,8 @@ class CleaningRound:
         Waits until so many bytes more may be read or written.
     progress
         Told after each window how far the round is.
+    begin_segments
+        Makes the destination of a group, which begins at an offset.
     """
 
     log: UnifiedLog
@@ -60,6 +93,7 @@ class CleaningRound:
     check_done: Callable[[TopicPartition], object]
     throttle: Callable[[int], object]
     progress: Callable[[CleanerProgress], object] | None
+    begin_segments: Callable[[UnifiedLog, int], Destination]
 
     def check(self) -> None:
         """Raise if the round is to be aborted."""

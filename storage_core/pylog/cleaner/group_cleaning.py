@@ -13,7 +13,6 @@ from pylog.cleaner.aborted_entries import collect_aborted_entries
 from pylog.cleaner.batch_rebuilding import BatchRebuilder
 from pylog.cleaner.batch_retention import BatchRetentionRules, discardable_batches
 from pylog.cleaner.checked_windows import checked_windows
-from pylog.cleaner.cleaned_segments import CleanedSegments
 from pylog.cleaner.record_retention import retained_records
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from pylog.cleaner.checked_windows import CheckedWindow
     from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadata
-    from pylog.cleaner.cleaning_round import CleaningRound
+    from pylog.cleaner.cleaning_round import CleaningRound, Destination
     from pylog.log.log_segment import LogSegment
 
 
@@ -67,7 +66,7 @@ class GroupCleaning:
         """
         cleaning = self._round
         log, stats = cleaning.log, cleaning.stats
-        cleaned = CleanedSegments(log, segments[0].base_offset)
+        cleaned = cleaning.begin_segments(log, segments[0].base_offset)
         try:
             self._transactions.keep_aborted = cleaned.add_aborted
             rules = BatchRetentionRules(
@@ -84,13 +83,11 @@ class GroupCleaning:
         except BaseException:
             cleaned.discard()
             raise
-        log.replace_segments(cleaned.segments, segments)
+        cleaned.replace(segments)
         stats.segments_read += len(segments)
-        stats.segments_written += len(cleaned.segments)
+        stats.segments_written += cleaned.segment_count
 
-    def _copy(
-        self, segment: LogSegment, cleaned: CleanedSegments, rules: BatchRetentionRules
-    ) -> None:
+    def _copy(self, segment: LogSegment, cleaned: Destination, rules: BatchRetentionRules) -> None:
         """Append what is to stay of a segment to new ones."""
         cleaning = self._round
         keeps_tombstones = segment.last_modified_ms() > self._legacy_horizon_ms
@@ -103,7 +100,7 @@ class GroupCleaning:
     def _copy_window(
         self,
         window: CheckedWindow,
-        cleaned: CleanedSegments,
+        cleaned: Destination,
         rules: BatchRetentionRules,
         *,
         keeps_legacy_tombstones: bool,
@@ -114,6 +111,8 @@ class GroupCleaning:
             window.headers, discardable_batches(window, self._transactions)
         )
         batches = np.flatnonzero(~retention.drops_records | retention.keeps_header)
+        dropped = np.delete(window.headers.record_counts, batches)
+        stats.records_read += int(np.maximum(dropped, 0).sum())
         hashed = range(offset_map.latest_offset + 1)
         for records in cleaning.reader.read(window, batches, offset_map.hash_key, hashed):
             retained = retained_records(

@@ -203,6 +203,10 @@ class LogCleanerManager:
         if self.states.is_aborted(topic_partition):
             raise CleaningAbortedError(topic_partition)
 
+    def update_checkpoint(self, log: UnifiedLog, offset: int) -> None:
+        """Note that a log is clean below ``offset``; `KafkaStorageError` if the disk failed."""
+        self._checkpoints[log.log_directory].update(log.topic_partition, offset)
+
     def done_cleaning(self, log: UnifiedLog, end_offset: int) -> None:
         """Note that a log is clean below ``end_offset``, unless its cleaning was aborted."""
         topic_partition = log.topic_partition
@@ -212,7 +216,7 @@ class LogCleanerManager:
                     self.states.is_aborted(topic_partition)
                     or self._failures.is_offline(log.log_directory)
                 ):
-                    self._checkpoints[log.log_directory].update(topic_partition, end_offset)
+                    self.update_checkpoint(log, end_offset)
             except KafkaStorageError as error:
                 _LOGGER.warning("%s is cleaned, and will be again: %s", topic_partition, error)
             finally:

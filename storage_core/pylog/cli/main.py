@@ -41,6 +41,7 @@ COMMANDS = {
     "truncate": "Remove a partition's records from an offset on.",
     "delete-records": "Stop serving records below an offset.",
     "retention": "Remove segments that topics no longer keep, by age and size.",
+    "compact": "Keep the last record of each key, in topics that are compacted.",
 }
 """Command and its help in one line."""
 

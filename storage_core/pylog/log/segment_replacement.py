@@ -84,7 +84,9 @@ def create_cleaned_segment(state: LogState, base_offset: int) -> LogSegment:
     return segment
 
 
-def replace_in_log(state: LogState, new: Sequence[LogSegment], old: Sequence[LogSegment]) -> None:
+def replace_in_log(
+    state: LogState, new: Sequence[LogSegment], old: Sequence[LogSegment], *, is_async: bool = True
+) -> None:
     """Put new segments in the place of old ones of a log; see `UnifiedLog.replace_segments`.
 
     The log's map changes as soon as the new ones count, after step 6. The old files are removed
@@ -103,7 +105,7 @@ def replace_in_log(state: LogState, new: Sequence[LogSegment], old: Sequence[Log
     ]
     beyond = old[len(replaced) :]
     replace_segments(new, replaced, context.io, lambda: segments.replace(old, new))
-    delete_segment_files(beyond, state.config, context)
+    delete_segment_files(beyond, state.config, context, is_async=is_async)
     kept = {segment.base_offset for segment in new}
     producers = state.producer_state
     snapshots = [
@@ -121,7 +123,10 @@ def replace_in_log(state: LogState, new: Sequence[LogSegment], old: Sequence[Log
         for path in snapshots:
             context.io.remove(path, missing_ok=True)
 
-    remove_later(remove, state.config, context)
+    if is_async:
+        remove_later(remove, state.config, context)
+    else:
+        remove()
 
 
 def replace_segments(

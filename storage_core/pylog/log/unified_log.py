@@ -387,7 +387,9 @@ class UnifiedLog(LogReader):
         """
         return create_cleaned_segment(self._state, base_offset)
 
-    def replace_segments(self, new: Sequence[LogSegment], old: Sequence[LogSegment]) -> None:
+    def replace_segments(
+        self, new: Sequence[LogSegment], old: Sequence[LogSegment], *, is_async: bool = True
+    ) -> None:
         """Put rewritten segments in the place of old ones, which have not been changed meanwhile.
 
         Readers see the ones or the others. What a crash leaves: `pylog.log.segment_replacement`.
@@ -399,6 +401,8 @@ class UnifiedLog(LogReader):
             first old one does.
         old
             By offset, neighbours; the active segment is not among them.
+        is_async
+            Whether the old files are removed after ``file.delete.delay.ms``, or at once.
 
         Raises
         ------
@@ -406,7 +410,7 @@ class UnifiedLog(LogReader):
             The disk failed; the next start completes it or takes it back.
         """
         with self._changing():
-            replace_in_log(self._state, new, old)
+            replace_in_log(self._state, new, old, is_async=is_async)
 
     def last_records_of_active_producers(self) -> dict[int, LastRecord]:
         """Return what the log must not lose of each active producer, by producer id."""

@@ -1,0 +1,170 @@
+"""Cleaning logs one after the other, in the caller's thread, until nothing is dirty.
+
+Source: LogCleaner.CleanerThread (Kafka 4.3), which cleans the filthiest log for one round.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.cleaner.cleaning_states import CleaningAbortedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pylog.cleaner.cleaner import Cleaner
+    from pylog.cleaner.cleaner_stats import CleanerProgress, CleanerStats
+    from pylog.cleaner.log_cleaner_manager import LogCleanerManager
+    from pylog.log.unified_log import UnifiedLog
+
+
+class Compacted(NamedTuple):
+    """What became of one log.
+
+    Attributes
+    ----------
+    log
+        The log.
+    rounds
+        The counts of each round.
+    first_dirty_offset
+        Up to where it is clean, None if that is not known.
+    is_complete
+        Whether the rounds came as far as a log can be cleaned now.
+    failure
+        What ended them.
+    """
+
+    log: UnifiedLog
+    rounds: list[CleanerStats]
+    first_dirty_offset: int | None
+    is_complete: bool
+    failure: Exception | None
+
+
+class CompactionProgress:
+    """Turns what single rounds say into bytes of the whole. One thread.
+
+    What the callback raises ends the round that is under way as if it were aborted, so that its log
+    is as it was; `stopped_by` has it then.
+
+    Parameters
+    ----------
+    callback
+        Called with the bytes that are done and those of all rounds that are known of.
+    """
+
+    def __init__(self, callback: Callable[[int, int], object] | None) -> None:
+        self.stopped_by: BaseException | None = None
+        self.total_bytes = 0
+        self._callback = callback
+        self._done_bytes = 0
+        self._map_bytes = 0
+
+    def begin_round(self, map_bytes: int) -> None:
+        """Note how many bytes the first phase of the next round reads."""
+        self._map_bytes = map_bytes
+
+    def end_round(self, size_bytes: int) -> None:
+        """Note that a round is done that read so many bytes."""
+        self._done_bytes += size_bytes
+
+    def report(self, progress: CleanerProgress) -> None:
+        """Say how far it is.
+
+        Raises
+        ------
+        CleaningAbortedError
+            The callback has raised something.
+        """
+        if self._callback is None:
+            return
+        done = self._done_bytes + progress.bytes_done
+        if progress.phase == "copy":
+            done += self._map_bytes
+        try:
+            self._callback(done, max(done, self.total_bytes))
+        except BaseException as error:
+            self.stopped_by = error
+            raise CleaningAbortedError from error
+
+
+class Compaction:
+    """Cleans logs that nobody else has open. One thread.
+
+    Parameters
+    ----------
+    cleaner, manager
+        What cleans, and what knows how far each log is clean.
+    progress
+        The one that the cleaner reports to.
+    now_ms
+        The time.
+    is_only_due
+        Whether only those logs are cleaned that a broker would clean now, for one round each;
+        otherwise all that have something to clean, until they have nothing.
+    is_dry_run
+        Whether the cleaner only counts: then there is one round, since a second one would read
+        what the first one has not written.
+    """
+
+    def __init__(
+        self,
+        cleaner: Cleaner,
+        manager: LogCleanerManager,
+        progress: CompactionProgress,
+        now_ms: int,
+        *,
+        is_only_due: bool,
+        is_dry_run: bool,
+    ) -> None:
+        self._cleaner = cleaner
+        self._manager = manager
+        self._progress = progress
+        self._now_ms = now_ms
+        self._is_one_round = is_only_due or is_dry_run
+        self._is_only_due = is_only_due
+
+    def compact(self, logs: Sequence[UnifiedLog]) -> Iterator[Compacted]:
+        """Clean logs in their order; those that come after the progress was stopped are left."""
+        self._progress.total_bytes = sum(self._expected_bytes(log) for log in logs)
+        for log in logs:
+            if self._progress.stopped_by is not None:
+                return
+            yield self._compact(log)
+
+    def _expected_bytes(self, log: UnifiedLog) -> int:
+        """Return what one round is going to read; what cannot be told is told later."""
+        try:
+            candidate = self._manager.candidate(log, self._now_ms)
+        except Exception:  # noqa: BLE001 - it is met again when the log is cleaned
+            return 0
+        each = candidate.log_to_clean
+        return each.cleanable_bytes + each.total_bytes if each.cleanable_bytes else 0
+
+    def _compact(self, log: UnifiedLog) -> Compacted:
+        rounds: list[CleanerStats] = []
+        first_dirty_offset: int | None = None
+        is_complete, failure = False, None
+        try:
+            while not is_complete:
+                candidate = self._manager.candidate(log, self._now_ms)
+                each = candidate.log_to_clean
+                first_dirty_offset = each.first_dirty_offset
+                is_complete = each.cleanable_bytes == 0 or (
+                    self._is_only_due and not candidate.is_due
+                )
+                if is_complete or (rounds and self._is_one_round):
+                    break
+                self._progress.begin_round(each.cleanable_bytes)
+                result = self._cleaner.clean(each, self._now_ms)
+                rounds.append(result.stats)
+                self._progress.end_round(each.cleanable_bytes + result.stats.bytes_read)
+                self._manager.update_checkpoint(log, result.next_dirty_offset)
+                if result.next_dirty_offset <= each.first_dirty_offset:
+                    break  # nothing that it could get on with
+        except CleaningAbortedError:
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other logs must go on
+            failure = error
+        return Compacted(log, rounds, first_dirty_offset, is_complete, failure)

@@ -1,0 +1,104 @@
+"""``pylog compact``: keep the last record of each key."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+import pylog
+from pylog.cli import exit_status, options
+from pylog.cli.command_help import command
+from pylog.cli.interruption import Interruption
+from pylog.cli.parameter_types import TIME
+from pylog.cli.rendering import progress
+from pylog.cli.rendering.compaction_text import compaction_document, compaction_lines
+from pylog.cli.rendering.compile_notice import announce_compilation
+from pylog.cli.rendering.summary import write_summary
+
+
+@command("compact")
+@options.writable_directory
+@options.topics("Only these topics; may be given several times. Default: all compacted ones.")
+@options.server_properties
+@options.config
+@click.option(
+    "--now",
+    "now_ms",
+    metavar="TIME",
+    type=TIME,
+    help="Count lags and delete horizons to this time: an ISO date or time (2026-11-27, UTC unless "
+    "it names a zone), or milliseconds since 1970-01-01 UTC. Default: now.",
+)
+@click.option(
+    "--once",
+    is_flag=True,
+    help="One pass, as a broker's cleaner makes it: only logs whose dirty ratio is above "
+    "min.cleanable.dirty.ratio, or that wait for longer than max.compaction.lag.ms, and one round "
+    "for each.",
+)
+@options.dry_run
+@options.as_json
+def compact(
+    directory: str,
+    *,
+    topics: tuple[str, ...],
+    server_properties: pylog.ServerProperties | None,
+    config: dict[str, str],
+    now_ms: int | None,
+    once: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Keep the last record of each key, in topics that are compacted.
+
+    Partitions of topics whose cleanup.policy contains compact are cleaned as by a broker: offsets
+    stay as they are; records without a value stay for delete.retention.ms after they were first
+    cleaned; nothing is removed from the active segment, from offsets after the last stable one, nor
+    of what is younger than min.compaction.lag.ms. Whatever has something to clean is cleaned, in as
+    many rounds as it takes; a broker waits until enough is dirty (--once). Nothing is removed by
+    age or size: see retention.
+
+    Memory is bounded by log.cleaner.dedupe.buffer.size, 128 MiB unless --server-properties says
+    otherwise; a round has room for about 5 million keys then.
+
+    A broker's log directory does not say what its topics are configured to. A topic of which
+    nothing is known is therefore an error, and nothing is changed. What is known: properties stored
+    by create-topic or alter-topic; --server-properties, for topics that have none of their own; and
+    --config, which wins over both for this run. Without --topic, --config does not hold for Kafka's
+    internal topics.
+
+    With --dry-run nothing is changed or locked: all is read, and counted. Of a partition that needs
+    several rounds it counts the first.
+
+    Ctrl-C ends it between two steps. No log is left half changed: segments have been replaced as a
+    whole or not at all, and the next run continues.
+
+    Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the configuration
+    of a topic is not known, no such topic, or the directory is locked or cannot be written.
+    """
+    has_bar = sys.stderr is not None and sys.stderr.isatty()
+    with (
+        Interruption() as interruption,
+        progress.ProgressBar("reading" if dry_run else "compacting", None) as bar,
+    ):
+
+        def between_steps(done_bytes: int, total_bytes: int) -> None:
+            with interruption.allowed():
+                if has_bar:
+                    bar.show(done_bytes, total_bytes)
+
+        announce_compilation()
+        summary = pylog.compact(
+            directory,
+            topics=options.names_in(topics, None) or None,
+            server_properties=server_properties,
+            config=config,
+            now_ms=now_ms,
+            once=once,
+            dry_run=dry_run,
+            progress=between_steps,
+        )
+    write_summary(compaction_document(summary), compaction_lines(summary), as_json=as_json)
+    has_failed = any(each.failure is not None for each in summary.partitions)
+    return exit_status.FINDINGS if has_failed else exit_status.SOUND

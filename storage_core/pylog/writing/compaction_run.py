@@ -1,0 +1,222 @@
+"""`compact`: remove the records of a log directory's compacted topics that a later one replaces.
+
+The log directory is owned during it; a dry run does not own it (`pylog.writing.compaction_plan`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pylog.cleaner.cleaned_segments import CleanedSegments
+from pylog.cleaner.cleaner import Cleaner
+from pylog.cleaner.compaction import Compaction, CompactionProgress
+from pylog.cleaner.counted_segments import CountedSegments
+from pylog.cleaner.log_cleaner_manager import LogCleanerManager
+from pylog.cleaner.throttler import Throttler
+from pylog.config import CleanerConfig
+from pylog.errors import KafkaStorageError
+from pylog.files.known_topic_configs import known_topic_configs
+from pylog.files.log_dir_failure_channel import LogDirFailureChannel
+from pylog.files.writable_directory import writable_log_directory
+from pylog.log.log_context import LogContext
+from pylog.writing.compaction_plan import LogsToCompact, logs_for_a_dry_run
+from pylog.writing.compaction_summary import CompactionSummary, PartitionCompaction
+from pylog.writing.owned_directory import own_log_directory
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pylog.cleaner.compaction import Compacted
+    from pylog.config import LogConfig
+    from pylog.files.server_properties import ServerProperties
+
+
+def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and how
+    directory: str | os.PathLike[str],
+    *,
+    topics: Iterable[str] | None = None,
+    server_properties: ServerProperties | None = None,
+    config: Mapping[str, str] | None = None,
+    now_ms: int | None = None,
+    once: bool = False,
+    dry_run: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+    context: LogContext | None = None,
+) -> CompactionSummary:
+    """Clean the compacted topics of a log directory as a broker's cleaner does; return what went.
+
+    Of all records with the same key the last one stays. What else stays, and for how long, is as in
+    Kafka: records without a value for ``delete.retention.ms`` after they were first cleaned,
+    transactions' markers as long, the last batch of each producer, all that is younger than
+    ``min.compaction.lag.ms``, what follows the last stable offset, and the active segment.
+    Offsets do not change. Nothing is removed for its age or for a log's size; that is
+    `apply_retention`.
+
+    By default every log is cleaned that has something to clean, whatever its dirty ratio, until it
+    has nothing more: in several rounds if the keys do not fit into
+    ``log.cleaner.dedupe.buffer.size`` bytes, which bounds the memory.
+
+    Parameters
+    ----------
+    directory
+        A log directory that no broker has open. For a dry run, one may have.
+    topics
+        Which; all compacted ones of the directory if None.
+    server_properties
+        A broker's file: what topics are configured to that have no properties of their own, and
+        ``log.cleaner.*``.
+    config
+        Properties that win over all others, for this run. Of the topics that are named; if none
+        is, of all but Kafka's internal ones.
+    now_ms
+        The time that lags and delete horizons are counted to; now if None.
+    once
+        Clean only the logs that a broker would clean now, for one round each: those with a dirty
+        ratio above ``min.cleanable.dirty.ratio``, or that have waited for longer than
+        ``max.compaction.lag.ms``.
+    dry_run
+        Only say what would be removed, by reading all that would be read. Nothing is changed or
+        locked. Where a log would need several rounds it is what the first one removes.
+    progress
+        Called after each piece of work with the bytes that are read and those that are to be. What
+        it raises ends the run between two steps: the log that is being cleaned is as it was, or as
+        after some of its segments were, the directory is closed in order, and `compact` raises it.
+    context
+        The clock, the disk and the background work; the real ones if None.
+
+    Returns
+    -------
+    CompactionSummary
+        All partitions of compacted topics. One that cannot be cleaned, because of damage, has a
+        `failure`, and the others are done.
+
+    Raises
+    ------
+    UnknownTopicConfigError
+        Of some topics nobody has said what they are configured to; nothing has been changed.
+    UnknownTopicOrPartitionError
+        The directory has no such topic; nothing has been changed.
+    ValueError
+        A property is unknown or has no such value, or a topic that is named is not compacted.
+    LogLockedError
+        A broker, or another program, has the directory open.
+    KafkaStorageError
+        The disk failed; what was cleaned before is.
+    LogStorageError
+        The directory is not one that can be written to, or a log in it cannot be opened.
+
+    Examples
+    --------
+    >>> pylog.compact("/tmp/logs", topics=["accounts"], dry_run=True).totals.records
+    """
+    path = writable_log_directory(directory, must_exist=True)
+    topics = topics if topics is None else list(topics)
+    known = known_topic_configs(
+        path, topics, server_properties=server_properties, properties=config
+    )
+    _ensure_compacted(topics or (), known)
+    context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
+    now_ms = context.clock.milliseconds() if now_ms is None else now_ms
+    reported = CompactionProgress(progress)
+    settings = CleanerConfig() if server_properties is None else server_properties.cleaner_config
+    cleaner = Cleaner(
+        dataclasses.replace(settings, threads=1),
+        context.clock,
+        throttle=Throttler(settings.io_max_bytes_per_second).throttle,
+        progress=reported.report,
+        # Nobody else reads them, so that the files of old segments need not wait.
+        begin_segments=CountedSegments
+        if dry_run
+        else partial(CleanedSegments, keeps_old_files=False),
+    )
+    opened = (
+        _logs_for_a_dry_run(path, known, server_properties, context)
+        if dry_run
+        else _owned_logs(path, known, server_properties, context)
+    )
+    with opened as (logs, checkpoints, failures):
+        compaction = Compaction(
+            cleaner,
+            LogCleanerManager(lambda: logs, checkpoints, failures),
+            reported,
+            now_ms,
+            is_only_due=once,
+            is_dry_run=dry_run,
+        )
+        done = []
+        for each in compaction.compact(list(logs.values())):
+            if isinstance(each.failure, KafkaStorageError) and not dry_run:
+                raise each.failure
+            done.append(_summary_of(each, is_dry_run=dry_run))
+    if reported.stopped_by is not None:
+        raise reported.stopped_by
+    return CompactionSummary(tuple(done), now_ms, dry_run)
+
+
+def _ensure_compacted(topics: Iterable[str], configs: Mapping[str, LogConfig]) -> None:
+    """Raise `ValueError` if a topic that is named is not compacted."""
+    for topic in topics:
+        if not configs[topic].is_compact:
+            policy = ",".join(sorted(configs[topic].cleanup_policy)) or "empty"
+            msg = f"topic {topic} is not compacted: its cleanup.policy is {policy}"
+            raise ValueError(msg)
+
+
+@contextmanager
+def _owned_logs(
+    path: str,
+    configs: Mapping[str, LogConfig],
+    server_properties: ServerProperties | None,
+    context: LogContext,
+) -> Iterator[LogsToCompact]:
+    """Own a log directory within the block."""
+    with own_log_directory(
+        path,
+        must_exist=True,
+        server_properties=server_properties,
+        topic_configs=configs,
+        context=context,
+    ) as manager:
+        logs = {
+            each: log
+            for each, log in manager.logs.items()
+            if each.topic in configs and log.config.is_compact
+        }
+        yield LogsToCompact(logs, manager.cleaner_checkpoints, context.failures)
+
+
+@contextmanager
+def _logs_for_a_dry_run(
+    path: str,
+    configs: Mapping[str, LogConfig],
+    server_properties: ServerProperties | None,
+    context: LogContext,
+) -> Iterator[LogsToCompact]:
+    """Have the logs within the block, and change nothing."""
+    if server_properties is not None:
+        server_properties.warn_unless_log_dir(path)
+    compacted = {topic: each for topic, each in configs.items() if each.is_compact}
+    with logs_for_a_dry_run(path, compacted, context.clock) as logs:
+        yield logs
+
+
+def _summary_of(compacted: Compacted, *, is_dry_run: bool) -> PartitionCompaction:
+    rounds, failure = compacted.rounds, compacted.failure
+    removed_bytes = sum(each.bytes_read - each.bytes_written for each in rounds)
+    size_bytes = compacted.log.size_bytes
+    return PartitionCompaction(
+        topic_partition=compacted.log.topic_partition,
+        rounds=len(rounds),
+        records=sum(each.records_read - each.records_written for each in rounds),
+        removed_bytes=removed_bytes,
+        invalid_records=sum(each.invalid_records for each in rounds),
+        segments=sum(each.segments_read - each.segments_written for each in rounds),
+        first_dirty_offset=compacted.first_dirty_offset,
+        size_bytes=size_bytes - removed_bytes if is_dry_run else size_bytes,
+        is_complete=compacted.is_complete,
+        failure=None if failure is None else f"{type(failure).__name__}: {failure}",
+    )
