@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _COUNTED = "counted"
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a fresh directory is made in it
 PROFILE_VARIABLE = "HYPOTHESIS_PROFILE"
 NUMBA_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
@@ -121,3 +124,16 @@ def golden_data_is_only_read(golden_root: GoldenRoot) -> Iterator[None]:
 def _fail_if_changed(changes: list[str], by: str) -> None:
     if changes:
         pytest.fail(f"golden data was written to, {by}:\n  " + "\n  ".join(changes), pytrace=False)
+
+
+@pytest.fixture
+def memory_path(tmp_path: Path) -> Iterator[Path]:
+    """Give an empty directory, in memory where the system has such a place.
+
+    For tests that would wait for the disk all the time, and in which no power is lost.
+    """
+    if not os.access(_MEMORY, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=_MEMORY, prefix="pylog-") as directory:
+        yield Path(directory)

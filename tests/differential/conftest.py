@@ -1,10 +1,8 @@
-"""One JVM for all tests here, and directories that need not wait for a disk."""
+"""One JVM for all tests here."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +12,6 @@ from tests.support.kafka_broker_jars import KafkaNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_MEMORY = Path("/dev/shm")  # noqa: S108 - a fresh directory is made in it
 
 
 @pytest.fixture(scope="session")
@@ -34,16 +30,3 @@ def kafka() -> Iterator[KafkaLogs]:
         pytest.skip(reason)
     with logs:
         yield logs
-
-
-@pytest.fixture
-def memory_path(tmp_path: Path) -> Iterator[Path]:
-    """Give an empty directory, in memory where the system has such a place.
-
-    Both sides wait for the disk all the time, and no power is lost here.
-    """
-    if not os.access(_MEMORY, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=_MEMORY, prefix="pylog-") as directory:
-        yield Path(directory)
