@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from tests.benchmarks.batches import CODECS
+from tests.benchmarks.cleaning import measure_cleaning
 from tests.benchmarks.counting import count_sets
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.encoding import encode_sets
@@ -48,8 +49,12 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
-        "spark-100B, spark-1000B, encode, own, commit, count, cat, memory, look-up, planning, "
-        "following, pruning, spark-small, spark-kafka, spark-write, remote, start-up, threads",
+        "spark-100B, spark-1000B, encode, own, cleaning, commit, count, cat, memory, look-up, "
+        "planning, following, pruning, spark-small, spark-kafka, spark-write, remote, start-up, "
+        "threads",
+    )
+    parser.add_argument(
+        "--large", action="store_true", help="clean partitions of 4 GB, not of 400 MB"
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -86,6 +91,8 @@ def _start_up(results: Results, bench: Bench) -> None:
 def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
     if only in "threads":
         results.threads = measure_threads(bench, rounds, _say)
+    if only in "cleaning":
+        _cleaning(results, bench, rounds)
     if only in "commit":
         results.commits = measure_job_commits(bench, min(rounds, 3), _say)
     if only in "look-up":
@@ -118,6 +125,13 @@ def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> No
             results.writes = measure_spark_writes(bench, rounds, _say)
         except NotHereError as error:
             results.notes.append(f"writes by Spark: {error}")
+
+
+def _cleaning(results: Results, bench: Bench, rounds: int) -> None:
+    try:
+        results.cleaning = measure_cleaning(bench, min(rounds, 3), _say)
+    except NotHereError as error:
+        results.notes.append(f"cleaning: {error}")
 
 
 def measure(results: Results, bench: Bench, only: str, rounds: int, machine: list[str]) -> None:
@@ -159,7 +173,7 @@ def main() -> None:
     rounds = arguments.rounds or (QUICK_ROUNDS if arguments.quick else ROUNDS)
     load = load_average()
     machine = machine_lines()
-    bench = Bench(BUILD / "bench", quick=arguments.quick)
+    bench = Bench(BUILD / "bench", quick=arguments.quick, large=arguments.large)
     results = Results()
     try:
         measure(results, bench, arguments.only, rounds, machine)

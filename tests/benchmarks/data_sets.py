@@ -95,8 +95,9 @@ def _span(payload: Payload, base_offset: int, codec: str) -> BatchSpan:
 class Bench:
     """The data sets of one size under one directory; one process at a time."""
 
-    def __init__(self, root: Path, *, quick: bool) -> None:
+    def __init__(self, root: Path, *, quick: bool, large: bool = False) -> None:
         self.quick = quick
+        self.large = large
         self.root = root / "quick" if quick else root
         self._divisor = QUICK_DIVISOR if quick else 1
 

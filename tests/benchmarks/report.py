@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
-from tests.benchmarks import encoding, owned_logs, spark_scan, spark_write
+from tests.benchmarks import cleaning, encoding, owned_logs, spark_scan, spark_write
 from tests.benchmarks.data_sets import QUICK_DIVISOR
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.pair_figure import PairFigure
@@ -237,6 +237,7 @@ def _others(results: Results) -> Iterator[str]:
             (f"{f.log_bytes / (1 << 20):.0f}", f"{f.median_mb:.0f}") for f in results.memory
         )
         yield from _table(("MiB of segment", "peak MiB of draining it"), rows_of_memory, left=0)
+    yield from _cleaning(results)
     yield from _threads_and_commits(results)
     yield from _of_many_segments(results)
     if results.pruning:
@@ -269,6 +270,26 @@ def _others(results: Results) -> Iterator[str]:
             (f.command, f"{f.best_seconds:.2f} / {f.median_seconds:.2f}") for f in results.start_up
         )
         yield from _table(("command", "seconds, best / median"), times)
+
+
+def _cleaning(results: Results) -> Iterator[str]:
+    if not results.cleaning:
+        return
+    yield from _section("Compaction of a partition, everything dirty, 20 records of 200 B a key")
+    head = (
+        *("codec", "records", "live", "cleaner"),
+        *("M records/s", "MB/s of log", "CPU µs/record", "peak MB"),
+    )
+    rows = (
+        (
+            *(result.codec, f"{figure.records:,}", f"{result.live_records:,}", name),
+            *(_millions(figure), _megabytes(figure), f"{figure.best_cpu_us_per_record:.3f}"),
+            f"{result.peak_mb:.0f}" if name == cleaning.OURS else "",
+        )
+        for result in results.cleaning
+        for name, figure in result.figures.items()
+    )
+    yield from _table(head, rows, left=4)
 
 
 def _threads_and_commits(results: Results) -> Iterator[str]:

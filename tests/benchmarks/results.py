@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from tests.benchmarks.cleaning import CleaningResult
 from tests.benchmarks.encoding import EncodeResult
 from tests.benchmarks.following import FollowingFigure
 from tests.benchmarks.job_commits import CommitFigure
@@ -29,6 +30,7 @@ class Results:
     encoding: list[EncodeResult] = field(default_factory=list)
     own: OwnResults = field(default_factory=OwnResults)
     commits: list[CommitFigure] = field(default_factory=list)
+    cleaning: list[CleaningResult] = field(default_factory=list)
     counts: list[Figure] = field(default_factory=list)
     printing: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.benchmarks import (
+    cleaning,
     encoding,
     kafka_source,
     owned_logs,
@@ -36,6 +37,8 @@ ENCODE_JAVA_TIMES = {100: 2.0, 1000: 1.0}
 APPEND_TIMES = 0.5
 APPEND_BATCHES_TIMES = 5
 RECOVERY_GB_PER_SECOND = 2.0
+CLEANING_TIMES = {"none": 2.0, "lz4": 1.0, "zstd": 1.0}
+CLEANING_MB = 400.0
 COMMIT_SECONDS = 1.0
 LEAST_JOB_BYTES = 900_000_000  # a quick run says nothing of a job of 1 GB
 LINES_PER_SECOND = 1e6
@@ -275,6 +278,20 @@ def _memory(results: Results) -> Iterator[Target]:
         yield Target(text, _NOT_MEASURED, None)
 
 
+def _cleaning(results: Results) -> Iterator[Target]:
+    by_codec = {result.codec: result for result in results.cleaning}
+    for codec, limit in CLEANING_TIMES.items():
+        found = by_codec.get(codec)
+        ratio = None
+        if found is not None:
+            ratio = faster(found.figures[cleaning.OURS], found.figures[cleaning.KAFKAS])
+        text = f"compaction, {codec}: ≥ {limit:g} times Kafka's Cleaner"
+        yield _at_least(text, ratio, limit)
+        if found is not None:
+            text = f"memory of compaction, {codec}: ≤ {CLEANING_MB:g} MB"
+            yield Target(text, f"{found.peak_mb:.0f} MB", found.peak_mb <= CLEANING_MB)
+
+
 def _threads(results: Results) -> Iterator[Target]:
     found = results.threads
     for codec, two in found.two.items():
@@ -417,6 +434,7 @@ def targets(results: Results) -> list[Target]:
         _reading,
         _encoding,
         _own,
+        _cleaning,
         _commits,
         _spark,
         _count,

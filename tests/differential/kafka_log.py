@@ -17,13 +17,14 @@ from tests.benchmarks.peer_process import PeerProcess
 from tests.support.kafka_broker_jars import NEWEST_VERSION, find_java, kafka_class_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
     from tests.support.random_log import Step
 
 _SOURCE = Path(__file__).parent / "java" / "KafkaLog.java"
 _COMPILER = ("janino", "commons-compiler")
+_SHORT_LIFE = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 Job = dict[str, Any]
 Answer = dict[str, Any]
@@ -37,13 +38,22 @@ class KafkaLogs:
     """The JVM; a context manager. Each job opens the log of a directory, works on it, closes it.
 
     `KafkaNotFoundError` if there is no Java, or Kafka's jars are not to be had.
+
+    Parameters
+    ----------
+    prefix
+        A program that starts the JVM, and its arguments.
+    java_options
+        Of the JVM; by default those for small logs and a short life.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, prefix: Sequence[str] = (), java_options: Sequence[str] = _SHORT_LIFE
+    ) -> None:
         spark_jars = Path(pyspark.__file__).parent / "jars"
         compiler = [str(jar) for name in _COMPILER for jar in spark_jars.glob(f"{name}-[0-9]*.jar")]
         command = [
-            *(str(find_java()), "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+            *(*prefix, str(find_java()), *java_options),
             # An error in a pass is part of the answer; Kafka would write it to the console as well.
             "-Dlog4j2.level=OFF",
             *("-cp", os.pathsep.join([*compiler, kafka_class_path(NEWEST_VERSION)])),

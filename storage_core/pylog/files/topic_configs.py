@@ -128,10 +128,6 @@ class TopicConfigs:
         self._is_default_given = default is not None
         self._given = dict(given or {})
         self._stored: dict[str, _StoredConfig] = {}
-        self._internal = {
-            topic: self.default.with_properties(properties)
-            for topic, properties in INTERNAL_TOPIC_PROPERTIES.items()
-        }
 
     def config_of(self, topic: str) -> LogConfig:
         """Return a topic's configuration."""

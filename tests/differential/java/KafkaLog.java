@@ -6,10 +6,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.management.OperatingSystemMXBean;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -227,6 +229,11 @@ public class KafkaLog {
     }
   }
 
+  static long cpuNanos() {
+    return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
+        .getProcessCpuTime();
+  }
+
   /** One turn of a cleaner's thread: LogCleaner.CleanerThread.cleanFilthiestLog. */
   void clean() throws Exception {
     JsonNode config = field(job, "cleaner");
@@ -259,8 +266,12 @@ public class KafkaLog {
           .put("totalBytes", candidate.totalBytes())
           .put("cleanableRatio", candidate.cleanableRatio());
       long end = candidate.firstDirtyOffset();
+      long cpuStarted = cpuNanos();
+      long started = System.nanoTime();
       try {
         Map.Entry cleaned = (Map.Entry) cleaner.clean(candidate);
+        answer.put("cleanNanos", System.nanoTime() - started);
+        answer.put("cleanCpuNanos", cpuNanos() - cpuStarted);
         end = ((Long) cleaned.getKey()).longValue();
         report((CleanerStats) cleaned.getValue());
       } catch (Throwable error) {
