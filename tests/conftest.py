@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="cases of the long-running properties, seconds of the test of streams beside a broker",
+        help="how many: cases of a property, kills, or seconds of the stream beside a broker",
     )
 
 
