@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -454,6 +455,38 @@ class UnifiedLogMachine(RuleBasedStateMachine):
         assert self.log.delete_records(offset) == offset
         self.model.start = offset
         self.steps["delete records"] += 1
+
+    @rule(data=st.data())
+    def delete_old_segments(self, data: st.DataObject) -> None:
+        """Lose whole segments from the start, as few as keep the log at a size."""
+        self.config = self.config.with_properties(
+            {
+                "retention.bytes": str(data.draw(st.integers(0, 5_000), label="bytes")),
+                "retention.ms": "-1",
+            }
+        )
+        open_from = min(
+            (first for known in self.model.open_transactions for first in known.values()),
+            default=NO_OFFSET,
+        )
+        sizes = {each.base_offset: each.size_bytes for each in self.log.segments}
+        bases = [*sizes, self.model.end]
+        kept = sum(sizes.values())
+        start = bases[0]
+        for base, following in pairwise(bases):
+            kept -= sizes[base]
+            is_last = following == bases[-1]
+            is_below = following <= self.model.start and not is_last
+            is_too_much = kept >= self.config.retention_bytes and not (is_last and not sizes[base])
+            if not (is_below or is_too_much):
+                break
+            start = following
+        if start > open_from:
+            return  # where the model knows no transaction's rest
+        self.log.update_config(self.config)
+        self.log.delete_old_segments(is_async=data.draw(st.booleans(), label="later"))
+        self.model.start = max(self.model.start, start)
+        self.steps["delete old segments"] += 1
 
     # ---- closing and opening
 

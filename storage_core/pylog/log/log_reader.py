@@ -149,17 +149,24 @@ class LogReader:
             msg = f"max_length is {max_length}, expected 0 or more"
             raise ValueError(msg)
         bound = self._bound(isolation)
-        if start_offset < self.log_start_offset:
-            raise OffsetOutOfRangeError(
-                str(self.topic_partition), start_offset, self.log_start_offset, self.log_end_offset
+        self._ensure_in_range(start_offset)
+        try:
+            return self.local_log.read(
+                start_offset,
+                max_length,
+                bound,
+                min_one_message=min_one_message,
+                include_aborted=isolation is FetchIsolation.TXN_COMMITTED,
             )
-        return self.local_log.read(
-            start_offset,
-            max_length,
-            bound,
-            min_one_message=min_one_message,
-            include_aborted=isolation is FetchIsolation.TXN_COMMITTED,
-        )
+        except ValueError:
+            # Of a segment whose files have been removed since it was found.
+            self._ensure_in_range(start_offset)
+            raise
+
+    def _ensure_in_range(self, offset: int) -> None:
+        start, end = self.log_start_offset, self.log_end_offset
+        if not start <= offset <= end:
+            raise OffsetOutOfRangeError(str(self.topic_partition), offset, start, end)
 
     def _bound(self, isolation: FetchIsolation) -> LogOffsetMetadata:
         end = self.local_log.log_end_offset_metadata

@@ -13,6 +13,7 @@ import pytest
 
 import pylog
 from pylog.errors import KafkaStorageError, UnknownTopicConfigError
+from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import Stored, batch_v2, message
@@ -23,7 +24,6 @@ from tests.support.recording_io import Fault, FaultyIO
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.files.durable_io import DurableIO
     from tests.support.batches import Built
 
 NOW_MS = 1_700_000_000_000
@@ -46,7 +46,7 @@ def files(directory: Path) -> dict[str, bytes]:
 def context(io: DurableIO | None = None) -> LogContext:
     clock = ManualClock(NOW_MS)
     scheduler = ManualScheduler(clock)
-    return LogContext(clock=clock, scheduler=scheduler, **({} if io is None else {"io": io}))
+    return LogContext(io=io or DurableIO(), clock=clock, scheduler=scheduler)
 
 
 def write_topic(directory: Path, name: str, hours: list[float]) -> None:
@@ -172,6 +172,9 @@ def random_directory(directory: Path, seed: int) -> tuple[dict[str, str], int]:
     for path in (directory / "t-0").glob("*.log"):
         hours = drawn.randint(0, 200)
         os.utime(path, ns=((NOW_MS - hours * HOUR_MS) * 1_000_000,) * 2)
+    for path in (directory / "t-0").glob("*.timeindex"):
+        if drawn.random() < 0.3:  # it has lost entries
+            os.truncate(path, min(path.stat().st_size, drawn.choice([0, 12, 24])))
     if drawn.random() < 0.5:
         (directory / ".kafka_cleanshutdown").write_bytes(b"")
     elif drawn.random() < 0.5:

@@ -145,7 +145,7 @@ def test_a_topic_of_which_nothing_is_known_is_not_touched(
         done = pylog_run("retention", logs, *extra)
         assert (done.status, done.output) == (2, b"")
         assert "configuration is not known of topic t: " in done.error
-        assert "nothing has been changed" in done.error
+        assert "Nothing has been changed" in done.error
     assert files(logs) == before
 
 
