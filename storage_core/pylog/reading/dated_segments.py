@@ -59,9 +59,9 @@ class DatedSegment:
 
         See `read_largest_timestamp` for the errors.
         """
-        indexed = self._last_entry()
         if self.is_recovered:
             return self.read_largest_timestamp()
+        indexed = self._last_entry()
         return self._last_modified_ms() if indexed is None else indexed.timestamp
 
     def read_largest_timestamp(self) -> int:
