@@ -231,9 +231,7 @@ def _built(
     starts, ends = table[:, kernel.BATCH_FIRST_ROW], table[:, kernel.BATCH_END_ROW]
     kept_sums = np.concatenate([[0], np.cumsum(retained.kept)])
     kept_rows = int((kept_sums[ends] - kept_sums[starts]).sum())
-    record_ends = np.append(records.positions[1:], records.buffer.size)
-    sizes = np.where(retained.kept, record_ends - records.positions, 0)
-    size_sums = np.concatenate([[0], np.cumsum(sizes)])
+    size_sums = np.concatenate([[0], np.cumsum(np.where(retained.kept, records.sizes_bytes, 0))])
     kept_bytes = int((size_sums[ends] - size_sums[starts]).sum())
     room = kept_bytes + kernel.MOST_ADDED_BYTES * kept_rows + RECORDS_OFFSET * len(table)
     out = np.empty(room + kernel.MOST_ADDED_BYTES, dtype=np.uint8)

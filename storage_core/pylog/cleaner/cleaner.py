@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
-_LEAST_WINDOW_BYTES = 1 << 20
+_LEAST_WINDOW_BYTES = 1 << 21
 """What a window costs beside its bytes is lost in so many of them."""
 
 
@@ -136,11 +136,13 @@ class Cleaner:
         """
         log = log_to_clean.log
         now_ms = self._clock.milliseconds() if now_ms is None else now_ms
-        self._map.clear()
+        # At most one key an offset.
+        first, end = log_to_clean.first_dirty_offset, log_to_clean.first_uncleanable_offset
+        self._map.clear(max(0, end - first))
         cleaning = CleaningRound(
             log=log,
-            first_dirty_offset=log_to_clean.first_dirty_offset,
-            end_offset=log_to_clean.first_uncleanable_offset,
+            first_dirty_offset=first,
+            end_offset=end,
             now_ms=now_ms,
             offset_map=self._map,
             reader=self._reader,

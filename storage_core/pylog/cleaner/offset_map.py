@@ -81,13 +81,21 @@ class OffsetMap:
             raise ValueError(msg)
         self.clear()
 
-    def clear(self) -> None:
-        """Forget all keys, and take another hash key."""
+    def clear(self, most_keys: int | None = None) -> None:
+        """Forget all keys, and take another hash key.
+
+        Parameters
+        ----------
+        most_keys
+            More will surely not come; then less memory is spread over. When the map is full does
+            not depend on it. None if that is not known.
+        """
         self.size = 0
         self.latest_offset = _NO_OFFSET
         self.hash_key = HashKey.random()
         # One slot more than may be used: a search ends at an empty one.
-        self._table = np.zeros((self.slots + 1, ENTRY_WORDS), dtype=np.int64)
+        slots = self.slots if most_keys is None else min(self.slots, 2 * most_keys)
+        self._table = np.zeros((slots + 1, ENTRY_WORDS), dtype=np.int64)
 
     @property
     def utilization(self) -> float:

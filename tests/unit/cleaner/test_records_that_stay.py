@@ -258,3 +258,41 @@ def test_an_entry_of_v0_that_ends_a_round_leaves_an_empty_batch(tmp_path: Path) 
     content = dirty.log.segments[0].log.read_at(0, 10_000)
     assert [batch.header.magic for batch in batches_in(content)] == [2, 2]
     assert dirty.roll_and_clean().next_dirty_offset == 2
+
+
+def test_offsets_far_apart_are_put_into_one_map(tmp_path: Path) -> None:
+    """Kafka: testBuildOffsetMapFakeLarge."""
+    dirty = DirtyLog(tmp_path)
+    for offset in (0, 2**31 - 4, 2**40):
+        if offset == 2**40:
+            dirty.log.roll(offset)
+        dirty.copy(batch_v2([Stored(offset, NOW_MS, b"k", b"%d" % offset)]).data)
+    dirty.copy(batch_v2([Stored(2**40 + 2**30, NOW_MS, b"other", b"1")]).data)
+    assert dirty.roll_and_clean().next_dirty_offset == 2**40 + 2**30 + 1
+    assert dirty.offsets == [2**40, 2**40 + 2**30]
+    assert dirty.base_offsets == [0, 2**40, 2**40 + 2**30 + 1]
+
+
+def test_v1_wrappers_around_v0_messages_are_rewritten(tmp_path: Path) -> None:
+    """Kafka: testCleanCorruptMessageSet, testClientHandlingOfCorruptMessageSet (KAFKA-4298)."""
+    dirty = DirtyLog(tmp_path)
+    records = [Stored(place, -1, b"k%d" % (place % 3), b"%d" % place) for place in range(5)]
+    dirty.copy(wrapper(records, magic=1, inner_magic=0, codec="gzip").data)
+    dirty.put((b"end", b"1"))
+    dirty.roll_and_clean()
+    assert dirty.left[0] == Left(2, 4, [2, 3, 4])
+    assert dirty.pairs[:3] == [(b"k2", b"2"), (b"k0", b"3"), (b"k1", b"4")]
+    assert {header.magic for header in dirty.headers} == {2}
+
+
+def test_what_is_read_and_written_is_counted(tmp_path: Path) -> None:
+    """Kafka: testLogCleanerStats."""
+    dirty = DirtyLog(tmp_path)
+    for number in range(4):
+        dirty.put((b"k", b"%d" % number), (b"l", b"1"))
+    size = dirty.log.size_bytes
+    stats = dirty.roll_and_clean().stats
+    assert (stats.map_records_read, stats.records_read, stats.records_written) == (8, 8, 2)
+    assert (stats.map_bytes_read, stats.bytes_read) == (size, size)
+    assert stats.bytes_written == dirty.log.size_bytes
+    assert stats.invalid_records == 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.cleaner.offset_map import OffsetMap
 from pylog.errors import OutOfOrderSequenceError
 from tests.support.batches import Stored, batch_v2
 from tests.unit.cleaner.dirty_log import (
@@ -263,3 +264,63 @@ def test_a_producer_that_is_no_longer_active_keeps_nothing(dirty: DirtyLog) -> N
     dirty.log.remove_expired_producers()
     dirty.roll_and_clean()
     assert dirty.left == [Left(1, 1, [1])]
+
+
+def test_markers_of_a_transaction_that_spans_rounds(dirty: DirtyLog) -> None:
+    """Kafka: testMultiPassSegmentCleaningWithAbortedTransactions."""
+    dirty.map = OffsetMap(3 * 24, 0.75)  # of which two may be used: each round does a part
+    first, second = Producer(dirty, 1), Producer(dirty, 2)
+    first.put(b"1")
+    second.put(b"2", b"3")
+    second.end(ABORT)
+    first.put(b"2", b"4")
+    first.end(ABORT)
+    for key in (b"5", b"6", b"7"):
+        dirty.put((key, b"1"))
+    dirty.roll_and_clean()
+    markers = [batch.header.offset for batch in dirty.batches if batch.header.is_control_batch]
+    assert markers == [3, 6]
+    assert dirty.aborted() == [(2, 1, 3, 0), (1, 0, 6, 7)]
+    assert [pair for pair in dirty.pairs if pair[1] == b"v"] == []
+
+
+def test_a_key_like_that_of_a_marker_is_a_key_like_any_other(dirty: DirtyLog) -> None:
+    """Kafka: testCleaningWithKeysConflictingWithTxnMarkerKeys."""
+    producer = Producer(dirty, 1)
+    marker_key = b"\0\0\0\1"
+    producer.put(marker_key)
+    producer.end(COMMIT)
+    dirty.put((b"end", b"1"))
+    dirty.roll_and_clean()
+    assert dirty.pairs[0] == (marker_key, b"v")
+    assert dirty.offsets == [0, 1, 2]
+
+
+def test_a_repeated_batch_is_recognised_after_cleaning(dirty: DirtyLog) -> None:
+    """Kafka: testDuplicateCheckAfterCleaning."""
+    producers = [Producer(dirty, number, is_transactional=False) for number in (1, 2)]
+    for producer in producers:
+        producer.put(b"a", b"b")
+    dirty.put((b"end", b"1"))
+    dirty.roll_and_clean()
+    assert dirty.left[:2] == [Left(0, 1, []), Left(2, 3, [2, 3])]
+    dirty.reopen_from_batches()
+    for producer, offset in zip(producers, (0, 2), strict=True):
+        producer.sequence = 0
+        assert producer.put(b"a", b"b") == offset
+    assert dirty.log.log_end_offset == 5
+
+
+def test_only_the_batch_with_a_producers_last_data_stays_empty(dirty: DirtyLog) -> None:
+    """Kafka: testEmptyBatchRemovalWithSequenceReuse: two epochs may use a sequence twice."""
+    producer = Producer(dirty, 1, is_transactional=False)
+    producer.put(b"1")
+    newer = Producer(dirty, 1, epoch=1, is_transactional=False)
+    newer.put(b"1")
+    dirty.put((b"1", b"1"), (b"end", b"1"))
+    dirty.roll_and_clean()
+    assert dirty.left[0] == Left(1, 1, [])
+    newer.put(b"1")
+    dirty.put((b"1", b"1"), (b"end", b"1"))
+    dirty.roll_and_clean()
+    assert [left for left in dirty.left if not left.records] == [Left(4, 4, [])]

@@ -16,6 +16,7 @@ from pylog.kernels import (
     encode_records,
     hash_record_keys,
     header_keys,
+    legacy_to_v2,
     murmur2,
     offset_map,
     parse_lines,
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 MODULES = (
     *(crc32c, decode_control, decode_headers, decode_legacy, decode_records, encode_records),
-    *(hash_record_keys, header_keys, murmur2, offset_map, parse_lines, rebuild_batches),
+    *(hash_record_keys, header_keys, legacy_to_v2, murmur2, offset_map, parse_lines),
+    rebuild_batches,
     *(scan_batches, skip_headers, split_batch),
 )
 KERNELS = [value for each in MODULES for value in vars(each).values() if isinstance(value, Kernel)]
