@@ -147,7 +147,7 @@ class RandomLog:
             "retention.bytes": str(draw.choice((-1, -1, -1, 8_000, 30_000))),
         }
         if draw.random() < 0.15:
-            config["min.compaction.lag.ms"] = str(draw.choice((500, 60_000, HOUR_MS)))
+            config["min.compaction.lag.ms"] = str(draw.choice((1, 500, 60_000, HOUR_MS)))
         if draw.random() < 0.3:
             config["max.compaction.lag.ms"] = str(draw.choice((HOUR_MS, DAY_MS)))
         if draw.random() < 0.3:
@@ -157,15 +157,23 @@ class RandomLog:
     def rounds(self, *, most: int = 4) -> Iterator[Round]:
         """Yield one to ``most`` rounds; each continues where the one before ended."""
         draw = self._random
+        cleaned_at = self._now_ms
         for number in range(draw.randint(1, most)):
-            is_old = self.begins_with_old_formats and number < 1
+            is_old = self.begins_with_old_formats and number < 2
             steps = tuple(self._draw_step(is_old=is_old) for _ in range(draw.randint(5, 40)))
             if draw.random() < 0.7:
                 steps += (Step(self._now_ms, is_roll=True),)
             retention = int(self.topic_config["delete.retention.ms"])
-            self._now_ms += draw.choice((0, 1, 1_000, retention - 1, retention, retention + 5_000))
-            self._now_ms = max(self._now_ms, steps[-1].now_ms)
-            ages = tuple(draw.randint(0, 2 * max(retention, 5_000)) for _ in range(12))
+            due = cleaned_at + retention  # when what the round before began to count ends
+            lag = draw.choice(steps).now_ms + int(self.topic_config.get("min.compaction.lag.ms", 0))
+            self._now_ms = max(
+                steps[-1].now_ms, draw.choice((0, due - 1, due, due, due + 1, due + 5_000, lag))
+            )
+            cleaned_at = self._now_ms
+            ages = tuple(
+                draw.choice((0, retention, draw.randint(0, 2 * max(retention, 5_000))))
+                for _ in range(12)
+            )
             in_order = tuple(sorted(ages, reverse=True))
             yield Round(
                 steps,
@@ -232,11 +240,12 @@ class RandomLog:
         if producer is None or draw.random() < 0.3:
             return self._draw_plain()
         if producer.is_open and draw.random() < 0.4:
-            producer.is_open = False
-            return self._marker(producer, draw.choice((COMMIT, ABORT)))
+            return self._end_transaction(producer)
+        if producer.is_transactional and draw.random() < 0.05:  # a transaction without data
+            return self._end_transaction(producer)
         if not producer.is_open and draw.random() < 0.1:
             producer.epoch, producer.next_sequence = producer.epoch + 1, 0
-            if producer.is_transactional:  # fences the producer before it; nothing was open
+            if producer.is_transactional:  # it was fenced while nothing was open
                 return self._marker(producer, ABORT)
         records = self._draw_records()
         sequence = producer.next_sequence
@@ -251,6 +260,18 @@ class RandomLog:
             base_sequence=sequence,
             is_transactional=producer.is_transactional,
         )
+
+    def _end_transaction(self, producer: _Producer) -> Built:
+        draw = self._random
+        control_type = draw.choice((COMMIT, ABORT))
+        producer.is_open = False
+        if (
+            control_type == ABORT and draw.random() < 0.3
+        ):  # a fenced one: the marker has a new epoch
+            producer.epoch, producer.next_sequence = producer.epoch + 1, 0
+        if draw.random() < 0.25:
+            self._producers.remove(producer)
+        return self._marker(producer, control_type)
 
     def _marker(self, producer: _Producer, control_type: int) -> Built:
         built = marker(
