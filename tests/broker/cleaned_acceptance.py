@@ -42,7 +42,6 @@ from tests.support.written_partitions import (
     write_and_delete,
     write_idempotent,
     write_open_transaction,
-    write_over_time,
     write_plain,
     write_segments,
     write_transactions,
@@ -64,7 +63,7 @@ BROKER_PROPERTIES = {
 }
 CHECKPOINT = "cleaner-offset-checkpoint"
 
-_KEYS = 300
+_KEYS = 97
 _CLEANING_SECONDS = 60.0
 _REWRITTEN = "leader-epoch-checkpoint"  # gets an entry with every new leader
 
@@ -77,6 +76,13 @@ def write_batches(compression: CompressionType) -> Callable[[PartitionWriter], N
             writer.append(writer.records(5 + number, size=100), compression=compression)
 
     return write
+
+
+def write_stamped(writer: PartitionWriter) -> None:
+    """Write many batches while time goes by, to a topic whose records get the time of appending."""
+    for _ in range(60):
+        writer.clock.sleep(10)
+        writer.append(writer.records(20))
 
 
 def _compacted(
@@ -94,7 +100,7 @@ COMPACTED_TOPICS = [
         for codec in sorted(CompressionType)
         if codec is not CompressionType.NONE
     ),
-    _compacted("append-time", write_over_time, message_timestamp_type="LogAppendTime"),
+    _compacted("append-time", write_stamped, message_timestamp_type="LogAppendTime"),
     _compacted("idempotent", write_idempotent),
     _compacted("transactions", write_transactions),
     _compacted("open-transaction", write_open_transaction),

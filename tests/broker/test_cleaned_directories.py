@@ -64,7 +64,7 @@ def stage_of(acceptance: CleanedAcceptance, name: str) -> BrokerStage:
 @of_topics
 def test_there_was_something_to_clean(acceptance: CleanedAcceptance, topic: str) -> None:
     before, after = acceptance.written[topic], acceptance.accounts[topic]
-    assert len(after.visible("read_committed")) < len(before.visible("read_committed")) * 3 / 4
+    assert len(after.visible("read_committed")) < len(before.records) * 3 / 4
     if topic in COMPACTED:
         assert len(acceptance.segments[topic].bases) >= 3
         assert after.visible("read_committed")
@@ -146,8 +146,13 @@ def test_the_brokers_cleaner_went_over_all_of_it(acceptance: CleanedAcceptance) 
 def test_the_brokers_cleaner_leaves_other_topics_alone(
     acceptance: CleanedAcceptance, topic: str
 ) -> None:
+    """But for producer snapshots of an empty log, which come and go from start to start."""
     stage = acceptance.cleaned_again
-    assert stage.files_after[topic] == stage.files_before[topic]
+    before, after = (
+        {name: each for name, each in files[topic].items() if not name.endswith(".snapshot")}
+        for files in (stage.files_before, stage.files_after)
+    )
+    assert after == before
 
 
 @of_topics
