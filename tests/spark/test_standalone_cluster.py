@@ -13,7 +13,7 @@ import pytest
 
 import pylog
 from tests.support.delivery import Delivery, build_wheel, deliveries
-from tests.support.spark_session import NEEDS_SPARK, SPARK_CONF, require_java
+from tests.support.spark_session import NEEDS_SPARK, SPARK_CONF, last_line_of, require_java
 from tests.support.standalone_cluster import ClusterStartError, StandaloneCluster
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def test_an_executor_that_fails_names_the_damage_and_where_it_lies(
     done = submit(cluster, ways["wheel"], tmp_path)
     assert done.returncode != 0
     # spark-submit writes what the driver's Python writes to standard error to standard output.
-    assert f"{log} at byte " in done.stdout.splitlines()[-1]
+    assert f"{log} at byte " in last_line_of(done.stdout)
     assert re.search(rf"Lost task .* executor \d\).*{log}", done.stderr, re.DOTALL)
 
 

@@ -72,4 +72,9 @@ def last_line(run: Callable[[], object]) -> str:
     """Return the line that a user reads last of the error that ``run`` raises."""
     with pytest.raises(PySparkException) as caught:
         run()
-    return _SQLSTATE.sub("", str(caught.value)).rstrip().splitlines()[-1]
+    return last_line_of(str(caught.value))
+
+
+def last_line_of(error: str) -> str:
+    """Return the line that a user reads last of an error; some versions of Spark add a state."""
+    return _SQLSTATE.sub("", error).rstrip().splitlines()[-1]

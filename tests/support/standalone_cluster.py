@@ -40,8 +40,8 @@ class StandaloneCluster:
 
     Each process has a process group of its own, which is ended as a whole: what a worker started
     (executors, and by their end Python workers) goes with it. That holds for every way out of the
-    block, errors, Ctrl-C and `SystemExit` included. Only a SIGKILL of this process leaves the
-    cluster running.
+    block, errors, Ctrl-C and `SystemExit` included. A signal that ends this process at once leaves
+    the cluster running: SIGKILL, and SIGTERM unless there is a handler.
 
     Parameters
     ----------
