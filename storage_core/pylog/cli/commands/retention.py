@@ -63,7 +63,8 @@ def retention(
     topics. Of a topic of which nothing else is known, --config is all that limits it.
 
     With --dry-run nothing is changed, locked or recovered. It also counts the records that would be
-    removed, and a TIME in the future shows what will be removed then.
+    removed, and a TIME in the future shows what will be removed then. Without --dry-run it is
+    removed at once.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the configuration
     of a topic is not known, no such topic, or the directory is locked or cannot be written.
