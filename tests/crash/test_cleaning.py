@@ -16,7 +16,7 @@ import pytest
 from pylog.errors import KafkaStorageError, LogStorageError
 from tests.crash.test_failing_disk import DISKS
 from tests.support.crash_replay import Names, replay
-from tests.support.recording_io import FaultyIO, RecordingIO
+from tests.support.recording_io import Fault, FaultyIO, Kind, RecordingIO
 from tests.unit.cleaner.dirty_log import ABORT, NOW_MS, DirtyLog, Producer
 
 if TYPE_CHECKING:
@@ -202,12 +202,13 @@ def test_a_disk_that_fails_leaves_each_group_old_or_new(
     counted("failures of a disk in a cleaning", {"survived": survived})
 
 
-def test_a_full_disk_leaves_no_files_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [Kind.WRITE, Kind.TRUNCATE, Kind.SYNC])
+def test_a_full_disk_leaves_no_files_behind(tmp_path: Path, kind: Kind) -> None:
     write_dirty(tmp_path)
     io = FaultyIO()
     dirty = opened(tmp_path, io)
     before = dirty.files
-    io.faults = DISKS["full in the middle of a write"].faults(1)
+    io.faults = [Fault(kinds=frozenset({kind}), error_number=errno.ENOSPC)]
     with pytest.raises(KafkaStorageError) as caught:
         dirty.clean()
     assert caught.value.errno == errno.ENOSPC

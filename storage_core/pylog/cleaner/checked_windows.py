@@ -111,13 +111,13 @@ def _check_sums(window: CheckedWindow) -> None:
 def _check_offsets(window: CheckedWindow, lowest: int) -> None:
     headers = window.headers
     lasts = headers.last_offsets
-    befores = np.concatenate([[lowest - 1], lasts[:-1]])
+    ends_before = np.concatenate([[lowest - 1], lasts[:-1]])
     firsts = np.where(headers.is_v2, headers.offsets, lasts)
-    is_wrong = (firsts <= befores) | (lasts < firsts)
+    is_wrong = (firsts <= ends_before) | (lasts < firsts)
     if is_wrong.any():
         batch = int(is_wrong.argmax())
         reason = (
             f"batch has offsets {firsts[batch]} to {lasts[batch]}, "
-            f"expected them from {befores[batch] + 1} on"
+            f"expected them from {ends_before[batch] + 1} on"
         )
         raise CorruptRecordError(reason, window.path, window.position_of(batch))

@@ -55,8 +55,10 @@ Kafka, which syncs the directory at the end only.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from pylog.errors import KafkaStorageError
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     DELETED_FILE_SUFFIX,
@@ -80,7 +82,12 @@ def create_cleaned_segment(state: LogState, base_offset: int) -> LogSegment:
     for suffix in SEGMENT_FILE_SUFFIXES:
         state.context.io.remove(target.path(suffix), missing_ok=True)
     segment = state.context.open_segment(target, state.config, is_new=True)
-    segment.create_indexes()
+    try:
+        segment.create_indexes()
+    except BaseException:
+        with suppress(KafkaStorageError):
+            segment.delete_if_exists()
+        raise
     return segment
 
 

@@ -145,6 +145,15 @@ def test_a_full_map_refuses_also_a_key_that_it_has(tmp_path: Path) -> None:
     assert dirty.offsets == [0, 1, 2, 3]
 
 
+def test_a_map_that_is_full_reaches_to_the_end_of_the_batch_before(tmp_path: Path) -> None:
+    dirty = DirtyLog(tmp_path)
+    dirty.map = OffsetMap(3 * 24, 0.75)
+    dirty.put((b"a", b"1"))
+    dirty.copy(batch_v2([Stored(1, NOW_MS, b"b", b"1")], last_offset=5).data)
+    dirty.put((b"c", b"1"))
+    assert dirty.roll_and_clean().next_dirty_offset == 6
+
+
 def test_gaps_between_segments_do_not_stop_a_round(tmp_path: Path) -> None:
     """Kafka: testCleaningBeyondMissingOffsets."""
     dirty = DirtyLog(tmp_path)
