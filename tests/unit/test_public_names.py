@@ -20,12 +20,14 @@ import pylog
 # What works rather than stands for something: it may need Arrow and Numba.
 WORKERS = {
     "LineAppender",
+    "LogCleaner",
     "LogContext",
     "LogManager",
     "MetadataTable",
     "Scan",
     "UnifiedLog",
     "apply_retention",
+    "compact",
     "delete_records",
     "ends_within_bytes",
     "metadata_table",

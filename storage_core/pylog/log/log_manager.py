@@ -355,7 +355,9 @@ class LogManager:
             self._configs.set_stored(topic, properties)
             for topic_partition, log in self.logs.items():
                 if topic_partition.topic == topic:
-                    log.update_config(self.config_of(topic))
+                    # A log that is not compacted any more is retention's alone.
+                    with self.cleaner.paused(topic_partition):
+                        log.update_config(self.config_of(topic))
         return config
 
     def _ensure_own_process(self) -> None:

@@ -142,9 +142,27 @@ def test_a_deletion_waits_until_the_cleaning_is_given_up(
         assert not (tmp_path / "foo-0").exists()
         logs.append(b"a", b"a", b"a")
         wait_until((tmp_path / CHECKPOINT).exists)
-        assert logs.checkpointed() == {"foo-0": 2}
+        assert logs.checkpointed()["foo-0"] in {1, 2}  # all three, or the first two of them
         metrics = cleaner.metrics()
         assert (metrics.failed_rounds, metrics.dead_thread_count) == (0, 0)
+
+
+def test_a_topic_that_is_not_compacted_any_more_is_let_go_of_before_retention_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = CompactedLogs(tmp_path)
+    logs.append(b"a", b"b", b"a", b"c", b"b")
+    before = records_of(logs.log())
+    gate = Gate(monkeypatch)
+    with logs, LogCleaner(logs.manager, SOON) as cleaner:
+        assert gate.is_reached.wait(PATIENCE_SECONDS)
+        properties = {"cleanup.policy": "delete"}
+        change = in_thread(lambda: logs.manager.store_topic_config("foo", properties))
+        wait_until(lambda: is_waiting(cleaner, FOO))
+        gate.is_open.set()
+        change.join(PATIENCE_SECONDS)
+        assert not logs.log().config.is_compact
+        assert records_of(logs.log()) == before
 
 
 @pytest.mark.parametrize("ends", ["the cleaner", "the manager", "the manager, as by a crash"])
