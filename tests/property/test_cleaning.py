@@ -252,7 +252,13 @@ class CleanedLog:
         self.account.observe_stable_offset(log.last_stable_offset)
 
 
-@pytest.mark.parametrize("first", range(0, LOGS, LOGS_A_TEST))
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(first, marks=[pytest.mark.slow] if first else [])
+        for first in range(0, LOGS, LOGS_A_TEST)
+    ],
+)
 def test_what_must_survive_a_cleaning_does(first: int, memory_path: Path, counted: Counted) -> None:
     counts = Counter[str]()
     for seed in range(first, first + LOGS_A_TEST):
