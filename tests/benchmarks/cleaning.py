@@ -33,6 +33,7 @@ from pylog.model import CompressionType, TopicPartition
 from pylog.record.batch_scan import find_batches
 from tests.benchmarks.batches import CODECS
 from tests.benchmarks.data_sets import PAYLOAD_BYTES, QUICK_DIVISOR, Bench
+from tests.benchmarks.java_peer import WARM_UP_SECONDS
 from tests.benchmarks.measuring import Figure, NotHereError, Run, ensure_equal, rounds_of
 from tests.benchmarks.memory import peak_bytes
 from tests.differential.kafka_log import KafkaLogs
@@ -209,6 +210,12 @@ class _KafkasCleaning(_Cleaning):
     def __init__(self, partition: _Partition, scratch: Path, kafka: KafkaLogs) -> None:
         super().__init__(KAFKAS, partition, scratch)
         self._kafka = kafka
+
+    def check(self) -> None:
+        """Clean until the JVM has compiled what is measured."""
+        seconds = 0.0
+        while seconds < WARM_UP_SECONDS:
+            seconds += self.repeat().seconds
 
     def _clean(self) -> Run:
         job = {

@@ -34,7 +34,6 @@ from pylog.log.log_context import LogContext
 from pylog.log.log_maintenance import LogMaintenance
 from pylog.log.owned_log_directory import own_directories
 from pylog.log.owned_logs import OwnedLogs
-from pylog.metrics import LogManagerMetrics
 from pylog.model import TopicPartition
 from pylog.staged_commit.roll_forward import RollForward
 
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from pylog.log.log_loader import LogLoading
     from pylog.log.owned_log_directory import OwnedLogDirectory
     from pylog.log.unified_log import UnifiedLog
+    from pylog.metrics import LogManagerMetrics
 
 
 class LogManager:
@@ -256,13 +256,7 @@ class LogManager:
 
     def metrics(self) -> LogManagerMetrics:
         """Return sizes, offsets and counts of all logs as they are now; takes no lock of a log."""
-        return LogManagerMetrics(
-            logs={topic_partition: log.metrics() for topic_partition, log in self.logs.items()},
-            offline_log_directories=tuple(
-                directory.path for directory in self._directories if not directory.is_online
-            ),
-            cleaner=self.cleaner.metrics(),
-        )
+        return self._logs.metrics(self._directories)
 
     @property
     def context(self) -> LogContext:
