@@ -1,6 +1,6 @@
 """Opening a partition directory as its owner: what a broker's start-up does.
 
-1. Leftovers are tidied (`pylog.log.leftover_files`).
+1. Leftovers are tidied (`pylog.log_file.leftover_files`).
 2. Every ``.log`` becomes a segment. Without an offset index, or with a transaction index that
    cannot be, the segment is recovered, also after a clean stop. A missing time index stays empty.
    A segment with offsets beyond 32 bits is split, and loading begins again.
@@ -40,7 +40,6 @@ from pylog.files.file_names import (
 )
 from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
 from pylog.files.partition_directories import base_offsets_of_logs, file_names
-from pylog.log.leftover_files import tidy_directory
 from pylog.log.local_log import LocalLog
 from pylog.log.log_segments import LogSegments
 from pylog.log.log_state import LogState
@@ -50,6 +49,7 @@ from pylog.log.segment_deletion import delete_segment_files, mark_snapshots_for_
 from pylog.log.segment_recovery import SegmentRecovery
 from pylog.log.segment_splitting import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
+from pylog.log_file.leftover_files import tidy_directory
 from pylog.producers.producer_state_manager import ProducerStateManager
 
 if TYPE_CHECKING:

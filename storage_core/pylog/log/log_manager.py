@@ -90,18 +90,18 @@ class LogManager:
         runs_retention: bool = False,
     ) -> None:
         self.manager_config = LogManagerConfig() if manager_config is None else manager_config
-        self._context = LogContext() if context is None else context
+        self.context = LogContext() if context is None else context
         self._broker_epoch = broker_epoch
         self._configs = TopicConfigs(config, topic_configs)
         self.config = self._configs.default
-        self._logs = OwnedLogs(self._configs, self.manager_config, self._context)
+        self._logs = OwnedLogs(self._configs, self.manager_config, self.context)
         self.cleaner = self._logs.cleaner
-        self._directories = own_directories(directories, self._context, self._logs.current_in)
+        self._directories = own_directories(directories, self.context, self._logs.current_in)
         self._maintenance = LogMaintenance(
             self._directories,
             self._logs,
             self.manager_config,
-            self._context,
+            self.context,
             self._configs.unconfigured,
         )
         self._runs_retention = runs_retention
@@ -139,7 +139,7 @@ class LogManager:
             self._let_go(opened)
             raise
         self._is_open = True
-        self._context.scheduler.startup()
+        self.context.scheduler.startup()
         try:
             for directory in self._directories:
                 self._roll_forward_in(directory).complete_pending()
@@ -159,11 +159,11 @@ class LogManager:
         [directory] = self._directories
         with self._creation_or_deletion_lock:
             self._ensure_open()
-            write_manifest(self._context.io, directory.path, manifest)
+            write_manifest(self.context.io, directory.path, manifest)
             self._roll_forward_in(directory).carry_out(manifest)
 
     def _roll_forward_in(self, directory: OwnedLogDirectory) -> RollForward:
-        return RollForward(_LogsOfDirectory(self, directory), self._context.io)
+        return RollForward(_LogsOfDirectory(self, directory), self.context.io)
 
     def _ensure_topic_in(self, directory: OwnedLogDirectory, topic: NewTopic) -> None:
         """Make the partitions of a topic that are not there, in that directory."""
@@ -197,7 +197,7 @@ class LogManager:
             self._is_open = False
         failures: list[LogStorageError] = []
         self.cleaner.shutdown()
-        self._context.scheduler.shutdown()
+        self.context.scheduler.shutdown()
         for directory in self._directories:
             try:
                 directory.shut_down(self._logs.all_in(directory.path), self._broker_epoch)
@@ -213,13 +213,13 @@ class LogManager:
         For whoever has to hand a directory on after its disk failed. A forked child, which has no
         lock to give back, does nothing.
         """
-        if not self._context.io.is_own_process:
+        if not self.context.io.is_own_process:
             self._is_open = False
             return
         with self._creation_or_deletion_lock:
             self._is_open = False
         self.cleaner.shutdown()
-        self._context.scheduler.shutdown()
+        self.context.scheduler.shutdown()
         self._let_go(self._directories)
 
     def __enter__(self) -> Self:
@@ -257,11 +257,6 @@ class LogManager:
     def metrics(self) -> LogManagerMetrics:
         """Return sizes, offsets and counts of all logs as they are now; takes no lock of a log."""
         return self._logs.metrics(self._directories)
-
-    @property
-    def context(self) -> LogContext:
-        """Time, disk and background work of the logs."""
-        return self._context
 
     @property
     def cleaner_checkpoints(self) -> dict[str, CleanerCheckpoint]:
@@ -356,7 +351,7 @@ class LogManager:
 
     def _ensure_own_process(self) -> None:
         """Raise in a forked child, before it waits for a lock that nobody there will give back."""
-        self._context.io.ensure_own_process(self._directories[0].path)
+        self.context.io.ensure_own_process(self._directories[0].path)
 
     def _ensure_open(self) -> None:
         if not self._is_open:
