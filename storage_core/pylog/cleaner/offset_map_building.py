@@ -60,7 +60,9 @@ class OffsetMapBuilding:
         ends = [*(segment.base_offset for segment in segments[1:]), end]
         for segment, segment_end in zip(segments, ends, strict=True):
             cleaning.check()
-            if not self._add_segment(segment, total):
+            is_put = self._add_segment(segment, total)
+            segment.release()  # it cannot become the active one: nobody truncates meanwhile
+            if not is_put:
                 return
             # In a gap before the next segment no record will ever be.
             self._map.latest_offset = segment_end - 1

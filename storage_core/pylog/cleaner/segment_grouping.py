@@ -60,7 +60,9 @@ def group_segments_by_size(
 
 def _sizes_of(segment: LogSegment) -> tuple[int, ...]:
     indexes = segment.offset_index, segment.time_index
-    return (segment.size_bytes, *(index.size_in_bytes for index in indexes))
+    sizes = (segment.size_bytes, *(index.size_in_bytes for index in indexes))
+    segment.release()  # a log may have more segments than a process descriptors
+    return sizes
 
 
 def _spans(base_offset: int, segment: LogSegment, last_offset: int) -> bool:

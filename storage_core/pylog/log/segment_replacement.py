@@ -121,7 +121,7 @@ def replace_in_log(
         if segment.base_offset not in kept
         and (snapshot := producers.remove_and_mark_snapshot_for_deletion(segment.base_offset))
     ]
-    for segment in new:
+    for segment in (*new, *old):  # who reads an old one opens it again
         segment.release()
 
     def remove() -> None:

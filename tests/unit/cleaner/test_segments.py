@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,8 +17,6 @@ from tests.unit.cleaner.dirty_log import NOW_MS, DirtyLog
 from tests.unit.log.owned_log import records_in
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pylog.log.log_segment import LogSegment
 
 UNLIMITED = 2**31 - 1
@@ -162,6 +161,29 @@ def test_a_log_may_be_read_and_appended_to_while_it_is_cleaned(tmp_path: Path) -
         thread.join()
     assert problems == []
     assert [offset for offset in dirty.offsets if offset < 300] == list(range(293, 300))
+
+
+def test_few_files_are_open_at_a_time(tmp_path: Path) -> None:
+    """A log has more segments than a process may have descriptors."""
+    dirty = DirtyLog(tmp_path, segment_bytes=110)
+    for number in range(60):
+        dirty.put((b"k%d" % number, b"v" * 30))
+    dirty.log.roll()
+    for segment in dirty.log.segments:
+        segment.release()
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir()))
+    most = 0
+
+    def look(_: object) -> None:
+        nonlocal most
+        most = max(most, len(list(descriptors.iterdir())))
+
+    dirty.check_done = look
+    dirty.clean()
+    look(None)
+    assert len(dirty.base_offsets) == 61
+    assert most < before + 10
 
 
 def test_segments_that_were_deleted_meanwhile_are_let_be(tmp_path: Path) -> None:
