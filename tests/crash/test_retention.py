@@ -144,6 +144,7 @@ def recorded(before: Before, limits: Limits, tmp_path_factory: pytest.TempPathFa
     return Recording(io.operations, of_retention, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
 def test_a_crash_at_any_point_leaves_a_log_without_some_of_its_oldest_segments(
     before: Before,

@@ -92,8 +92,10 @@ class LogCleaner:
     def shutdown(self) -> None:
         """Return when no thread cleans any more; a log that one was at is as it was before.
 
-        A second call does nothing.
+        A second call does nothing, nor does one in a forked child, which has no such threads.
         """
+        if not self._context.io.is_own_process:
+            return
         self._stopping.set()
         for thread in self._threads:
             thread.join()

@@ -13,8 +13,7 @@ Locks, in the order in which they are taken. A thread that holds one takes none 
 So a truncation, which holds its log's lock, may write checkpoints (2, 3, 4), and the deletion of a
 log may wait until a change of it is done (1, 2).
 
-Whoever waits until the cleaner has let go of a log holds no lock but the first, which the cleaner
-never takes: it may need any other one to come to an end.
+Whoever waits for the cleaner to let go of a log holds none but the first, which that never takes.
 
 Source: LogManager (Kafka 4.3).
 """
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from pylog.files.cleaner_checkpoint import CleanerCheckpoint
     from pylog.files.commit_manifest import Manifest, NewTopic
     from pylog.log.log_loader import LogLoading
     from pylog.log.owned_log_directory import OwnedLogDirectory
@@ -74,8 +72,11 @@ class LogManager:
 
     Attributes
     ----------
-    cleaner
-        The cleaner of the logs, if one is registered; it ends with the manager.
+    context
+        Time, disk and background work of the logs.
+    cleaner, cleaner_checkpoints
+        The cleaner of the logs, if one is registered; it ends with the manager. Up to where logs
+        are clean, by log directory.
     """
 
     def __init__(  # noqa: PLR0913 - all that a broker is configured to
@@ -97,6 +98,9 @@ class LogManager:
         self._logs = OwnedLogs(self._configs, self.manager_config, self.context)
         self.cleaner = self._logs.cleaner
         self._directories = own_directories(directories, self.context, self._logs.current_in)
+        self.cleaner_checkpoints = {
+            each.path: each.cleaner_checkpoint for each in self._directories
+        }
         self._maintenance = LogMaintenance(
             self._directories,
             self._logs,
@@ -142,7 +146,7 @@ class LogManager:
         self.context.scheduler.startup()
         try:
             for directory in self._directories:
-                self._roll_forward_in(directory).complete_pending()
+                RollForward(_LogsOfDirectory(self, directory), self.context.io).complete_pending()
         except BaseException:
             self.abandon()
             raise
@@ -160,10 +164,7 @@ class LogManager:
         with self._creation_or_deletion_lock:
             self._ensure_open()
             write_manifest(self.context.io, directory.path, manifest)
-            self._roll_forward_in(directory).carry_out(manifest)
-
-    def _roll_forward_in(self, directory: OwnedLogDirectory) -> RollForward:
-        return RollForward(_LogsOfDirectory(self, directory), self.context.io)
+            RollForward(_LogsOfDirectory(self, directory), self.context.io).carry_out(manifest)
 
     def _ensure_topic_in(self, directory: OwnedLogDirectory, topic: NewTopic) -> None:
         """Make the partitions of a topic that are not there, in that directory."""
@@ -257,11 +258,6 @@ class LogManager:
     def metrics(self) -> LogManagerMetrics:
         """Return sizes, offsets and counts of all logs as they are now; takes no lock of a log."""
         return self._logs.metrics(self._directories)
-
-    @property
-    def cleaner_checkpoints(self) -> dict[str, CleanerCheckpoint]:
-        """Up to where logs are clean, by log directory."""
-        return {each.path: each.cleaner_checkpoint for each in self._directories}
 
     def get_log(self, topic_partition: TopicPartition) -> UnifiedLog:
         """Return a log; `UnknownTopicOrPartitionError` if there is none."""

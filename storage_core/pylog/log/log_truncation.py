@@ -63,6 +63,8 @@ class TruncationGuard:
         Where segments go, no cleaner works on the log, and its checkpoint is lowered beforehand to
         where the active segment will begin. The other checkpoints are written in the end.
         """
+        # A forked child must not wait for a thread that it does not have.
+        state.context.io.ensure_own_process(state.local_log.directory)
         topic_partition, segments = state.local_log.topic_partition, state.local_log.segments
         is_done = False
         while not is_done:
@@ -89,6 +91,7 @@ class TruncationGuard:
         locked: Callable[[], AbstractContextManager[None]],
     ) -> Iterator[None]:
         """Do the same while all records are removed, and the log begins again at an offset."""
+        state.context.io.ensure_own_process(state.local_log.directory)
         topic_partition = state.local_log.topic_partition
         with self.cleaner.paused(topic_partition), locked():
             self.lower_cleaner_checkpoint(topic_partition, new_offset)

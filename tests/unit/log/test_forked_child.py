@@ -147,6 +147,30 @@ holder.join()
     run(tmp_path, HOLD_ALL_LOCKS + program)
 
 
+def test_a_forked_child_does_not_wait_for_a_cleaner_that_it_does_not_have(tmp_path: Path) -> None:
+    program = """
+log.roll()
+cleaner = pylog.LogCleaner(manager).startup()
+cleaner._manager.states.begin([ORDERS])  # as if a thread were at work on it
+ATTEMPTS = [
+    lambda: log.truncate_to(0),
+    lambda: log.truncate_fully_and_start_at(5),
+    lambda: manager.delete_log(ORDERS),
+    lambda: manager.store_topic_config("orders", {"cleanup.policy": "delete"}),
+]
+
+def try_everything_and_end():
+    try_everything()
+    cleaner.shutdown()
+
+assert forked(try_everything_and_end) == 0
+assert cleaner.metrics().dead_thread_count == 0
+cleaner._manager.states.finish(ORDERS)
+cleaner.shutdown()
+"""
+    run(tmp_path, program)
+
+
 def test_a_forked_child_cannot_open_the_directory_either(tmp_path: Path) -> None:
     program = """
 ATTEMPTS = [lambda: manager.startup(), lambda: LogManager([DIRECTORY]).startup()]
