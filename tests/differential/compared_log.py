@@ -108,11 +108,12 @@ class ComparedLog:
 
     def is_the_same_to_the_byte(self) -> bool:
         """Whether all ``.log`` files are, which no libraries for compression have a part in."""
-        directories = [each / str(PARTITION) for each in (self.kafkas, self.ours)]
-        names = [path.name for path in directories[0].glob("*.log")]
-        return not cmpfiles(*directories, names, shallow=False)[1]
+        kafkas, ours = self.kafkas / str(PARTITION), self.ours / str(PARTITION)
+        names = [path.name for path in kafkas.glob("*.log")]
+        return not cmpfiles(kafkas, ours, names, shallow=False)[1]
 
     @staticmethod
     def _high_watermark(part: Round, prepared: Answer) -> int:
-        end: int = prepared["logEndOffset"]
-        return max(prepared["logStartOffset"], end - part.unreplicated)
+        return max(
+            int(prepared["logStartOffset"]), int(prepared["logEndOffset"]) - part.unreplicated
+        )

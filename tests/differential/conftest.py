@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each seed a test of its own: as many as the module's ``LOGS`` says, or ``--soak``."""
+    if "seed" in metafunc.fixturenames:
+        seeds = range(metafunc.config.option.soak or metafunc.module.LOGS)
+        metafunc.parametrize("seed", seeds)
+
+
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaLogs]:
     """Give Kafka's classes.

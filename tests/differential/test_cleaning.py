@@ -83,7 +83,6 @@ def compare_statistics(kafkas: dict[str, Any], ours: CleanerResult) -> None:
     assert stats.buffer_utilization == pytest.approx(kafkas["bufferUtilization"])
 
 
-@pytest.mark.parametrize("seed", range(LOGS))
 def test_a_log_is_cleaned_as_kafka_cleans_it(
     seed: int, kafka: KafkaLogs, memory_path: Path, counted: Counted
 ) -> None:

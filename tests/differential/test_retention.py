@@ -19,7 +19,6 @@ pytestmark = pytest.mark.broker
 LOGS = 160
 
 
-@pytest.mark.parametrize("seed", range(LOGS))
 def test_a_log_is_trimmed_as_kafka_trims_it(
     seed: int, kafka: KafkaLogs, memory_path: Path, counted: Counted
 ) -> None:

@@ -72,10 +72,23 @@ class ParsedBatch:
         assert data[16] == 2, f"a batch of v{data[16]}"
         base_offset, _, leader_epoch, _, crc = struct.unpack_from(">qiibI", data)
         assert crc32c(data[21:]) == crc, f"the checksum of the batch at {base_offset} is wrong"
-        fields = _FIELDS.unpack_from(data, 21)
-        codec, payload = _CODECS[fields[0] & 0x07], data[V2_HEADER_SIZE:]
-        raw = decompress(codec, payload) if payload else b""
-        return cls(data, base_offset, leader_epoch, *fields, raw)
+        attributes, last_delta, *of_header = _FIELDS.unpack_from(data, 21)
+        base_timestamp, max_timestamp, producer_id, epoch, sequence, count = of_header
+        codec, payload = _CODECS[attributes & 0x07], data[V2_HEADER_SIZE:]
+        return cls(
+            data=data,
+            base_offset=base_offset,
+            leader_epoch=leader_epoch,
+            attributes=attributes,
+            last_offset_delta=last_delta,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            record_count=count,
+            payload=decompress(codec, payload) if payload else b"",
+        )
 
     @property
     def codec(self) -> str:
