@@ -230,6 +230,44 @@ def test_random_logs_as_a_dictionary_has_them(tmp_path: Path, seed: int) -> None
         assert all(each.live_bytes >= 0 for each in found)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_what_it_calls_dead_is_what_compaction_removes(tmp_path: Path, seed: int) -> None:
+    """Of a log of which nothing is active, with transactions that were aborted and committed."""
+    chance = random.Random(seed)
+    offset, base = 0, 0
+    segments: dict[int, list[Built]] = {0: []}
+    for number in range(40):
+        count = chance.randrange(1, 6)
+        producer = chance.choice((None, 1, 2))
+        names = [str(chance.randrange(12)) for _ in range(count)]
+        if producer is None:
+            segments[base].append(keyed(offset, *names))
+            offset += count
+        else:
+            producing = {"producer_id": 10 * number + producer, "producer_epoch": 0}
+            segments[base].append(
+                keyed(offset, *names, **producing, base_sequence=0, is_transactional=True)
+            )
+            kind = chance.choice((ABORT, COMMIT))
+            segments[base].append(
+                marker(offset + count, kind, producer_id=producing["producer_id"])
+            )
+            offset += count + 1
+        if chance.random() < 0.2:
+            base = offset
+            segments[base] = []
+    segments[offset] = []
+    write_partition(tmp_path, segments)
+    store_config(tmp_path, cleanup_policy="compact")
+    found = rows(tmp_path, check_keys=True)
+    [done] = pylog.compact(tmp_path, now_ms=NOW_MS).partitions
+    assert done.failure is None
+    assert done.records == sum(row["dead_records"] for row in found) > 0
+    again = rows(tmp_path, check_keys=True)
+    assert sum(row["dead_records"] for row in again) == 0
+    assert sum(row["live_records"] for row in again) == sum(row["live_records"] for row in found)
+
+
 def test_damage_is_an_error_or_left_out(compacted: Path) -> None:
     path = segment_path(compacted / "orders-0", 4)
     data = bytearray(path.read_bytes())
@@ -390,6 +428,20 @@ def test_what_it_says_is_what_retention_does(tmp_path: Path, seed: int) -> None:
             deleted = manager.get_log(ORDERS).delete_old_segments(now_ms)
         assert [each.base_offset for each in deleted] == expected
         assert sum(each.size_bytes for each in deleted) == freed
+
+
+def test_a_property_that_kafka_does_not_know_is_a_defect(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [keyed(0, "a")]})
+    store_config(tmp_path, retention_mss="5")
+    [row] = rows(tmp_path)
+    assert (row["cleanup_policy"], row["deletion_reason"], row["live_records"]) == (None,) * 3
+    assert "configuration of topic 'orders'" in row["defects"][0]
+
+
+def test_internal_topics_have_the_policy_that_brokers_give_them(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [keyed(0, "a")]}, name="__consumer_offsets-0")
+    [row] = rows(tmp_path, topics="__consumer_offsets")
+    assert row["cleanup_policy"] == ["compact"]
 
 
 # ---- options

@@ -42,12 +42,12 @@ configuration is not known, the four columns are null unless keys are asked for
 
 A batch's bytes are shared by its records, by their length before compression. What a topic is
 configured to is known where it is stored beside the logs (`pylog.files.topic_configs`): a directory
-that was copied from a broker has nothing of it.
+that was copied from a broker has nothing of it. Of a directory in a store the columns from
+first_dirty_offset to freed_bytes are null: nothing cleans it there.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,9 +55,10 @@ import pyarrow as pa
 
 from pylog.cleaner.cleanable_offsets import CleanableBytes, CleanableOffsets, CleanableParams
 from pylog.clock import SystemClock
+from pylog.errors import CorruptCheckpointError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
-from pylog.files.topic_configs import TopicConfigs
+from pylog.files.topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.inspect.header_windows import SegmentHeaders
 from pylog.inspect.live_records import LiveRecords, find_live_records
 from pylog.inspect.tables.row_batches import TIMESTAMP, record_batches, table_schema
@@ -67,8 +68,8 @@ from pylog.log.retention import (
     RetentionReason,
     deletable_segments,
 )
-from pylog.model import NO_TIMESTAMP
 from pylog.reading.attempts import Attempts
+from pylog.reading.dated_segments import dated_segments
 from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.record.append_rules import MAX_INT64
 
@@ -98,8 +99,6 @@ CLEANING_SCHEMA = table_schema(
     ("path", pa.string()),
     ("defects", pa.list_(pa.string())),
 )
-
-_NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 
 class _Deletion(NamedTuple):
@@ -147,17 +146,19 @@ def _rows(view: LogView, clock: Clock, *, check_keys: bool) -> Iterator[tuple[ob
     start_offset = attempts.read(lambda: view.log_start_offset)
     segments = [_Segment.of(view, index, start_offset) for index in range(len(view.segments))]
     lives: Sequence[LiveRecords | None] = [None] * len(segments)
-    deletions = [_Deletion()] * len(segments)
+    deletions: list[_Deletion] | None = None
     dirtiness: _Dirtiness | None = None
     if start_offset is not None and segments:
-        if config is not None:
-            deletions = _deletions(view, config, segments)
-            if config.is_compact:
-                dirtiness = attempts.read(lambda: _dirtiness(view, config, segments, clock))
-            else:
-                lives = [segment.live for segment in segments]
-        if check_keys and (config is None or config.is_compact):
+        if config is not None and not config.is_compact:
+            lives = [segment.live for segment in segments]
+        elif check_keys:
             lives = find_live_records(view)
+        if config is not None and not is_remote(view.directory.path):
+            deletions = attempts.read(lambda: _deletions(view, config))
+            if config.is_compact:
+                dirtiness = attempts.read(lambda: _dirtiness(view, config, clock))
+    deletions = deletions or []
+    deletions += [_Deletion()] * (len(segments) - len(deletions))
     policy = None if config is None else sorted(config.cleanup_policy)
     defects = [str(error) for error in attempts.errors]
     for segment, live, deletion in zip(segments, lives, deletions, strict=True):
@@ -191,7 +192,7 @@ def _live_and_dead(
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """What the headers of a segment say; also what retention asks of one.
+    """What the headers of a segment say.
 
     Attributes
     ----------
@@ -199,8 +200,6 @@ class _Segment:
         What its whole batches take.
     live
         What is not below the log start offset.
-    max_timestamp
-        None where no batch has one.
     """
 
     base_offset: int
@@ -208,7 +207,6 @@ class _Segment:
     size_bytes: int
     valid_bytes: int
     live: LiveRecords
-    max_timestamp: int | None
     path: str
 
     @classmethod
@@ -217,7 +215,6 @@ class _Segment:
         listed = view.segments[index]
         headers = SegmentHeaders(view, index)
         live = LiveRecords()
-        max_timestamp = NO_TIMESTAMP
         for window in headers:
             found = window.scan.headers
             is_live = found.last_offsets >= (start_offset or 0)
@@ -225,36 +222,18 @@ class _Segment:
                 live.add_batches(
                     found.sizes_bytes[mask], found.record_counts[mask], are_live=are_live
                 )
-            max_timestamp = max(max_timestamp, int(found.max_timestamps.max()))
         return cls(
             listed.base_offset,
             headers.next_offset,
             listed.size_bytes,
             headers.end_position,
             live,
-            None if max_timestamp == NO_TIMESTAMP else max_timestamp,
             listed.file_path(),
         )
 
-    @property
-    def largest_timestamp(self) -> int:
-        """In ms; when the file was changed last if no record has one, as in Kafka.
 
-        Above any time where that is not known, as in a store: nothing tells then when it goes.
-        """
-        if self.max_timestamp is not None:
-            return self.max_timestamp
-        if is_remote(self.path):
-            return MAX_INT64
-        return os.stat(self.path).st_mtime_ns // _NANOSECONDS_PER_MILLISECOND  # noqa: PTH116
-
-    def read_largest_timestamp(self) -> int:
-        """Return the same: all headers have been looked at."""
-        return self.largest_timestamp
-
-
-def _deletions(view: LogView, config: LogConfig, segments: Sequence[_Segment]) -> list[_Deletion]:
-    """Return what retention does to each segment if nothing is appended any more."""
+def _deletions(view: LogView, config: LogConfig) -> list[_Deletion]:
+    """Return what retention does to the oldest segments if nothing is appended any more."""
     end = view.log_end_offset
     params = RetentionParams.of(
         config,
@@ -266,21 +245,21 @@ def _deletions(view: LogView, config: LogConfig, segments: Sequence[_Segment]) -
     found: list[_Deletion] = []
     time_ms = 0
     freed_bytes = 0
-    for segment, reason in deletable_segments(segments, params):
+    for segment, reason in deletable_segments(dated_segments(view), params):
         freed_bytes += segment.size_bytes
         if reason is RetentionReason.TIME:
+            newest = max(segment.largest_timestamp, segment.read_largest_timestamp())
             # Not before those that are older, whatever their timestamps.
-            time_ms = max(time_ms, segment.largest_timestamp + params.retention_ms + 1)
+            time_ms = max(time_ms, newest + params.retention_ms + 1)
             found.append(_Deletion(reason, time_ms, freed_bytes))
         else:
             found.append(_Deletion(reason, None, freed_bytes))
-    return found + [_Deletion()] * (len(segments) - len(found))
+    return found
 
 
-def _dirtiness(
-    view: LogView, config: LogConfig, segments: Sequence[_Segment], clock: Clock
-) -> _Dirtiness:
+def _dirtiness(view: LogView, config: LogConfig, clock: Clock) -> _Dirtiness:
     """Return how dirty a compacted log is."""
+    segments = dated_segments(view)
     path = join(view.directory.log_directory, CLEANER_OFFSET_CHECKPOINT)
     params = CleanableParams(
         read_offset_checkpoint(path).get(view.topic_partition),
@@ -300,7 +279,12 @@ def _dirtiness(
 def _find_config(view: LogView) -> LogConfig | None:
     """Return what is stored of the topic's configuration, None if nothing is."""
     configs = TopicConfigs(None)
-    configs.load([view.directory.log_directory])
-    if configs.unconfigured([view.topic]):
+    path = join(view.directory.log_directory, TOPIC_CONFIGS)
+    properties = read_topic_configs(path).get(view.topic)
+    if properties is None and configs.unconfigured([view.topic]):
         return None
-    return configs.config_of(view.topic)
+    try:
+        return configs.with_properties(view.topic, properties or {})
+    except ValueError as error:
+        reason = f"configuration of topic {view.topic!r}: {error}"
+        raise CorruptCheckpointError(reason, path) from error
