@@ -1,7 +1,8 @@
 """One partition's log that we own: appended to, read, rolled, flushed, truncated.
 
 What moves its end on is in `pylog.log.writable_log`, with the lock; here is what takes something
-away, by `pylog.log.log_truncation`, `retention` and `segment_replacement`.
+away, by `pylog.log.retention` and `segment_replacement`; its end goes back in
+`pylog.log.log_truncation`.
 
 Threads: any number may append and change; one lock lets one through at a time. Whoever holds it may
 have checkpoints written, and takes neither the flusher's lock nor the manager's lock of creation
@@ -17,21 +18,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.log import log_truncation, retention
+from pylog.log import retention
+from pylog.log.log_truncation import TruncatableLog
 from pylog.log.segment_replacement import create_cleaned_segment, replace_in_log
-from pylog.log.writable_log import WritableLog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.log.log_segment import LogSegment
-    from pylog.log.log_state import LogState
-    from pylog.log.log_truncation import TruncationGuard
     from pylog.log.retention import DeletedSegment
     from pylog.producers.producer_state_entry import LastRecord
 
 
-class UnifiedLog(WritableLog):
+class UnifiedLog(TruncatableLog):
     """A log; made by `pylog.log.log_loader.load_log`.
 
     Parameters
@@ -43,15 +42,6 @@ class UnifiedLog(WritableLog):
     truncation_guard
         Around what takes the log's end back.
     """
-
-    def __init__(
-        self,
-        state: LogState,
-        log_directory: str,
-        truncation_guard: TruncationGuard,
-    ) -> None:
-        super().__init__(state, log_directory)
-        self._truncation_guard = truncation_guard
 
     def ensure_records_may_be_deleted(self, offset: int | None = None) -> None:
         """Raise what `delete_records` would raise; nothing is changed."""
@@ -108,50 +98,8 @@ class UnifiedLog(WritableLog):
                 self._state, self._roller, now_ms, is_async=is_async
             )
 
-    def truncate_to(self, target_offset: int) -> bool:
-        """Remove everything from ``target_offset`` on; False if nothing is there.
-
-        The batch that holds the offset goes as a whole. ``ValueError`` if the offset is negative,
-        `KafkaStorageError` if the disk failed.
-        """
-        log_truncation.ensure_not_negative(self._state, target_offset)
-        with self._truncation_guard.truncating(self._state, target_offset, self._changing):
-            return log_truncation.truncate_to(self._state, target_offset)
-
-    def truncate_at_boundary(self, offset: int, *, takes_whole_batch: bool = False) -> None:
-        """Remove everything from ``offset`` on, and nothing below it; with no other writer.
-
-        At or after the log's end nothing is removed. With ``takes_whole_batch`` a batch that holds
-        records on both sides of ``offset`` goes as a whole, as in Kafka; the log ends where it
-        began.
-
-        Raises
-        ------
-        OffsetInsideBatchError, OffsetOutOfRangeError
-            There is such a batch, and it is not to go; or ``offset`` is below the log's start.
-            Nothing has been removed.
-        CorruptRecordError, InvalidRecordError
-            The batch there is of v0 or v1, and damaged.
-        """
-        self.truncate_to(
-            log_truncation.boundary_at(self._state, offset, takes_whole_batch=takes_whole_batch)
-        )
-
-    def truncate_fully_and_start_at(
-        self, new_offset: int, log_start_offset: int | None = None
-    ) -> None:
-        """Remove all records; the next one gets ``new_offset``.
-
-        Records are served from ``log_start_offset`` on, from ``new_offset`` if None.
-        """
-        with self._truncation_guard.removing_all(self._state, new_offset, self._changing):
-            log_truncation.truncate_fully_and_start_at(self._state, new_offset, log_start_offset)
-
     def create_cleaned_segment(self, base_offset: int) -> LogSegment:
-        """Make an empty segment for `replace_segments`; nobody reads it, and no lock is needed.
-
-        `KafkaStorageError` if a file could not be made.
-        """
+        """Make an empty segment for `replace_segments`; `KafkaStorageError` if the disk failed."""
         return create_cleaned_segment(self._state, base_offset)
 
     def replace_segments(
