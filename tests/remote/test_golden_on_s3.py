@@ -190,3 +190,18 @@ def test_ls_names_a_bucket_without_its_query(
     ]
     assert run(["ls", uri]) == 0
     assert partition.topic in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("partition_id", [each for each in PARTITIONS if "compacted" in each])
+def test_live_records_are_those_of_the_local_copy(
+    place_of: Callable[[str], Place], partition_id: str
+) -> None:
+    partition, uri = place_of(partition_id)
+    assign = {partition.topic: [partition.partition]}
+    columns = ["segment", "records", "live_records", "dead_records", "live_bytes", "dead_bytes"]
+    local, remote = (
+        pylog.read_table(where, "cleaning", assign=assign, check_keys=True).select(columns)
+        for where in (partition.directory, uri)
+    )
+    assert remote.to_pylist() == local.to_pylist()
+    assert local["live_records"].null_count == 0

@@ -33,6 +33,7 @@ from pylog.log.log_context import LogContext
 from pylog.log.log_maintenance import LogMaintenance
 from pylog.log.owned_log_directory import own_directories
 from pylog.log.owned_logs import OwnedLogs
+from pylog.metrics import LogManagerMetrics
 from pylog.model import TopicPartition
 from pylog.staged_commit.roll_forward import RollForward
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from pylog.log.log_loader import LogLoading
     from pylog.log.owned_log_directory import OwnedLogDirectory
     from pylog.log.unified_log import UnifiedLog
-    from pylog.metrics import LogManagerMetrics
 
 
 class LogManager:

@@ -19,7 +19,6 @@ from pylog.files.topic_name import log_delete_directory_name, nearest_topic
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.log.log_truncation import TruncationGuard
 from pylog.log.segment_deletion import delete_directory
-from pylog.metrics import LogManagerMetrics
 from pylog.registered_cleaner import RegisteredCleaner
 
 if TYPE_CHECKING:
@@ -100,16 +99,6 @@ class OwnedLogs:
         """Return the current logs by partition, sorted; a copy."""
         with self._lock:
             return dict(sorted(self._current.items()))
-
-    def metrics(self, directories: Sequence[OwnedLogDirectory]) -> LogManagerMetrics:
-        """Return what the current logs and the cleaner have counted, and which directory failed."""
-        return LogManagerMetrics(
-            logs={each: log.metrics() for each, log in self.by_partition().items()},
-            offline_log_directories=tuple(
-                directory.path for directory in directories if not directory.is_online
-            ),
-            cleaner=self.cleaner.metrics(),
-        )
 
     def current_and_future(self) -> list[UnifiedLog]:
         """Return all logs."""
