@@ -257,7 +257,12 @@ class LogManager:
 
     def metrics(self) -> LogManagerMetrics:
         """Return sizes, offsets and counts of all logs as they are now; takes no lock of a log."""
-        return self._logs.metrics(self._directories)
+        offline = tuple(each.path for each in self._directories if not each.is_online)
+        return LogManagerMetrics(
+            logs={topic_partition: log.metrics() for topic_partition, log in self.logs.items()},
+            offline_log_directories=offline,
+            cleaner=self.cleaner.metrics(),
+        )
 
     def get_log(self, topic_partition: TopicPartition) -> UnifiedLog:
         """Return a log; `UnknownTopicOrPartitionError` if there is none."""
