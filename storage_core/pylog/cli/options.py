@@ -8,7 +8,7 @@ import click
 
 import pylog
 from pylog.cli.command_help import argument
-from pylog.cli.parameter_types import DIRECTORY, FILE, TOPIC, TOPICS
+from pylog.cli.parameter_types import DIRECTORY, FILE, TIME, TOPIC, TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +53,18 @@ def topics(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]
     """Return the option for the names of the only topics that count; see `names_in`."""
     return click.option(
         "--topic", "topics", metavar="T[,T...]", multiple=True, type=TOPICS, help=help_text
+    )
+
+
+def now(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option for the time that a cleanup goes by; ``what`` is counted to it."""
+    return click.option(
+        "--now",
+        "now_ms",
+        metavar="TIME",
+        type=TIME,
+        help=f"Count {what} to this time: an ISO date or time (2026-11-27, UTC unless it names a "
+        "zone), or milliseconds since 1970-01-01 UTC. Default: now.",
     )
 
 

@@ -10,7 +10,6 @@ import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
 from pylog.cli.interruption import Interruption
-from pylog.cli.parameter_types import TIME
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.compaction_text import compaction_document, compaction_lines
 from pylog.cli.rendering.compile_notice import announce_compilation
@@ -22,14 +21,7 @@ from pylog.cli.rendering.summary import write_summary
 @options.topics("Only these topics; may be given several times. Default: all compacted ones.")
 @options.server_properties
 @options.config
-@click.option(
-    "--now",
-    "now_ms",
-    metavar="TIME",
-    type=TIME,
-    help="Count lags and delete horizons to this time: an ISO date or time (2026-11-27, UTC unless "
-    "it names a zone), or milliseconds since 1970-01-01 UTC. Default: now.",
-)
+@options.now("lags and delete horizons")
 @click.option(
     "--once",
     is_flag=True,

@@ -9,7 +9,6 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
-from pylog.cli.parameter_types import TIME
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.retention_text import retention_document, retention_lines
 from pylog.cli.rendering.summary import write_summary
@@ -20,14 +19,7 @@ from pylog.cli.rendering.summary import write_summary
 @options.topics("Only these topics; may be given several times. Default: all.")
 @options.server_properties
 @options.config
-@click.option(
-    "--now",
-    "now_ms",
-    metavar="TIME",
-    type=TIME,
-    help="Count ages to this time: an ISO date or time (2026-11-27, UTC unless it names a zone), "
-    "or milliseconds since 1970-01-01 UTC. Default: now.",
-)
+@options.now("ages")
 @click.option(
     "--once",
     is_flag=True,
