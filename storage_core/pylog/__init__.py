@@ -87,6 +87,11 @@ _PUBLIC = LazyNames(
         "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
         "pylog.validation.log_append_info": ("AppendedBatches", "LogAppendInfo"),
         "pylog.cleaner.log_cleaner": ("LogCleaner",),
+        "pylog.cleaner.cleaning_task": ("CleaningTask",),
+        "pylog.cleaner.staged_cleaning": ("CleanedGroup", "StagedCleaning"),
+        "pylog.cleaner.large_cleaning": ("GroupTask", "LargeCleaning"),
+        "pylog.cleaner.record_keys": ("RecordKeysTask",),
+        "pylog.writing.compaction_job": ("CompactionJob",),
         "pylog.writing.compaction_run": ("compact",),
         "pylog.writing.compaction_summary": (
             "CompactionSummary",
@@ -118,7 +123,13 @@ __all__ = ["__version__", *_PUBLIC.names]  # noqa: PLE0604 - text, as `LazyNames
 if TYPE_CHECKING:
     # What type checkers see; tests/unit/test_public_names.py holds it against the list above.
     from pylog.append_origin import AppendOrigin as AppendOrigin
+    from pylog.cleaner.cleaning_task import CleaningTask as CleaningTask
+    from pylog.cleaner.large_cleaning import GroupTask as GroupTask
+    from pylog.cleaner.large_cleaning import LargeCleaning as LargeCleaning
     from pylog.cleaner.log_cleaner import LogCleaner as LogCleaner
+    from pylog.cleaner.record_keys import RecordKeysTask as RecordKeysTask
+    from pylog.cleaner.staged_cleaning import CleanedGroup as CleanedGroup
+    from pylog.cleaner.staged_cleaning import StagedCleaning as StagedCleaning
     from pylog.columnar.arrow_schema import record_schema as record_schema
     from pylog.config.cleaner_config import CleanerConfig as CleanerConfig
     from pylog.config.log_config import LogConfig as LogConfig
@@ -193,6 +204,7 @@ if TYPE_CHECKING:
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
     from pylog.validation.log_append_info import AppendedBatches as AppendedBatches
     from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
+    from pylog.writing.compaction_job import CompactionJob as CompactionJob
     from pylog.writing.compaction_run import compact as compact
     from pylog.writing.compaction_summary import CompactionSummary as CompactionSummary
     from pylog.writing.compaction_summary import CompactionTotals as CompactionTotals

@@ -1,4 +1,4 @@
-"""``make cluster-demo``: ingest, read, verify and export on a standalone cluster of Spark.
+"""``make cluster-demo``: all jobs on a standalone cluster of Spark, from ingest to compact.
 
 ``python -m tests.cluster_demo DIRECTORY`` starts a master and two workers on loopback, submits each
 job with ``spark-submit``, and holds the counts of each against what was made. It does so twice:
@@ -49,6 +49,8 @@ topic = "orders"
 partitions = {partitions}
 compression = "zstd"
 job_id = "cluster-demo"
+properties.retention.ms = -1
+properties.segment.bytes = 100000
 """
 
 
@@ -83,7 +85,7 @@ class Walk:
     rows: Path
 
     def run(self) -> None:
-        """Ingest, twice; read, verify and export; raise `DemoError` where a count is wrong."""
+        """Run all jobs; raise `DemoError` where a count is wrong."""
         self.directory.mkdir()
         log_directory, exported = str(self.directory / "logs"), self.directory / "exported"
         config = self.directory / "ingest.toml"
@@ -111,8 +113,30 @@ class Walk:
         if in_files != ROWS:
             msg = f"the exported files hold {in_files} rows, expected {ROWS}"
             raise DemoError(msg)
+        self._clean_up(log_directory)
 
-    def _submit(self, what: str, command: tuple[Path | str, ...], expected: dict[str, Any]) -> None:
+    def _clean_up(self, log_directory: str) -> None:
+        """Trim and compact what was ingested; hold what is read then against both summaries."""
+        trim = (JOBS / "retention.py", log_directory, "--config", "cleanup.policy=delete")
+        planned = self._submit("retention", (*trim, "--dry-run"), {"changed_partitions": 0})
+        keep = planned["size_bytes"] // PARTITIONS // 2
+        by_size = (*trim, "--config", f"retention.bytes={keep}")
+        planned = self._submit("retention plan", (*by_size, "--dry-run"), {"dry_run": True})
+        trimmed = {name: planned[name] for name in ("removed_segments", "size_bytes")}
+        self._submit("retention", by_size, trimmed)
+        records = ROWS - planned["removed_records"]
+        self._submit("read", (COUNT_RECORDS, log_directory, "orders"), {"records": records})
+        clean = (JOBS / "compact.py", log_directory, "--config", "cleanup.policy=compact")
+        done = self._submit("compact", clean, {"cleaned_partitions": PARTITIONS})
+        records -= done["removed_records"]
+        self._submit("read", (COUNT_RECORDS, log_directory, "orders"), {"records": records})
+        self._submit("compact again", clean, {"cleaned_partitions": 0, "removed_records": 0})
+        self._submit("verify", (JOBS / "verify.py", log_directory), {"errors": 0, "warnings": 0})
+
+    def _submit(
+        self, what: str, command: tuple[Path | str, ...], expected: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return the summary of a job that ended well and says what is expected."""
         began = time.monotonic()
         script, *arguments = command
         done = self.cluster.submit(
@@ -134,6 +158,7 @@ class Walk:
             for name, value in expected.items()
         )
         say(f"  {what:<14}{time.monotonic() - began:5.1f} s  {shown}")
+        return summary
 
 
 def _is_hidden(path: Path, above: Path) -> bool:

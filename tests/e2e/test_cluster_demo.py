@@ -16,7 +16,11 @@ from tests.support.spark_session import NEEDS_SPARK, require_java
 
 pytestmark = [*NEEDS_SPARK, pytest.mark.e2e, pytest.mark.slow]
 
-STEPS = ["ingest", "ingest again", "read", "verify", "export", "export again"]
+STEPS = [
+    *("ingest", "ingest again", "read", "verify", "export", "export again"),
+    *("retention", "retention plan", "retention", "read"),
+    *("compact", "read", "compact again", "verify"),
+]
 
 
 def start(directory: Path) -> subprocess.Popen[str]:

@@ -19,11 +19,16 @@ import pylog
 
 # What works rather than stands for something: it may need Arrow and Numba.
 WORKERS = {
+    "CleaningTask",
+    "CompactionJob",
+    "GroupTask",
+    "LargeCleaning",
     "LineAppender",
     "LogCleaner",
     "LogContext",
     "LogManager",
     "MetadataTable",
+    "RecordKeysTask",
     "Scan",
     "UnifiedLog",
     "apply_retention",

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from pylog.files.transaction_index import collect_entries
 
 if TYPE_CHECKING:
+    from pylog.cleaner.cleanable_log import CleanableLog
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.log.log_segment import LogSegment
-    from pylog.log.unified_log import UnifiedLog
 
 
 def collect_aborted_entries(
-    log: UnifiedLog, segment: LogSegment, end_offset: int
+    log: CleanableLog, segment: LogSegment, end_offset: int
 ) -> list[TransactionIndexEntry]:
     """Return what the transaction indexes from ``segment`` on say of offsets below ``end_offset``.
 

@@ -22,9 +22,9 @@ from pylog.record.batch_scan import find_batches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pylog.cleaner.cleanable_log import CleanableLog
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.log.log_segment import LogSegment
-    from pylog.log.unified_log import UnifiedLog
     from pylog.record.batch_scan import BatchHeaders
 
 
@@ -52,7 +52,9 @@ class CleanedSegments:
         A file could not be made.
     """
 
-    def __init__(self, log: UnifiedLog, base_offset: int, *, keeps_old_files: bool = True) -> None:
+    def __init__(
+        self, log: CleanableLog, base_offset: int, *, keeps_old_files: bool = True
+    ) -> None:
         self._log = log
         self._keeps_old_files = keeps_old_files
         self.segments: list[LogSegment] = []

@@ -34,17 +34,21 @@ from pylog.clock import monotonic_milliseconds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pylog.cleaner.cleanable_log import CleanableLog, LogWithBounds
     from pylog.cleaner.cleaner_stats import CleanerProgress
     from pylog.cleaner.cleaning_round import Destination
-    from pylog.cleaner.log_to_clean import LogToClean
     from pylog.clock import Clock
     from pylog.config import CleanerConfig
-    from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
 _LEAST_WINDOW_BYTES = 1 << 21
 """What a window costs beside its bytes is lost in so many of them."""
+
+
+def window_bytes(config: CleanerConfig) -> int:
+    """Return how much a thread reads at once."""
+    return max(_LEAST_WINDOW_BYTES, config.io_buffer_size // config.threads // 2)
 
 
 class CleanerResult(NamedTuple):
@@ -101,7 +105,7 @@ class Cleaner:
         throttle: Callable[[int], object] = _nothing,
         progress: Callable[[CleanerProgress], object] | None = None,
         offset_map: OffsetMap | None = None,
-        begin_segments: Callable[[UnifiedLog, int], Destination] = CleanedSegments,
+        begin_segments: Callable[[CleanableLog, int], Destination] = CleanedSegments,
     ) -> None:
         self._clock = clock
         self._check_done = check_done
@@ -111,10 +115,10 @@ class Cleaner:
         self._map = offset_map or OffsetMap(
             config.dedupe_buffer_size // config.threads, config.dedupe_buffer_load_factor
         )
-        self._window_bytes = max(_LEAST_WINDOW_BYTES, config.io_buffer_size // config.threads // 2)
+        self._window_bytes = window_bytes(config)
         self._reader = KeyedRecordReader()
 
-    def clean(self, log_to_clean: LogToClean, now_ms: int | None = None) -> CleanerResult:
+    def clean(self, log_to_clean: LogWithBounds, now_ms: int | None = None) -> CleanerResult:
         """Clean a log from its first dirty offset on, as far as the map has room for keys.
 
         Parameters
@@ -144,7 +148,7 @@ class Cleaner:
             first_dirty_offset=first,
             end_offset=end,
             now_ms=now_ms,
-            offset_map=self._map,
+            latest=self._map,
             reader=self._reader,
             window_bytes=self._window_bytes,
             stats=CleanerStats(),
@@ -153,13 +157,13 @@ class Cleaner:
             progress=self._progress,
             begin_segments=self._begin_segments,
         )
-        legacy_horizon_ms = _legacy_horizon_ms(cleaning)
+        horizon_ms = legacy_horizon_ms(log, first)
         began = monotonic_milliseconds()
-        OffsetMapBuilding(cleaning).build()
+        OffsetMapBuilding(cleaning, self._map).build()
         mapped = monotonic_milliseconds()
         next_dirty_offset = max(self._map.latest_offset + 1, cleaning.first_dirty_offset)
         if self._map.latest_offset >= 0:
-            self._clean_segments(cleaning, legacy_horizon_ms, next_dirty_offset)
+            self._clean_segments(cleaning, horizon_ms, next_dirty_offset)
         stats = cleaning.stats
         stats.buffer_utilization = self._map.utilization
         stats.map_milliseconds = mapped - began
@@ -171,13 +175,13 @@ class Cleaner:
         return CleanerResult(next_dirty_offset, stats)
 
     def _clean_segments(
-        self, cleaning: CleaningRound, legacy_horizon_ms: int, next_dirty_offset: int
+        self, cleaning: CleaningRound, horizon_ms: int, next_dirty_offset: int
     ) -> None:
         log, config = cleaning.log, cleaning.log.config
         segments = log.local_log.segments.values(-1, next_dirty_offset)
         total_bytes = sum(segment.size_bytes for segment in segments)
         transactions = CleanedTransactionMetadata()
-        group_cleaning = GroupCleaning(cleaning, transactions, legacy_horizon_ms, total_bytes)
+        group_cleaning = GroupCleaning(cleaning, transactions, horizon_ms, total_bytes)
         groups = group_segments_by_size(
             segments, config.segment_bytes, config.segment_index_bytes, cleaning.end_offset
         )
@@ -185,13 +189,13 @@ class Cleaner:
             group_cleaning.clean(group)
 
 
-def _legacy_horizon_ms(cleaning: CleaningRound) -> int:
+def legacy_horizon_ms(log: CleanableLog, first_dirty_offset: int) -> int:
     """Return up to when a segment's tombstones of v0 and v1 are old enough to go.
 
     They have no delete horizon: the time counts at which the last segment that begins below the
     first dirty offset was changed last.
     """
-    clean = cleaning.log.local_log.segments.values(-1, cleaning.first_dirty_offset)
+    clean = log.local_log.segments.values(-1, first_dirty_offset)
     if not clean:
         return 0
-    return clean[-1].last_modified_ms() - cleaning.log.config.delete_retention_ms
+    return clean[-1].last_modified_ms() - log.config.delete_retention_ms

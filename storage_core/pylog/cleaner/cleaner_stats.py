@@ -44,6 +44,20 @@ class CleanerStats:
     map_milliseconds: int = 0
     copy_milliseconds: int = 0
 
+    def add(self, other: CleanerStats) -> None:
+        """Add what another part of the cleaning has read and written."""
+        for name in (
+            "bytes_read",
+            "records_read",
+            "bytes_written",
+            "records_written",
+            "invalid_records",
+            "segments_read",
+            "segments_written",
+            "copy_milliseconds",
+        ):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
 
 class CleanerProgress(NamedTuple):
     """How far a cleaning is: of two phases, first the map is built and then segments are copied.

@@ -13,12 +13,12 @@ from pylog.cleaner.cleaner_stats import CleanerProgress
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pylog.cleaner.cleanable_log import CleanableLog
     from pylog.cleaner.cleaner_stats import CleanerStats
     from pylog.cleaner.keyed_records import KeyedRecordReader
-    from pylog.cleaner.offset_map import OffsetMap
+    from pylog.cleaner.record_retention import LatestRecords
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.log.log_segment import LogSegment
-    from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
 
 
@@ -64,8 +64,8 @@ class CleaningRound:
         second is cleaned, as far as the map comes.
     now_ms
         When the round began.
-    offset_map
-        The last offset of each key.
+    latest
+        The last record of each key.
     reader
         Of records.
     window_bytes
@@ -82,18 +82,18 @@ class CleaningRound:
         Makes the destination of a group, which begins at an offset.
     """
 
-    log: UnifiedLog
+    log: CleanableLog
     first_dirty_offset: int
     end_offset: int
     now_ms: int
-    offset_map: OffsetMap
+    latest: LatestRecords
     reader: KeyedRecordReader
     window_bytes: int
     stats: CleanerStats
     check_done: Callable[[TopicPartition], object]
     throttle: Callable[[int], object]
     progress: Callable[[CleanerProgress], object] | None
-    begin_segments: Callable[[UnifiedLog, int], Destination]
+    begin_segments: Callable[[CleanableLog, int], Destination]
 
     def check(self) -> None:
         """Raise if the round is to be aborted."""

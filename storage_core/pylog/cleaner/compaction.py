@@ -41,6 +41,11 @@ class Compacted(NamedTuple):
     is_complete: bool
     failure: Exception | None
 
+    @property
+    def failure_text(self) -> str | None:
+        """What ended them, in words."""
+        return None if self.failure is None else f"{type(self.failure).__name__}: {self.failure}"
+
 
 class CompactionProgress:
     """Turns what single rounds say into bytes of the whole. One thread.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pylog.cleaner.cleanable_log import CleanableLog
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.log.log_segment import LogSegment
-    from pylog.log.unified_log import UnifiedLog
 
 
 class CountedSegments:
@@ -20,7 +20,7 @@ class CountedSegments:
 
     segment_count = 1
 
-    def __init__(self, log: UnifiedLog, base_offset: int) -> None:
+    def __init__(self, log: CleanableLog, base_offset: int) -> None:
         pass
 
     def append(self, data: list[memoryview]) -> int:

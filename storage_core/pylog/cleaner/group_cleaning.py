@@ -106,19 +106,19 @@ class GroupCleaning:
         keeps_legacy_tombstones: bool,
     ) -> None:
         cleaning = self._round
-        stats, offset_map = cleaning.stats, cleaning.offset_map
+        stats, latest = cleaning.stats, cleaning.latest
         retention = rules.retention_of(
             window.headers, discardable_batches(window, self._transactions)
         )
         batches = np.flatnonzero(~retention.drops_records | retention.keeps_header)
         dropped = np.delete(window.headers.record_counts, batches)
         stats.records_read += int(np.maximum(dropped, 0).sum())
-        hashed = range(offset_map.latest_offset + 1)
-        for records in cleaning.reader.read(window, batches, offset_map.hash_key, hashed):
+        hashed = range(latest.latest_offset + 1)
+        for records in cleaning.reader.read(window, batches, latest.hash_key, hashed):
             retained = retained_records(
                 records,
                 retention,
-                offset_map,
+                latest,
                 cleaning.now_ms,
                 keeps_legacy_tombstones=keeps_legacy_tombstones,
             )

@@ -132,6 +132,19 @@ class OffsetMap:
             self.latest_offset = int(offsets[rows[count - 1]])
         return int(count)
 
+    def are_latest(
+        self,
+        offsets: npt.NDArray[np.int64],
+        hashes: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.bool_]:
+        """Return for some records whether the map has no later one of the same key.
+
+        Parameters as of `put`.
+        """
+        latest: npt.NDArray[np.bool_] = offsets[rows] >= self.find(hashes, rows)
+        return latest
+
     def find(
         self, hashes: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pylog.cleaner.checked_windows import CheckedWindow
     from pylog.cleaner.cleaning_round import CleaningRound
     from pylog.cleaner.keyed_records import KeyedRecords
+    from pylog.cleaner.offset_map import OffsetMap
     from pylog.log.log_segment import LogSegment
 
 
@@ -29,11 +30,13 @@ class OffsetMapBuilding:
     ----------
     cleaning
         The cleaning that the map is for.
+    offset_map
+        Empty.
     """
 
-    def __init__(self, cleaning: CleaningRound) -> None:
+    def __init__(self, cleaning: CleaningRound, offset_map: OffsetMap) -> None:
         self._round = cleaning
-        self._map = cleaning.offset_map
+        self._map = offset_map
         self._start = cleaning.first_dirty_offset
         self._transactions = CleanedTransactionMetadata()
 

@@ -18,7 +18,7 @@ Source: Cleaner.shouldRetainRecord (Kafka 4.3; KAFKA-8522).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,9 +29,29 @@ if TYPE_CHECKING:
 
     from pylog.cleaner.batch_retention import BatchRetention
     from pylog.cleaner.keyed_records import KeyedRecords
-    from pylog.cleaner.offset_map import OffsetMap
+    from pylog.cleaner.offset_map import HashKey
 
+    Int64Array = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
+
+
+class LatestRecords(Protocol):
+    """What knows the last record of each key: an offset map, or what the keys' owner found.
+
+    Attributes
+    ----------
+    latest_offset
+        Up to here, inclusive, it knows all keys.
+    hash_key
+        What keys are hashed with for it.
+    """
+
+    latest_offset: int
+    hash_key: HashKey
+
+    def are_latest(self, offsets: Int64Array, hashes: Int64Array, rows: Int64Array) -> BoolArray:
+        """Return for some records with keys whether there is no later one of the same key."""
+        ...
 
 
 class RetainedRecords(NamedTuple):
@@ -44,7 +64,7 @@ class RetainedRecords(NamedTuple):
 def retained_records(
     records: KeyedRecords,
     retention: BatchRetention,
-    offset_map: OffsetMap,
+    latest: LatestRecords,
     now_ms: int,
     *,
     keeps_legacy_tombstones: bool,
@@ -57,15 +77,15 @@ def retained_records(
         Of some batches of a window, hashed up to the map's end.
     retention
         Of all batches of the window.
-    offset_map
-        The last offset of each key.
+    latest
+        The last record of each key.
     now_ms
         When the cleaning began.
     keeps_legacy_tombstones
         Whether tombstones of formats v0 and v1 stay.
     """
     headers, has_key = records.headers, records.has_key
-    by_rule = records.offsets <= offset_map.latest_offset
+    by_rule = records.offsets <= latest.latest_offset
     # By batch, then by record.
     drops = retention.drops_records[records.batches]
     keeps = headers.is_control & ~drops
@@ -79,7 +99,7 @@ def retained_records(
         by_rule &= ~np.repeat(drops | keeps, counts)
     kept = ~by_rule
     looked_up = np.flatnonzero(by_rule & has_key)
-    is_latest = records.offsets[looked_up] >= offset_map.find(records.hashes, looked_up)
+    is_latest = latest.are_latest(records.offsets, records.hashes, looked_up)
     if keeps_tombstones.all():
         kept[looked_up] = is_latest
     else:

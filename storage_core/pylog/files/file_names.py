@@ -80,15 +80,20 @@ class SegmentFileName(NamedTuple):
 
 
 class SegmentTarget(NamedTuple):
-    """Where a segment's files lie: directory, base offset, and what follows their usual names."""
+    """Where a segment's files lie: directory, base offset, and what follows their usual names.
+
+    ``stem`` is what names begin with in the place of the base offset, of files that a task stages.
+    """
 
     directory: str
     base_offset: int
     file_suffix: str = ""
+    stem: str | None = None
 
     def path(self, suffix: str) -> str:
         """Return the path of the file with ``suffix``."""
-        name = f"{file_name_prefix(self.base_offset)}{suffix}{self.file_suffix}"
+        stem = file_name_prefix(self.base_offset) if self.stem is None else self.stem
+        name = f"{stem}{suffix}{self.file_suffix}"
         return os.path.join(self.directory, name)  # noqa: PTH118 - called for every segment
 
 

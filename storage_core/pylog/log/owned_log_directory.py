@@ -44,6 +44,7 @@ from pylog.files.partition_directories import (
     ensure_regular_files,
     partition_directories,
 )
+from pylog.files.staged_segments import remove_staged_segments
 from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.files.writable_directory import ensure_writable_log_directory, local_location
 
@@ -143,9 +144,10 @@ class OwnedLogDirectory:
             raise
 
     def begin(self) -> None:
-        """Remove the marker: from here on a crash is an unclean stop."""
+        """Remove the marker: from here on a crash is an unclean stop. Remove what tasks left."""
         # Also where none was found: a link that leads nowhere now may lead to a file later.
         remove_clean_shutdown(self._io, self.file(CLEAN_SHUTDOWN))
+        remove_staged_segments(self.path, self._io)
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:

@@ -1,7 +1,7 @@
-"""The logs of a directory, opened for a dry run: nothing is changed or locked.
+"""The compacted logs of a directory: owned, or opened for a dry run, which locks nothing.
 
-They are loaded as their owner would load them, recovery included, on a disk that forgets whatever
-is done to it (`pylog.files.forgetting_io`).
+For a dry run they are loaded as their owner would load them, recovery included, on a disk that
+forgets whatever is done to it (`pylog.files.forgetting_io`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.partition_directories import partition_directories
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
+from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pylog.clock import Clock
     from pylog.config import LogConfig
+    from pylog.files.server_properties import ServerProperties
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
 
@@ -41,6 +43,66 @@ class LogsToCompact(NamedTuple):
     logs: dict[TopicPartition, UnifiedLog]
     checkpoints: Mapping[str, CleanerCheckpoint]
     failures: LogDirFailureChannel
+
+
+def ensure_compacted(topics: Iterable[str], configs: Mapping[str, LogConfig]) -> None:
+    """Raise `ValueError` if a topic that is named is not compacted."""
+    for topic in topics:
+        if not configs[topic].is_compact:
+            policy = ",".join(sorted(configs[topic].cleanup_policy)) or "empty"
+            msg = f"topic {topic} is not compacted: its cleanup.policy is {policy}"
+            raise ValueError(msg)
+
+
+@contextmanager
+def logs_to_compact(
+    path: str,
+    configs: Mapping[str, LogConfig],
+    server_properties: ServerProperties | None,
+    context: LogContext,
+    *,
+    is_dry_run: bool,
+) -> Iterator[LogsToCompact]:
+    """Own a log directory within the block; or, for a dry run, only read it.
+
+    Parameters
+    ----------
+    path
+        Local.
+    configs
+        Of all topics that count; those of them that are compacted are chosen.
+    server_properties
+        A broker's file, if there is one.
+    context
+        The clock, the disk and the background work.
+    is_dry_run
+        Whether nothing is changed or locked.
+
+    Raises
+    ------
+    LogStorageError
+        See `own_log_directory` and `logs_for_a_dry_run`.
+    """
+    if is_dry_run:
+        if server_properties is not None:
+            server_properties.warn_unless_log_dir(path)
+        compacted = {topic: each for topic, each in configs.items() if each.is_compact}
+        with logs_for_a_dry_run(path, compacted, context.clock) as opened:
+            yield opened
+        return
+    with own_log_directory(
+        path,
+        must_exist=True,
+        server_properties=server_properties,
+        topic_configs=configs,
+        context=context,
+    ) as manager:
+        logs = {
+            each: log
+            for each, log in manager.logs.items()
+            if each.topic in configs and log.config.is_compact
+        }
+        yield LogsToCompact(logs, manager.cleaner_checkpoints, context.failures)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ The log directory is owned during it; a dry run does not own it (`pylog.writing.
 from __future__ import annotations
 
 import dataclasses
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,16 +21,13 @@ from pylog.files.known_topic_configs import known_topic_configs
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
-from pylog.writing.compaction_plan import LogsToCompact, logs_for_a_dry_run
+from pylog.writing.compaction_plan import ensure_compacted, logs_to_compact
 from pylog.writing.compaction_summary import CompactionSummary, PartitionCompaction
-from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from pylog.cleaner.compaction import Compacted
-    from pylog.config import LogConfig
     from pylog.files.server_properties import ServerProperties
 
 
@@ -118,7 +114,7 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
     known = known_topic_configs(
         path, topics, server_properties=server_properties, properties=config
     )
-    _ensure_compacted(topics or (), known)
+    ensure_compacted(topics or (), known)
     context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
     now_ms = context.clock.milliseconds() if now_ms is None else now_ms
     reported = CompactionProgress(progress)
@@ -133,11 +129,7 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
         if dry_run
         else partial(CleanedSegments, keeps_old_files=False),
     )
-    opened = (
-        _logs_for_a_dry_run(path, known, server_properties, context)
-        if dry_run
-        else _owned_logs(path, known, server_properties, context)
-    )
+    opened = logs_to_compact(path, known, server_properties, context, is_dry_run=dry_run)
     with opened as (logs, checkpoints, failures):
         compaction = Compaction(
             cleaner,
@@ -151,72 +143,17 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
         for each in compaction.compact(list(logs.values())):
             if isinstance(each.failure, KafkaStorageError) and not dry_run:
                 raise each.failure
-            done.append(_summary_of(each, is_dry_run=dry_run))
+            done.append(
+                PartitionCompaction.of(
+                    each.log.topic_partition,
+                    each.rounds,
+                    first_dirty_offset=each.first_dirty_offset,
+                    size_bytes=each.log.size_bytes,
+                    is_dry_run=dry_run,
+                    is_complete=each.is_complete,
+                    failure=each.failure_text,
+                )
+            )
     if reported.stopped_by is not None:
         raise reported.stopped_by
     return CompactionSummary(tuple(done), now_ms, dry_run)
-
-
-def _ensure_compacted(topics: Iterable[str], configs: Mapping[str, LogConfig]) -> None:
-    """Raise `ValueError` if a topic that is named is not compacted."""
-    for topic in topics:
-        if not configs[topic].is_compact:
-            policy = ",".join(sorted(configs[topic].cleanup_policy)) or "empty"
-            msg = f"topic {topic} is not compacted: its cleanup.policy is {policy}"
-            raise ValueError(msg)
-
-
-@contextmanager
-def _owned_logs(
-    path: str,
-    configs: Mapping[str, LogConfig],
-    server_properties: ServerProperties | None,
-    context: LogContext,
-) -> Iterator[LogsToCompact]:
-    """Own a log directory within the block."""
-    with own_log_directory(
-        path,
-        must_exist=True,
-        server_properties=server_properties,
-        topic_configs=configs,
-        context=context,
-    ) as manager:
-        logs = {
-            each: log
-            for each, log in manager.logs.items()
-            if each.topic in configs and log.config.is_compact
-        }
-        yield LogsToCompact(logs, manager.cleaner_checkpoints, context.failures)
-
-
-@contextmanager
-def _logs_for_a_dry_run(
-    path: str,
-    configs: Mapping[str, LogConfig],
-    server_properties: ServerProperties | None,
-    context: LogContext,
-) -> Iterator[LogsToCompact]:
-    """Have the logs within the block, and change nothing."""
-    if server_properties is not None:
-        server_properties.warn_unless_log_dir(path)
-    compacted = {topic: each for topic, each in configs.items() if each.is_compact}
-    with logs_for_a_dry_run(path, compacted, context.clock) as logs:
-        yield logs
-
-
-def _summary_of(compacted: Compacted, *, is_dry_run: bool) -> PartitionCompaction:
-    rounds, failure = compacted.rounds, compacted.failure
-    removed_bytes = sum(each.bytes_read - each.bytes_written for each in rounds)
-    size_bytes = compacted.log.size_bytes
-    return PartitionCompaction(
-        topic_partition=compacted.log.topic_partition,
-        rounds=len(rounds),
-        records=sum(each.records_read - each.records_written for each in rounds),
-        removed_bytes=removed_bytes,
-        invalid_records=sum(each.invalid_records for each in rounds),
-        segments=sum(each.segments_read - each.segments_written for each in rounds),
-        first_dirty_offset=compacted.first_dirty_offset,
-        size_bytes=size_bytes - removed_bytes if is_dry_run else size_bytes,
-        is_complete=compacted.is_complete,
-        failure=None if failure is None else f"{type(failure).__name__}: {failure}",
-    )

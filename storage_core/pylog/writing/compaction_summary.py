@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from pylog.cleaner.cleaner_stats import CleanerStats
     from pylog.model import TopicPartition
 
 
@@ -49,6 +50,33 @@ class PartitionCompaction:
     size_bytes: int = 0
     is_complete: bool = True
     failure: str | None = None
+
+    @classmethod
+    def of(  # noqa: PLR0913 - all that there is to say of it
+        cls,
+        topic_partition: TopicPartition,
+        rounds: Sequence[CleanerStats],
+        *,
+        first_dirty_offset: int | None,
+        size_bytes: int,
+        is_dry_run: bool,
+        is_complete: bool,
+        failure: str | None,
+    ) -> PartitionCompaction:
+        """Add up the rounds; ``size_bytes`` is that of the log now, whether or not it changed."""
+        removed_bytes = sum(each.bytes_read - each.bytes_written for each in rounds)
+        return cls(
+            topic_partition=topic_partition,
+            rounds=len(rounds),
+            records=sum(each.records_read - each.records_written for each in rounds),
+            removed_bytes=removed_bytes,
+            invalid_records=sum(each.invalid_records for each in rounds),
+            segments=sum(each.segments_read - each.segments_written for each in rounds),
+            first_dirty_offset=first_dirty_offset,
+            size_bytes=size_bytes - removed_bytes if is_dry_run else size_bytes,
+            is_complete=is_complete,
+            failure=failure,
+        )
 
 
 class CompactionTotals(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pylog_jobs import exit_status, export, ingest, verify
+from pylog_jobs import compact, exit_status, export, ingest, retention, verify
 from pylog_jobs.ingest_config import TABLES, read_ingest_config
 
 PAGE = (Path(__file__).parents[3] / "docs" / "jobs.md").read_text("utf-8")
@@ -36,7 +36,9 @@ def test_the_example_is_a_configuration(tmp_path: Path) -> None:
     assert config.target.job_id == "orders-2026-11-22"
 
 
-@pytest.mark.parametrize("job", [ingest, export, verify], ids=lambda job: job.JOB.name)
+@pytest.mark.parametrize(
+    "job", [ingest, export, verify, retention, compact], ids=lambda job: job.JOB.name
+)
 def test_every_argument_of_a_command_line_exists(job: object) -> None:
     of_job = job.JOB  # type: ignore[attr-defined]
     parser = argparse.ArgumentParser()

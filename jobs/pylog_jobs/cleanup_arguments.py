@@ -1,0 +1,141 @@
+"""The arguments of the jobs that remove records: which topics, by which configuration, and when."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pylog
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanupParameters:
+    """What to remove from, checked as far as the arguments tell.
+
+    Attributes
+    ----------
+    directory
+        A log directory.
+    topics
+        Only these; None for all that the job is for.
+    server_properties
+        A broker's file.
+    config
+        Properties that win over all others.
+    now_ms
+        The time that ages, lags and delete horizons are counted to; None for now.
+    once
+        Whether it is one pass of what a broker would choose.
+    dry_run
+        Whether nothing is changed.
+    """
+
+    directory: str
+    topics: tuple[str, ...] | None
+    server_properties: pylog.ServerProperties | None
+    config: Mapping[str, str]
+    now_ms: int | None
+    once: bool
+    dry_run: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) -> None:
+    """Add the arguments.
+
+    Parameters
+    ----------
+    parser
+        Of the job.
+    topics
+        Which topics are meant by default.
+    once
+        What ``--once`` does.
+    """
+    parser.add_argument("directory", metavar="DIRECTORY", help="a log directory no broker has open")
+    parser.add_argument(
+        "--topic",
+        metavar="T[,T...]",
+        action="append",
+        help=f"only these topics; may be given several times (default: {topics})",
+    )
+    parser.add_argument(
+        "--server-properties",
+        metavar="FILE",
+        help="a broker's server.properties, which configures topics as far as they have no "
+        "properties of their own (default: Kafka's defaults)",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a topic property, which wins over all others; may be given several times",
+    )
+    parser.add_argument(
+        "--now",
+        metavar="TIME",
+        help="count to this time: an ISO date or time (UTC unless it names a zone), or "
+        "milliseconds since 1970-01-01 UTC (default: now)",
+    )
+    parser.add_argument("--once", action="store_true", help=once)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be removed, and change nothing"
+    )
+
+
+def parameters_of(arguments: argparse.Namespace) -> CleanupParameters:
+    """Return what the arguments mean.
+
+    Raises
+    ------
+    ValueError
+        An argument is malformed.
+    LogStorageError
+        The broker's file cannot be read.
+    """
+    names = [name for text in arguments.topic or () for name in text.split(",") if name]
+    path = arguments.server_properties
+    return CleanupParameters(
+        directory=arguments.directory,
+        topics=tuple(names) or None,
+        server_properties=None if path is None else pylog.ServerProperties.read(path),
+        config=_properties(arguments.config),
+        now_ms=None if arguments.now is None else _milliseconds(arguments.now),
+        once=arguments.once,
+        dry_run=arguments.dry_run,
+    )
+
+
+def _properties(texts: list[str]) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            msg = f"--config {text!r} is not of the form key=value"
+            raise ValueError(msg)
+        if name.strip() in properties:
+            msg = f"--config names {name.strip()} twice"
+            raise ValueError(msg)
+        properties[name.strip()] = value.strip()
+    return properties
+
+
+def _milliseconds(text: str) -> int:
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    try:
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        msg = (
+            f"--now {text!r} is not a time: give an ISO date or time (2026-11-27, "
+            "2026-11-27T12:30Z), or milliseconds since 1970-01-01 UTC"
+        )
+        raise ValueError(msg) from error
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=dt.UTC)
+    return pylog.Timestamp.of(instant).milliseconds

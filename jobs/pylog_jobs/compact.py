@@ -1,0 +1,135 @@
+"""Keep the last record of each key, in topics that are compacted, as a broker's cleaner does.
+
+Spark's tasks clean the partitions; the driver owns the log directory from the plan to the end, and
+puts what tasks have written in the place of what was there. A partition whose keys no task's memory
+holds is cleaned by all tasks together.
+
+``python -m pylog_jobs.compact LOG_DIRECTORY``, or ``spark-submit``; see docs/jobs.md.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pylog
+from pylog_jobs import exit_status
+from pylog_jobs.cleanup_arguments import add_arguments as add_common_arguments
+from pylog_jobs.cleanup_arguments import parameters_of
+from pylog_jobs.compaction_tasks import clean_by_engine, clean_by_tasks
+from pylog_jobs.job import Job, Outcome, end_process
+from pylog_jobs.stop_request import StopRequest
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pyspark.sql import SparkSession
+
+_LOGGER = logging.getLogger("pylog_jobs.compact")  # also where this is __main__
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this job."""
+    add_common_arguments(
+        parser,
+        topics="all compacted ones",
+        once="only partitions that a broker's cleaner would choose now, by dirty ratio and lag",
+    )
+
+
+def prepare(arguments: argparse.Namespace) -> pylog.CompactionJob:
+    """Return the compaction, which owns nothing yet.
+
+    Raises
+    ------
+    LogStorageError
+        The directory is not a log directory, has not the topics asked for, or of some of them the
+        configuration is not known.
+    ValueError
+        An argument is malformed, or a topic is not compacted.
+    """
+    parameters = parameters_of(arguments)
+    return pylog.CompactionJob(
+        parameters.directory,
+        topics=parameters.topics,
+        server_properties=parameters.server_properties,
+        config=parameters.config,
+        now_ms=parameters.now_ms,
+        once=parameters.once,
+        dry_run=parameters.dry_run,
+    )
+
+
+def run(
+    spark: SparkSession, compaction: pylog.CompactionJob, stop: StopRequest | None = None
+) -> Outcome:
+    """Compact; return what went."""
+    stop = stop or StopRequest()
+    with compaction:
+        tasks = compaction.tasks
+        _LOGGER.info(
+            "%d partitions to clean, %d bytes", len(tasks), sum(each.size_bytes for each in tasks)
+        )
+        staged = {each.topic_partition: each for each in clean_by_tasks(spark, tasks)}
+        by_engine = 0
+        for large in compaction.large(tuple(staged.values())):
+            stop.ensure_not_requested()
+            _LOGGER.info(
+                "%s has more keys than fit into log.cleaner.dedupe.buffer.size: it is cleaned in "
+                "%d groups of segments by all tasks together",
+                *(large.topic_partition, len(large.groups)),
+            )
+            staged[large.topic_partition] = clean_by_engine(spark, large)
+            by_engine += 1
+        stop.ensure_not_requested()
+        summary = compaction.commit(staged.values())
+    return _outcome(compaction.directory, summary, by_engine)
+
+
+def _outcome(directory: str, summary: pylog.CompactionSummary, by_engine: int) -> Outcome:
+    would = "would be" if summary.is_dry_run else "were"
+    failures = []
+    for each in summary.partitions:
+        if each.failure is not None:
+            failures.append({"partition": str(each.topic_partition), "failure": each.failure})
+            _LOGGER.error("%s cannot be cleaned: %s", each.topic_partition, each.failure)
+    for topic, totals in summary.by_topic.items():
+        if totals.cleaned_partitions:
+            _LOGGER.info(
+                "%s: %d records of %d partitions %s removed (%d bytes); %d bytes remain",
+                *(topic, totals.records, totals.cleaned_partitions, would),
+                *(totals.removed_bytes, totals.size_bytes),
+            )
+    return Outcome(
+        exit_status.FINDINGS if failures else exit_status.DONE,
+        {
+            "directory": directory,
+            "dry_run": summary.is_dry_run,
+            "now": summary.now_ms,
+            **_counts(summary.totals),
+            "partitions_by_engine": by_engine,
+            "topics": {
+                topic: _counts(totals)
+                for topic, totals in summary.by_topic.items()
+                if totals.cleaned_partitions
+            },
+            "failures": failures,
+        },
+    )
+
+
+def _counts(totals: pylog.CompactionTotals) -> dict[str, int | bool]:
+    return {
+        "partitions": totals.partitions,
+        "cleaned_partitions": totals.cleaned_partitions,
+        "removed_records": totals.records,
+        "removed_bytes": totals.removed_bytes,
+        "size_bytes": totals.size_bytes,
+        "is_complete": totals.is_complete,
+    }
+
+
+JOB = Job("compact", __doc__, add_arguments, prepare, run)
+
+if __name__ == "__main__":
+    end_process(JOB.main())

@@ -1,0 +1,103 @@
+"""Remove the segments that topics no longer keep, by age and size, as a broker does.
+
+Names, indexes and batch headers tell which; so the driver does all of it, and starts no task.
+
+``python -m pylog_jobs.retention LOG_DIRECTORY``, or ``spark-submit``; see docs/jobs.md.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pylog
+from pylog.errors import UnknownTopicConfigError, UnknownTopicOrPartitionError
+from pylog_jobs import exit_status
+from pylog_jobs.cleanup_arguments import add_arguments as add_common_arguments
+from pylog_jobs.cleanup_arguments import parameters_of
+from pylog_jobs.job import Job, Outcome, UsageError, end_process
+from pylog_jobs.stop_request import StopRequest
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pyspark.sql import SparkSession
+
+    from pylog_jobs.cleanup_arguments import CleanupParameters
+
+_LOGGER = logging.getLogger("pylog_jobs.retention")  # also where this is __main__
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this job."""
+    add_common_arguments(
+        parser,
+        topics="all",
+        once="one pass, which is all that retention ever needs; compact has the same option",
+    )
+
+
+def run(
+    spark: SparkSession, parameters: CleanupParameters, stop: StopRequest | None = None
+) -> Outcome:
+    """Remove; return what went."""
+    stop = stop or StopRequest()
+    try:
+        summary = pylog.apply_retention(
+            parameters.directory,
+            topics=parameters.topics,
+            server_properties=parameters.server_properties,
+            config=parameters.config,
+            now_ms=parameters.now_ms,
+            dry_run=parameters.dry_run,
+            progress=lambda _done, _total: stop.ensure_not_requested(),
+        )
+    except (UnknownTopicConfigError, UnknownTopicOrPartitionError, ValueError) as error:
+        raise UsageError(str(error)) from error
+    would = "would be" if summary.is_dry_run else "were"
+    failures = []
+    for each in summary.partitions:
+        if each.failure is not None:
+            failures.append({"partition": str(each.topic_partition), "failure": each.failure})
+            _LOGGER.error(
+                "nothing %s removed from %s: %s", would, each.topic_partition, each.failure
+            )
+    for topic, totals in summary.by_topic.items():
+        if totals.segments:
+            _LOGGER.info(
+                "%s: %d segments of %d partitions %s removed (%d bytes); %d bytes remain",
+                *(topic, totals.segments, totals.changed_partitions, would),
+                *(totals.deleted_bytes, totals.size_bytes),
+            )
+    return Outcome(
+        exit_status.FINDINGS if failures else exit_status.DONE,
+        {
+            "directory": parameters.directory,
+            "dry_run": summary.is_dry_run,
+            "now": summary.now_ms,
+            **_counts(summary.totals),
+            "topics": {
+                topic: _counts(totals)
+                for topic, totals in summary.by_topic.items()
+                if totals.segments
+            },
+            "failures": failures,
+        },
+    )
+
+
+def _counts(totals: pylog.RetentionTotals) -> dict[str, int | None]:
+    return {
+        "partitions": totals.partitions,
+        "changed_partitions": totals.changed_partitions,
+        "removed_segments": totals.segments,
+        "removed_records": totals.records,
+        "removed_bytes": totals.deleted_bytes,
+        "size_bytes": totals.size_bytes,
+    }
+
+
+JOB = Job("retention", __doc__, add_arguments, parameters_of, run)
+
+if __name__ == "__main__":
+    end_process(JOB.main())

@@ -1,0 +1,185 @@
+"""A log as a task cleans it: read from its files, while its owner, elsewhere, holds it still.
+
+The owner takes a snapshot (`LogSnapshot`), which travels. The task opens it (`SnapshotLog`): what
+is read lies in the partition's directory and is never changed; what is written goes to staged files
+(`pylog.files.staged_segments`), for the owner to put in the place of the old segments.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.cleaner.staged_cleaning import StagedGroup
+from pylog.files.durable_io import DurableIO
+from pylog.files.file_names import SegmentTarget
+from pylog.files.forgetting_io import ForgettingIO
+from pylog.files.staged_segments import SegmentStage, StagedSegment
+from pylog.log.log_context import LogContext
+from pylog.log.log_segments import LogSegments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pylog.cleaner.log_to_clean import LogToClean
+    from pylog.config import LogConfig
+    from pylog.log.log_segment import LogSegment
+    from pylog.model import TopicPartition
+    from pylog.producers.producer_state_entry import LastRecord
+
+
+class LogSnapshot(NamedTuple):
+    """What a task needs to know of a log that is to be cleaned; small, and pickled.
+
+    Attributes
+    ----------
+    topic_partition, config, log_start_offset
+        Of the log.
+    directory
+        The partition directory.
+    base_offsets
+        Of all segments.
+    last_records
+        Of the active producers, by producer id.
+    first_dirty_offset, first_uncleanable_offset
+        See `pylog.cleaner.log_to_clean.LogToClean`.
+    """
+
+    topic_partition: TopicPartition
+    config: LogConfig
+    log_start_offset: int
+    directory: str
+    base_offsets: tuple[int, ...]
+    last_records: dict[int, LastRecord]
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+
+    @classmethod
+    def of(cls, log_to_clean: LogToClean) -> LogSnapshot:
+        """Return what a log is now."""
+        log = log_to_clean.log
+        return cls(
+            log.topic_partition,
+            log.config,
+            log.log_start_offset,
+            log.directory,
+            tuple(segment.base_offset for segment in log.segments),
+            dict(log.last_records_of_active_producers()),
+            log_to_clean.first_dirty_offset,
+            log_to_clean.first_uncleanable_offset,
+        )
+
+    @property
+    def log_directory(self) -> str:
+        """What the partition directory lies in."""
+        return os.path.dirname(self.directory)  # noqa: PTH120 - kept as text
+
+
+class _Segments(NamedTuple):
+    segments: LogSegments
+
+
+class SnapshotLog:
+    """The log of a snapshot, with the bounds of its cleaning. One thread.
+
+    Parameters
+    ----------
+    snapshot
+        From the log's owner, who changes nothing below the first uncleanable offset meanwhile.
+    job_token
+        Of the job that cleans; names of staged files hold it.
+    io
+        What staged files are written through; the real disk if None.
+
+    Attributes
+    ----------
+    staged
+        What `replace_segments` has been called with so far.
+
+    Raises
+    ------
+    SegmentVanishedError
+        A segment is not there: this is not the file system that the owner has.
+    """
+
+    def __init__(self, snapshot: LogSnapshot, job_token: str, io: DurableIO | None = None) -> None:
+        self._snapshot = snapshot
+        self._stage = SegmentStage(snapshot.log_directory, job_token)
+        self._written = LogContext(io=io or DurableIO())
+        reading = LogContext(io=ForgettingIO())
+        self.local_log = _Segments(
+            LogSegments(
+                reading.open_segment(SegmentTarget(snapshot.directory, base), snapshot.config)
+                for base in snapshot.base_offsets
+            )
+        )
+        self._targets: dict[int, SegmentTarget] = {}
+        self.staged: list[StagedGroup] = []
+
+    @property
+    def log(self) -> SnapshotLog:
+        """The log that is to be cleaned."""
+        return self
+
+    @property
+    def first_dirty_offset(self) -> int:
+        """Keys of all records from here on go into the offset map."""
+        return self._snapshot.first_dirty_offset
+
+    @property
+    def first_uncleanable_offset(self) -> int:
+        """Where cleaning ends, exclusive."""
+        return self._snapshot.first_uncleanable_offset
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Whose log it is."""
+        return self._snapshot.topic_partition
+
+    @property
+    def config(self) -> LogConfig:
+        """The topic's configuration."""
+        return self._snapshot.config
+
+    @property
+    def log_start_offset(self) -> int:
+        """First offset served."""
+        return self._snapshot.log_start_offset
+
+    @property
+    def segments(self) -> tuple[LogSegment, ...]:
+        """All segments, in order."""
+        return tuple(self.local_log.segments)
+
+    def last_records_of_active_producers(self) -> dict[int, LastRecord]:
+        """Return what the log must not lose of each active producer, by producer id."""
+        return self._snapshot.last_records
+
+    def create_cleaned_segment(self, base_offset: int) -> LogSegment:
+        """Make an empty segment of staged files; `KafkaStorageError` if a file cannot be made."""
+        target = self._stage.begin(base_offset)
+        segment = self._written.open_segment(target, self.config, is_new=True)
+        segment.create_indexes()
+        self._targets[base_offset] = target
+        return segment
+
+    def replace_segments(
+        self, new: Sequence[LogSegment], old: Sequence[LogSegment], *, is_async: bool = True
+    ) -> None:
+        """Note what is to take the place of what; nothing is replaced here."""
+        staged = []
+        for segment in new:
+            segment.close_handlers()
+            staged.append(StagedSegment.of(self._targets[segment.base_offset]))
+        sizes = ((segment.base_offset, segment.size_bytes) for segment in old)
+        self.staged.append(StagedGroup(tuple(sizes), tuple(staged)))
+
+    def discard(self) -> None:
+        """Remove what has been staged, as far as the disk lets."""
+        for target in self._targets.values():
+            self._stage.discard(target, self._written.io)
+
+    def close(self) -> None:
+        """Release all files that were read."""
+        for segment in self.segments:
+            segment.close_handlers()

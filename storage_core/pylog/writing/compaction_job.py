@@ -1,0 +1,267 @@
+"""`CompactionJob`: compaction in many processes, by whatever runs tasks, such as Spark.
+
+The one who makes the job, the driver, owns the log directory from the plan to the end. A task
+takes no lock and changes no log: it reads segments, and writes those that are to take their place
+as staged files (`pylog.files.staged_segments`). `CompactionJob.commit` gives these their names as
+``.cleaned`` files and has each log replace its segments, group by group, as a cleaner does
+(`pylog.log.segment_replacement`); then the checkpoint says how far the log is clean. So at any
+moment, also after a crash, each group of segments is the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self
+
+from pylog.cleaner.cleaning_task import CleaningTask
+from pylog.cleaner.large_cleaning import LargeCleaning
+from pylog.cleaner.log_cleaner_manager import LogCleanerManager
+from pylog.cleaner.log_snapshot import LogSnapshot
+from pylog.cleaner.offset_map import OffsetMap
+from pylog.config import CleanerConfig
+from pylog.errors import KafkaStorageError, LogStorageError
+from pylog.files.file_names import CLEANED_FILE_SUFFIX, SEGMENT_FILE_SUFFIXES, SegmentTarget
+from pylog.files.known_topic_configs import known_topic_configs
+from pylog.files.log_dir_failure_channel import LogDirFailureChannel
+from pylog.files.staged_segments import new_job_token, remove_staged_segments
+from pylog.files.writable_directory import writable_log_directory
+from pylog.log.log_context import LogContext
+from pylog.writing.compaction_plan import ensure_compacted, logs_to_compact
+from pylog.writing.compaction_summary import CompactionSummary, PartitionCompaction
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Mapping
+    from types import TracebackType
+
+    from pylog.cleaner.staged_cleaning import StagedCleaning, StagedGroup
+    from pylog.files.server_properties import ServerProperties
+    from pylog.log.log_segment import LogSegment
+    from pylog.log.unified_log import UnifiedLog
+    from pylog.model import TopicPartition
+    from pylog.writing.compaction_plan import LogsToCompact
+
+
+class CompactionJob:
+    """One compaction of a log directory; a context manager, within which the directory is owned.
+
+    What it cleans, and what it leaves alone, is as in `pylog.compact`, whose parameters it has; but
+    each partition is cleaned in one pass, whether or not its keys fit into
+    ``log.cleaner.dedupe.buffer.size``.
+
+    Parameters
+    ----------
+    directory
+        A log directory, which all tasks see under the same path.
+    topics, server_properties, config, now_ms, once, dry_run, context
+        As in `pylog.compact`.
+
+    Attributes
+    ----------
+    tasks
+        One for each partition that is to be cleaned, the largest first; known within the block.
+
+    Raises
+    ------
+    UnknownTopicConfigError, UnknownTopicOrPartitionError, LogLockedError, LogStorageError
+        As of `pylog.compact`; entering the block may raise them, too.
+    ValueError
+        A property is unknown or has no such value, or a topic that is named is not compacted.
+
+    Examples
+    --------
+    >>> with pylog.CompactionJob("/data/logs") as job:
+    ...     summary = job.commit([task.run() for task in job.tasks])
+    """
+
+    def __init__(  # noqa: PLR0913 - as `pylog.compact`
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        topics: Iterable[str] | None = None,
+        server_properties: ServerProperties | None = None,
+        config: Mapping[str, str] | None = None,
+        now_ms: int | None = None,
+        once: bool = False,
+        dry_run: bool = False,
+        context: LogContext | None = None,
+    ) -> None:
+        self.directory = writable_log_directory(directory, must_exist=True)
+        topics = topics if topics is None else list(topics)
+        self._configs = known_topic_configs(
+            self.directory, topics, server_properties=server_properties, properties=config
+        )
+        ensure_compacted(topics or (), self._configs)
+        self._server_properties = server_properties
+        self._context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
+        self._now_ms = self._context.clock.milliseconds() if now_ms is None else now_ms
+        settings = (
+            CleanerConfig() if server_properties is None else server_properties.cleaner_config
+        )
+        self._cleaner_config = dataclasses.replace(settings, threads=1)
+        OffsetMap(settings.dedupe_buffer_size, settings.dedupe_buffer_load_factor)  # has room
+        self._is_once, self._is_dry_run = once, dry_run
+        self._token = new_job_token()
+        self._stack = ExitStack()
+        self._logs: dict[TopicPartition, UnifiedLog] = {}
+        self._manager: LogCleanerManager
+        self._failed: dict[TopicPartition, str] = {}
+        self._clean_up_to: dict[TopicPartition, int] = {}
+        self._incomplete: set[TopicPartition] = set()
+        self.tasks: tuple[CleaningTask, ...] = ()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            opened = stack.enter_context(
+                logs_to_compact(
+                    self.directory,
+                    self._configs,
+                    self._server_properties,
+                    self._context,
+                    is_dry_run=self._is_dry_run,
+                )
+            )
+            self._plan(opened)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._stack:
+            if not self._is_dry_run and not isinstance(error, KafkaStorageError):
+                remove_staged_segments(self.directory, self._context.io)
+
+    def _plan(self, opened: LogsToCompact) -> None:
+        self._logs = opened.logs
+        self._manager = LogCleanerManager(lambda: self._logs, opened.checkpoints, opened.failures)
+        tasks = []
+        for topic_partition, log in self._logs.items():
+            try:
+                task = self._task(log)
+            except KafkaStorageError:
+                raise
+            except LogStorageError as error:  # the others can be cleaned
+                self._failed[topic_partition] = f"{type(error).__name__}: {error}"
+                continue
+            if task is not None:
+                tasks.append(task)
+        self.tasks = tuple(sorted(tasks, key=lambda task: -task.size_bytes))
+
+    def _task(self, log: UnifiedLog) -> CleaningTask | None:
+        """Return what there is to do for a log; None if nothing."""
+        candidate = self._manager.candidate(log, self._now_ms)
+        each = candidate.log_to_clean
+        self._clean_up_to[log.topic_partition] = each.first_dirty_offset
+        if each.cleanable_bytes == 0 or (self._is_once and not candidate.is_due):
+            return None
+        self._incomplete.add(log.topic_partition)
+        return CleaningTask(
+            snapshot=LogSnapshot.of(each),
+            config=self._cleaner_config,
+            now_ms=self._now_ms,
+            job_token=self._token,
+            is_dry_run=self._is_dry_run,
+            size_bytes=each.cleanable_bytes + each.total_bytes,
+        )
+
+    def large(self, staged: Iterable[StagedCleaning]) -> Iterator[LargeCleaning]:
+        """Yield what cleans those logs whose keys did not fit into the memory of a task.
+
+        What `LargeCleaning.merge` returns takes the place of what the task has said. A log that
+        turns out to be damaged yields nothing, and needs nothing.
+        """
+        tasks = {task.snapshot.topic_partition: task for task in self.tasks}
+        for each in staged:
+            if each.keys_fit:
+                continue
+            try:
+                yield LargeCleaning(tasks[each.topic_partition])
+            except KafkaStorageError:
+                raise
+            except LogStorageError as error:
+                self._failed[each.topic_partition] = f"{type(error).__name__}: {error}"
+
+    def commit(self, staged: Iterable[StagedCleaning]) -> CompactionSummary:
+        """Put what tasks have staged in the place of what was there; return what went.
+
+        Parameters
+        ----------
+        staged
+            One for each task, whose keys did fit, or that `large` has put right; of tasks that were
+            run several times, any.
+
+        Raises
+        ------
+        ValueError
+            One is missing, or the keys of one did not fit. Nothing has been changed.
+        LogStorageError
+            A staged file is not there, or not as long as it was: nothing has been changed.
+        KafkaStorageError
+            The disk failed. Each log is as it was, or as it is to be, or so in its first segments.
+        """
+        by_partition = {each.topic_partition: each for each in staged}
+        self._ensure_all_there(by_partition)
+        for topic_partition, each in sorted(by_partition.items()):
+            if each.failure is not None:
+                self._failed[topic_partition] = each.failure
+            if topic_partition in self._failed:
+                continue
+            log = self._logs[topic_partition]
+            for group in each.groups:
+                self._replace(log, group)
+            self._manager.update_checkpoint(log, each.next_dirty_offset)
+            self._clean_up_to[topic_partition] = each.next_dirty_offset
+            self._incomplete.discard(topic_partition)
+        return CompactionSummary(
+            tuple(self._summaries(by_partition)), self._now_ms, self._is_dry_run
+        )
+
+    def _ensure_all_there(self, staged: Mapping[TopicPartition, StagedCleaning]) -> None:
+        expected = {task.snapshot.topic_partition for task in self.tasks}
+        if set(staged) | set(self._failed) < expected:
+            msg = f"staged were {sorted(staged)}, expected {sorted(expected)}"
+            raise ValueError(msg)
+        for topic_partition, each in staged.items():
+            if not each.keys_fit and topic_partition not in self._failed:
+                msg = f"the keys of {each.topic_partition} did not fit: it needs a LargeCleaning"
+                raise ValueError(msg)
+            for group in each.groups:
+                for segment in group.new:
+                    segment.ensure_there()
+
+    def _replace(self, log: UnifiedLog, group: StagedGroup) -> None:
+        """Put the segments of a group in the place of the old ones."""
+        io = self._context.io
+        new: list[LogSegment] = []
+        for staged in group.new:
+            target = SegmentTarget(log.directory, staged.target.base_offset, CLEANED_FILE_SUFFIX)
+            for suffix in SEGMENT_FILE_SUFFIXES:
+                if suffix in staged.sizes_bytes:
+                    io.replace(staged.target.path(suffix), target.path(suffix))
+                else:
+                    io.remove(target.path(suffix), missing_ok=True)
+            new.append(self._context.open_segment(target, log.config))
+        bases = {base_offset for base_offset, _ in group.old}
+        old = [segment for segment in log.segments if segment.base_offset in bases]
+        log.replace_segments(new, old, is_async=False)
+
+    def _summaries(
+        self, staged: Mapping[TopicPartition, StagedCleaning]
+    ) -> Iterator[PartitionCompaction]:
+        for topic_partition, log in self._logs.items():
+            each = staged.get(topic_partition)
+            failure = self._failed.get(topic_partition)
+            yield PartitionCompaction.of(
+                topic_partition,
+                [] if each is None or failure is not None else [each.stats],
+                first_dirty_offset=self._clean_up_to.get(topic_partition),
+                size_bytes=log.size_bytes,
+                is_dry_run=self._is_dry_run,
+                is_complete=topic_partition not in self._incomplete and failure is None,
+                failure=failure,
+            )

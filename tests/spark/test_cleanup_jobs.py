@@ -1,0 +1,157 @@
+"""Retention and compaction as jobs: on Spark they leave what the library leaves without it."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import pytest
+
+import pylog
+from pylog_jobs import compact, retention
+from pylog_jobs.cleanup_arguments import parameters_of
+from pylog_jobs.compaction_tasks import clean_by_tasks, pack
+from pylog_jobs.job import UsageError
+from tests.support.spark_session import NEEDS_SPARK
+from tests.unit.writing.test_compaction_job import contents, left_over
+from tests.unit.writing.test_compaction_run import NOW_MS, make_topic, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from pylog_jobs.job import Outcome
+
+pytestmark = NEEDS_SPARK
+
+
+def parsed(job: Any, path: Path, *arguments: str) -> argparse.Namespace:  # noqa: ANN401 - a module
+    parser = argparse.ArgumentParser()
+    job.add_arguments(parser)
+    return parser.parse_args([str(path), *arguments])
+
+
+def run_compact(spark: SparkSession, path: Path, *arguments: str) -> Outcome:
+    return compact.run(spark, compact.prepare(parsed(compact, path, *arguments)))
+
+
+def run_retention(spark: SparkSession, path: Path, *arguments: str) -> Outcome:
+    parameters = parameters_of(parsed(retention, path, *arguments))
+    return retention.run(spark, parameters)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    make_topic(tmp_path / "logs", "foo", 200)
+    for number in range(20):
+        make_topic(tmp_path / "logs", f"small{number}", 120)
+    return tmp_path / "logs"
+
+
+def test_partitions_that_share_tasks_are_compacted_as_without_spark(
+    spark: SparkSession, logs: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(logs, tmp_path / "other")
+    expected = pylog.compact(tmp_path / "other", now_ms=NOW_MS)
+    planned = run_compact(spark, logs, "--now", str(NOW_MS), "--dry-run")
+    done = run_compact(spark, logs, "--now", str(NOW_MS))
+    assert (planned.status, done.status) == (0, 0)
+    assert planned.summary == {**done.summary, "dry_run": True}
+    assert contents(logs) == contents(tmp_path / "other")
+    assert done.summary["removed_records"] == expected.totals.records
+    assert done.summary["cleaned_partitions"] == 21
+    assert left_over(logs) == []
+
+
+def test_a_partition_with_too_many_keys_is_compacted_by_the_engine_in_one_round(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    logs, other = tmp_path / "logs", tmp_path / "other"
+    properties = {"cleanup.policy": "compact", "segment.bytes": "500000"}
+    pylog.create_topic(logs, "foo", 1, properties=properties)
+    keys = [b"%d" % (number % 50_000) for number in range(100_000)]
+    values = [None if number % 7 == 0 else b"v%d" % number for number in range(100_000)]
+    for codec in ("none", "zstd"):
+        table = pa.table({"key": keys, "value": values})
+        pylog.write_topic(logs, "foo", table, compression=codec)
+    shutil.copytree(logs, other)
+    pylog.compact(other, now_ms=NOW_MS)
+    server = tmp_path / "server.properties"
+    server.write_text(f"log.cleaner.dedupe.buffer.size=1048600\nlog.dirs={logs}\n")
+    arguments = ("--now", str(NOW_MS), "--server-properties", str(server))
+    planned = run_compact(spark, logs, *arguments, "--dry-run")
+    done = run_compact(spark, logs, *arguments)
+    assert contents(logs) == contents(other)
+    assert (done.summary["partitions_by_engine"], done.summary["is_complete"]) == (1, True)
+    assert planned.summary == {**done.summary, "dry_run": True}
+
+
+def test_damage_is_status_1_and_the_other_partitions_are_compacted(
+    spark: SparkSession, logs: Path
+) -> None:
+    victim = min(logs.glob("foo-0/*.log"))
+    data = bytearray(victim.read_bytes())
+    data[-1] ^= 1
+    victim.write_bytes(data)
+    done = run_compact(spark, logs)
+    assert done.status == 1
+    failures = cast("list[dict[str, str]]", done.summary["failures"])
+    assert [each["partition"] for each in failures] == ["foo-0"]
+    assert "batch CRC stored" in failures[0]["failure"]
+    assert done.summary["cleaned_partitions"] == 20
+    assert victim.read_bytes() == data
+
+
+def test_a_task_that_fails_fails_the_job_and_leaves_all_logs_as_they_were(
+    spark: SparkSession, logs: Path
+) -> None:
+    before = rows(logs), rows(logs, "small3")
+    job = compact.prepare(parsed(compact, logs))
+    with job:
+        segment = min(logs.glob("small3-0/*.log"))
+        hidden = segment.rename(segment.with_suffix(".hidden"))
+        with pytest.raises(Exception, match="small3-0"):
+            clean_by_tasks(spark, job.tasks)
+        hidden.rename(segment)
+    assert (rows(logs), rows(logs, "small3")) == before
+    assert left_over(logs) == []
+
+
+def test_retention_removes_what_the_library_removes(
+    spark: SparkSession, logs: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(logs, tmp_path / "other")
+    config = {"cleanup.policy": "delete", "retention.ms": "1000", "retention.bytes": "-1"}
+    now_ms = NOW_MS + 5_000
+    expected = pylog.apply_retention(tmp_path / "other", config=config, now_ms=now_ms)
+    arguments = [f"--config={name}={value}" for name, value in config.items()]
+    arguments += ["--now", str(now_ms)]
+    planned = run_retention(spark, logs, *arguments, "--dry-run")
+    done = run_retention(spark, logs, *arguments)
+    assert (planned.status, done.status) == (0, 0)
+    assert done.summary["removed_segments"] == expected.totals.segments > 20
+    assert planned.summary["removed_bytes"] == done.summary["removed_bytes"]
+    assert planned.summary["removed_records"]
+    assert contents(logs).keys() == contents(tmp_path / "other").keys()
+
+
+def test_topics_of_unknown_configuration_are_refused(spark: SparkSession, logs: Path) -> None:
+    shutil.copytree(logs / "foo-0", logs / "copied-0")
+    before = contents(logs)
+    with pytest.raises(pylog.LogStorageError, match="copied"):
+        compact.prepare(parsed(compact, logs))
+    with pytest.raises(UsageError, match="copied"):
+        run_retention(spark, logs)
+    assert contents(logs) == before
+
+
+def test_small_partitions_share_tasks_of_about_the_same_size(logs: Path) -> None:
+    with pylog.CompactionJob(logs) as job:
+        groups = pack(job.tasks, 4)
+    assert sorted(id(each) for group in groups for each in group) == sorted(map(id, job.tasks))
+    sizes = [sum(each.size_bytes for each in group) for group in groups]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] - sizes[-1] <= max(each.size_bytes for each in job.tasks)
