@@ -438,10 +438,10 @@ def test_a_property_that_kafka_does_not_know_is_a_defect(tmp_path: Path) -> None
     assert "configuration of topic 'orders'" in row["defects"][0]
 
 
-def test_internal_topics_have_the_policy_that_brokers_give_them(tmp_path: Path) -> None:
+def test_of_internal_topics_no_more_is_known_than_of_others(tmp_path: Path) -> None:
     write_partition(tmp_path, {0: [keyed(0, "a")]}, name="__consumer_offsets-0")
     [row] = rows(tmp_path, topics="__consumer_offsets")
-    assert row["cleanup_policy"] == ["compact"]
+    assert row["cleanup_policy"] is None
 
 
 # ---- options
