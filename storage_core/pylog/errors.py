@@ -131,10 +131,11 @@ class UnknownTopicConfigError(LogStorageError):
             named += f" and {len(self.topics) - self._SHOWN_TOPICS} more"
         plural = "s" if len(self.topics) != 1 else ""
         return (
-            f"configuration is not known of topic{plural} {named}: brokers keep it in their "
+            f"the configuration of topic{plural} {named} is not known: brokers keep it in their "
             "cluster, not in the log directory, and Kafka's defaults would remove all records "
-            "older than 7 days. Nothing has been changed; give the broker's server.properties or a "
-            "configuration, or store one for each topic (pylog alter-topic)"
+            "older than 7 days. Nothing has been changed. Give the broker's file "
+            "(--server-properties) or properties for this run (--config), or store properties of "
+            "each topic (pylog alter-topic); or name only topics that are known (--topic)"
         )
 
 

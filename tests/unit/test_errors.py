@@ -110,9 +110,9 @@ def test_validation_error_shows_its_first_records_and_counts_the_others() -> Non
 
 def test_topics_whose_configuration_is_not_known_are_named_up_to_twenty() -> None:
     text = str(errors.UnknownTopicConfigError(["orders"]))
-    assert text.startswith("configuration is not known of topic orders: brokers keep it in ")
+    assert text.startswith("the configuration of topic orders is not known: brokers keep it in ")
     names = [f"t{number}" for number in range(22)]
     error = errors.UnknownTopicConfigError(names)
     assert "of topics t0, t1, t2, t3" in str(error)
-    assert "t19 and 2 more: brokers" in str(error)
+    assert "t19 and 2 more is not known: brokers" in str(error)
     assert error.topics == tuple(names)

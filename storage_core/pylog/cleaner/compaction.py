@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.cleaner.cleaning_states import CleaningAbortedError
+from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,8 +44,12 @@ class Compacted(NamedTuple):
 
     @property
     def failure_text(self) -> str | None:
-        """What ended them, in words."""
-        return None if self.failure is None else f"{type(self.failure).__name__}: {self.failure}"
+        """What ended them: our own errors say it, of others their kind is a part of it."""
+        if self.failure is None:
+            return None
+        if isinstance(self.failure, LogStorageError):
+            return str(self.failure)
+        return f"{type(self.failure).__name__}: {self.failure}"
 
 
 class CompactionProgress:

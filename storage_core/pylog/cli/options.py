@@ -8,7 +8,7 @@ import click
 
 import pylog
 from pylog.cli.command_help import argument
-from pylog.cli.parameter_types import DIRECTORY, FILE, TIME, TOPIC, TOPICS
+from pylog.cli.parameter_types import DIRECTORY, FILE, NOW, TOPIC, TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,23 +62,41 @@ def now(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
         "--now",
         "now_ms",
         metavar="TIME",
-        type=TIME,
+        type=NOW,
         help=f"Count {what} to this time: an ISO date or time (2026-11-27, UTC unless it names a "
         "zone), or milliseconds since 1970-01-01 UTC. Default: now.",
     )
 
 
 def names_in(topics: tuple[str, ...], pattern: str | None) -> list[str]:
-    """Return the names that were given, unless a pattern was, too."""
+    """Return the names that were given, unless a pattern was, too.
+
+    Whoever gives ``--topic`` means some topics: an empty name, as a shell makes of a variable that
+    is not set, is an error, and does not stand for all topics.
+    """
     if topics and pattern is not None:
         msg = "give either --topic or --pattern, not both"
         raise click.UsageError(msg)
-    names = [name for text in topics for name in text.split(",") if name]
+    names = []
+    for text in topics:
+        given = [name for name in text.split(",") if name]
+        if not given:
+            msg = f"--topic {text!r} names no topic; without --topic, all topics are meant"
+            raise click.UsageError(msg)
+        names += given
     for name in names:
         if _SIGNS_OF_A_PATTERN.intersection(name):
-            msg = f"{name!r} is not a topic name; --pattern takes a regular expression"
+            msg = f"{name!r} is not a topic name{_hint_at_patterns()}"
             raise click.UsageError(msg)
     return names
+
+
+def _hint_at_patterns() -> str:
+    """Return what to do instead of giving a pattern as a name."""
+    context = click.get_current_context(silent=True)
+    if context is not None and "pattern" in context.params:
+        return "; --pattern takes a regular expression"
+    return ": give whole names, with commas between them"
 
 
 def one_partition(*, required: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:

@@ -79,6 +79,10 @@ def _paths_given(ctx: click.Context) -> list[str]:
     return [path for path in given if path and "://" not in path]
 
 
+_LAST_NOW_MS = 253_402_300_799_999
+"""The end of the year 9999, the last time that an ISO date can name."""
+
+
 class CodecType(click.types.StringParamType):
     """The name of a compression codec."""
 
@@ -133,11 +137,37 @@ class TimeType(click.ParamType):  # type: ignore[type-arg]  # older clicks have 
         )
 
 
+class NowType(TimeType):
+    """The instant that ages are counted to: one that a calendar has.
+
+    A clock's micro- or nanoseconds, taken for milliseconds, would make all records old enough to
+    be removed.
+    """
+
+    def convert(
+        self,
+        value: str,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        """Return the milliseconds of an instant up to the year 9999."""
+        now_ms = super().convert(value, param, ctx)
+        if now_ms > _LAST_NOW_MS:
+            self.fail(
+                f"{value!r} would be after the year 9999: a number is of milliseconds since "
+                "1970-01-01 UTC, not of micro- or nanoseconds",
+                param,
+                ctx,
+            )
+        return now_ms
+
+
 _AGO = re.compile(r"-([0-9]+)([smhdw])", re.ASCII)
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 
 DIRECTORY = LocationType("dir")
 FILE = LocationType("file")
+NOW = NowType()
 TIME = TimeType()
 TOPIC = TopicType()
 TOPICS = TopicType(takes_list=True)

@@ -36,7 +36,7 @@ def test_a_topic_of_which_nothing_is_known_is_refused_by_name(directory: Path) -
     with pytest.raises(UnknownTopicConfigError) as refused:
         known_topic_configs(str(directory))
     assert refused.value.topics == ("__consumer_offsets", "copied")
-    assert "of topics __consumer_offsets, copied: " in str(refused.value)
+    assert "of topics __consumer_offsets, copied is not known: " in str(refused.value)
 
 
 def test_topics_that_are_not_asked_for_need_not_be_known(directory: Path) -> None:

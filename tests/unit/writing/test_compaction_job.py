@@ -204,7 +204,7 @@ def test_a_damaged_log_is_named_and_the_others_are_cleaned(logs: Path) -> None:
     victim.write_bytes(data)
     summary = compact_by_tasks(pylog.CompactionJob(logs))
     by_topic = {each.topic_partition.topic: each for each in summary.partitions}
-    assert (by_topic["foo"].failure or "").startswith("CorruptRecordError")
+    assert "batch CRC stored" in (by_topic["foo"].failure or "")
     assert (by_topic["foo"].rounds, by_topic["foo"].is_complete) == (0, False)
     assert (by_topic["bar"].failure, by_topic["bar"].is_complete) == (None, True)
     assert victim.read_bytes() == data

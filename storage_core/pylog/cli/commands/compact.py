@@ -15,6 +15,11 @@ from pylog.cli.rendering.compaction_text import compaction_document, compaction_
 from pylog.cli.rendering.compile_notice import announce_compilation
 from pylog.cli.rendering.summary import write_summary
 
+_STOPPED = (
+    "pylog: stopped: no segment is half replaced and no record is lost; run it again for the rest"
+)
+_STOPPED_DRY_RUN = "pylog: stopped: nothing was changed"
+
 
 @command("compact")
 @options.writable_directory
@@ -63,8 +68,8 @@ def compact(
     With --dry-run nothing is changed or locked: all is read, and counted. Of a partition that needs
     several rounds it counts the first.
 
-    Ctrl-C ends it between two steps. No log is left half changed: segments have been replaced as a
-    whole or not at all, and the next run continues.
+    Ctrl-C ends it between two steps, with status 130. No log is left half changed: segments have
+    been replaced as a whole or not at all, and the next run continues.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the configuration
     of a topic is not known, no such topic, or the directory is locked or cannot be written.
@@ -81,16 +86,20 @@ def compact(
                     bar.show(done_bytes, total_bytes)
 
         announce_compilation()
-        summary = pylog.compact(
-            directory,
-            topics=options.names_in(topics, None) or None,
-            server_properties=server_properties,
-            config=config,
-            now_ms=now_ms,
-            once=once,
-            dry_run=dry_run,
-            progress=between_steps,
-        )
+        try:
+            summary = pylog.compact(
+                directory,
+                topics=options.names_in(topics, None) or None,
+                server_properties=server_properties,
+                config=config,
+                now_ms=now_ms,
+                once=once,
+                dry_run=dry_run,
+                progress=between_steps,
+            )
+        except KeyboardInterrupt:
+            click.echo(_STOPPED_DRY_RUN if dry_run else _STOPPED, err=True)
+            raise
     write_summary(compaction_document(summary), compaction_lines(summary), as_json=as_json)
     has_failed = any(each.failure is not None for each in summary.partitions)
     return exit_status.FINDINGS if has_failed else exit_status.SOUND

@@ -21,8 +21,8 @@ def compaction_lines(summary: CompactionSummary) -> Iterator[str]:
         yield from aligned_columns(_columns(cleaned), {"TOPIC"})
     for each in summary.partitions:
         if each.failure is not None:
-            verb = "could not be" if summary.is_dry_run else "was not"
-            yield f"{each.topic_partition} {verb} cleaned to its end: {each.failure}"
+            verb = "would not be" if summary.is_dry_run else "was not"
+            yield f"{each.topic_partition} {verb} fully cleaned: {each.failure}"
     yield _sum(summary)
 
 

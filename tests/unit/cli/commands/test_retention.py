@@ -144,7 +144,7 @@ def test_a_topic_of_which_nothing_is_known_is_not_touched(
     for extra in ([], ["--dry-run"], ["--topic", "t"]):
         done = pylog_run("retention", logs, *extra)
         assert (done.status, done.output) == (2, b"")
-        assert "configuration is not known of topic t: " in done.error
+        assert "the configuration of topic t is not known: " in done.error
         assert "Nothing has been changed" in done.error
     assert files(logs) == before
 
@@ -210,4 +210,35 @@ def test_wrong_usage_is_refused(
     )
     assert done.status == 2
     assert said in done.error
+    assert files(logs) == before
+
+
+def test_an_empty_topic_does_not_stand_for_all(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    before = files(logs)
+    for command, empty in (("retention", ""), ("retention", ","), ("compact", "")):
+        done = pylog_run(command, logs, "--topic", empty, *KEPT_A_DAY)
+        assert done.status == 2
+        assert f"--topic {empty!r} names no topic" in done.error
+        assert files(logs) == before
+
+
+def test_a_pattern_is_not_recommended_where_none_can_be_given(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("retention", logs, "--topic", "t*", *KEPT_A_DAY)
+    assert "'t*' is not a topic name: give whole names" in done.error
+    assert "--pattern takes a regular expression" in pylog_run("ls", logs, "--topic", "t*").error
+
+
+@pytest.mark.parametrize("command", ["retention", "compact"])
+def test_a_now_in_microseconds_is_refused(
+    command: str, logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    before = files(logs)
+    config = (*KEPT_A_DAY, "--config", "cleanup.policy=compact,delete")
+    done = pylog_run(command, logs, "--now", NOW_MS * 1000, *config)
+    assert done.status == 2
+    assert "would be after the year 9999" in done.error
     assert files(logs) == before
