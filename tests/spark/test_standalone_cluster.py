@@ -109,7 +109,7 @@ def test_a_cluster_leaves_no_process_when_its_block_ends(tmp_path: Path) -> None
 def test_a_cluster_that_does_not_start_says_why(tmp_path: Path) -> None:
     require_java()
     with (
-        pytest.raises(ClusterStartError, match=r"worker-0 of the cluster ended with status 1"),
+        pytest.raises(ClusterStartError, match=r"worker-[01] of the cluster ended with status 1"),
         StandaloneCluster(tmp_path, configuration=CONFIGURATION, memory="1"),
     ):
         pass
