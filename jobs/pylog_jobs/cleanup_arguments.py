@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+_LATEST_MS = 253_402_300_799_999
+"""The end of the year 9999: what is after it was given in another unit, and would remove all."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanupParameters:
@@ -99,6 +102,10 @@ def parameters_of(arguments: argparse.Namespace) -> CleanupParameters:
         The broker's file cannot be read.
     """
     names = [name for text in arguments.topic or () for name in text.split(",") if name]
+    if arguments.topic is not None and not names:
+        # A variable that is not set must not stand for every topic.
+        msg = f"--topic {arguments.topic[0]!r} names no topic; without --topic, all are meant"
+        raise ValueError(msg)
     path = arguments.server_properties
     return CleanupParameters(
         directory=arguments.directory,
@@ -127,6 +134,12 @@ def _properties(texts: list[str]) -> dict[str, str]:
 
 def _milliseconds(text: str) -> int:
     if text.isascii() and text.isdecimal():
+        if int(text) > _LATEST_MS:
+            msg = (
+                f"--now {text!r} would be after the year 9999: a number is of milliseconds since "
+                "1970-01-01 UTC, not of micro- or nanoseconds"
+            )
+            raise ValueError(msg)
         return int(text)
     try:
         instant = dt.datetime.fromisoformat(text)

@@ -97,7 +97,7 @@ class CleaningTask:
             log.discard()
             if not isinstance(error, LogStorageError) or isinstance(error, _OF_THE_DISK):
                 raise
-            return self._nothing_staged(failure=f"{type(error).__name__}: {error}")
+            return self._nothing_staged(failure=str(error))
         finally:
             log.close()
         return StagedCleaning(

@@ -146,7 +146,7 @@ class CompactionJob:
             except KafkaStorageError:
                 raise
             except LogStorageError as error:  # the others can be cleaned
-                self._failed[topic_partition] = f"{type(error).__name__}: {error}"
+                self._failed[topic_partition] = str(error)
                 continue
             if task is not None:
                 tasks.append(task)
@@ -184,7 +184,7 @@ class CompactionJob:
             except KafkaStorageError:
                 raise
             except LogStorageError as error:
-                self._failed[each.topic_partition] = f"{type(error).__name__}: {error}"
+                self._failed[each.topic_partition] = str(error)
 
     def commit(self, staged: Iterable[StagedCleaning]) -> CompactionSummary:
         """Put what tasks have staged in the place of what was there; return what went.
