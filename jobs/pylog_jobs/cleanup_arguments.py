@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,6 @@ import pylog
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
-
-_LATEST_MS = 253_402_300_799_999
-"""The end of the year 9999: what is after it was given in another unit, and would remove all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) ->
     parser.add_argument(
         "--now",
         metavar="TIME",
-        help="count to this time: an ISO date or time (UTC unless it names a zone), or "
-        "milliseconds since 1970-01-01 UTC (default: now)",
+        help="count to this time: an ISO date or time (UTC unless it names a zone), how long "
+        "before now (--now=-2h, with an equals sign), or milliseconds since 1970-01-01 UTC "
+        "(default: now)",
     )
     parser.add_argument("--once", action="store_true", help=once)
     parser.add_argument(
@@ -133,22 +131,8 @@ def _properties(texts: list[str]) -> dict[str, str]:
 
 
 def _milliseconds(text: str) -> int:
-    if text.isascii() and text.isdecimal():
-        if int(text) > _LATEST_MS:
-            msg = (
-                f"--now {text!r} would be after the year 9999: a number is of milliseconds since "
-                "1970-01-01 UTC, not of micro- or nanoseconds"
-            )
-            raise ValueError(msg)
-        return int(text)
     try:
-        instant = dt.datetime.fromisoformat(text)
+        return pylog.parse_cleanup_time(text, int(time.time() * 1000))
     except ValueError as error:
-        msg = (
-            f"--now {text!r} is not a time: give an ISO date or time (2026-11-27, "
-            "2026-11-27T12:30Z), or milliseconds since 1970-01-01 UTC"
-        )
+        msg = f"--now {error}"
         raise ValueError(msg) from error
-    if instant.tzinfo is None:
-        instant = instant.replace(tzinfo=dt.UTC)
-    return pylog.Timestamp.of(instant).milliseconds

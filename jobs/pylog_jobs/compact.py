@@ -13,17 +13,19 @@ import logging
 from typing import TYPE_CHECKING
 
 import pylog
-from pylog_jobs import exit_status
 from pylog_jobs.cleanup_arguments import add_arguments as add_common_arguments
 from pylog_jobs.cleanup_arguments import parameters_of
+from pylog_jobs.cleanup_outcome import cleanup_outcome
 from pylog_jobs.compaction_tasks import clean_by_engine, clean_by_tasks
-from pylog_jobs.job import Job, Outcome, end_process
+from pylog_jobs.job import Job, end_process
 from pylog_jobs.stop_request import StopRequest
 
 if TYPE_CHECKING:
     import argparse
 
     from pyspark.sql import SparkSession
+
+    from pylog_jobs.job import Outcome
 
 _LOGGER = logging.getLogger("pylog_jobs.compact")  # also where this is __main__
 
@@ -77,7 +79,7 @@ def run(
             _LOGGER.info(
                 "%s has more keys than fit into log.cleaner.dedupe.buffer.size: it is cleaned in "
                 "%d groups of segments by all tasks together",
-                *(large.topic_partition, len(large.groups)),
+                *(large.topic_partition, large.group_count),
             )
             staged[large.topic_partition] = clean_by_engine(spark, large)
             by_engine += 1
@@ -88,33 +90,23 @@ def run(
 
 def _outcome(directory: str, summary: pylog.CompactionSummary, by_engine: int) -> Outcome:
     would = "would be" if summary.is_dry_run else "were"
-    failures = []
-    for each in summary.partitions:
-        if each.failure is not None:
-            failures.append({"partition": str(each.topic_partition), "failure": each.failure})
-            _LOGGER.error("%s cannot be cleaned: %s", each.topic_partition, each.failure)
-    for topic, totals in summary.by_topic.items():
-        if totals.cleaned_partitions:
-            _LOGGER.info(
-                "%s: %d records of %d partitions %s removed (%d bytes); %d bytes remain",
-                *(topic, totals.records, totals.cleaned_partitions, would),
-                *(totals.removed_bytes, totals.size_bytes),
-            )
-    return Outcome(
-        exit_status.FINDINGS if failures else exit_status.DONE,
-        {
-            "directory": directory,
-            "dry_run": summary.is_dry_run,
-            "now": summary.now_ms,
-            **_counts(summary.totals),
-            "partitions_by_engine": by_engine,
-            "topics": {
-                topic: _counts(totals)
-                for topic, totals in summary.by_topic.items()
-                if totals.cleaned_partitions
-            },
-            "failures": failures,
-        },
+
+    def removed(totals: pylog.CompactionTotals) -> str | None:
+        if not totals.cleaned_partitions:
+            return None
+        return (
+            f"{totals.records} records of {totals.cleaned_partitions} partitions {would} removed "
+            f"({totals.removed_bytes} bytes); {totals.size_bytes} bytes remain"
+        )
+
+    return cleanup_outcome(
+        directory,
+        summary,
+        logger=_LOGGER,
+        failure="%s cannot be cleaned: %s",
+        removed=removed,
+        counts=_counts,
+        more={"partitions_by_engine": by_engine},
     )
 
 

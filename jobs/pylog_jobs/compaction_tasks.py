@@ -59,9 +59,19 @@ def _clean_all(tasks: tuple[pylog.CleaningTask, ...]) -> list[pylog.StagedCleani
         return [task.run() for task in tasks]
 
 
+def _read_transactions(task: pylog.SegmentTransactionsTask) -> pylog.SegmentTransactions:
+    prepare_worker()
+    return task.run()
+
+
 def clean_by_engine(spark: SparkSession, large: pylog.LargeCleaning) -> pylog.StagedCleaning:
     """Clean one partition by a shuffle of its keys' hashes; return what was staged."""
-    keys, groups = large.record_keys, large.groups
+    tasks = large.transactions
+    found = spark.sparkContext.parallelize(tasks, len(tasks)).map(_read_transactions).collect()
+    plan = large.plan(found)
+    if plan.failure is not None:
+        return plan.failure
+    keys, groups = plan.record_keys, plan.groups
 
     def read_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         prepare_worker()
@@ -91,4 +101,4 @@ def clean_by_engine(spark: SparkSession, large: pylog.LargeCleaning) -> pylog.St
         .applyInArrow(clean_group, "cleaned binary")
     )
     rows = cleaned.collect()
-    return large.merge(pickle.loads(row["cleaned"]) for row in rows)  # noqa: S301 - our own
+    return plan.merge(pickle.loads(row["cleaned"]) for row in rows)  # noqa: S301 - our own

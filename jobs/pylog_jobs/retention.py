@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pylog
 from pylog.errors import UnknownTopicConfigError, UnknownTopicOrPartitionError
-from pylog_jobs import exit_status
 from pylog_jobs.cleanup_arguments import add_arguments as add_common_arguments
 from pylog_jobs.cleanup_arguments import parameters_of
-from pylog_jobs.job import Job, Outcome, UsageError, end_process
+from pylog_jobs.cleanup_outcome import cleanup_outcome
+from pylog_jobs.job import Job, UsageError, end_process
 from pylog_jobs.stop_request import StopRequest
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pylog_jobs.cleanup_arguments import CleanupParameters
+    from pylog_jobs.job import Outcome
 
 _LOGGER = logging.getLogger("pylog_jobs.retention")  # also where this is __main__
 
@@ -54,35 +55,27 @@ def run(
         )
     except (UnknownTopicConfigError, UnknownTopicOrPartitionError, ValueError) as error:
         raise UsageError(str(error)) from error
+    return _outcome(parameters.directory, summary)
+
+
+def _outcome(directory: str, summary: pylog.RetentionSummary) -> Outcome:
     would = "would be" if summary.is_dry_run else "were"
-    failures = []
-    for each in summary.partitions:
-        if each.failure is not None:
-            failures.append({"partition": str(each.topic_partition), "failure": each.failure})
-            _LOGGER.error(
-                "nothing %s removed from %s: %s", would, each.topic_partition, each.failure
-            )
-    for topic, totals in summary.by_topic.items():
-        if totals.segments:
-            _LOGGER.info(
-                "%s: %d segments of %d partitions %s removed (%d bytes); %d bytes remain",
-                *(topic, totals.segments, totals.changed_partitions, would),
-                *(totals.deleted_bytes, totals.size_bytes),
-            )
-    return Outcome(
-        exit_status.FINDINGS if failures else exit_status.DONE,
-        {
-            "directory": parameters.directory,
-            "dry_run": summary.is_dry_run,
-            "now": summary.now_ms,
-            **_counts(summary.totals),
-            "topics": {
-                topic: _counts(totals)
-                for topic, totals in summary.by_topic.items()
-                if totals.segments
-            },
-            "failures": failures,
-        },
+
+    def removed(totals: pylog.RetentionTotals) -> str | None:
+        if not totals.segments:
+            return None
+        return (
+            f"{totals.segments} segments of {totals.changed_partitions} partitions {would} removed "
+            f"({totals.deleted_bytes} bytes); {totals.size_bytes} bytes remain"
+        )
+
+    return cleanup_outcome(
+        directory,
+        summary,
+        logger=_LOGGER,
+        failure=f"nothing {would} removed from %s: %s",
+        removed=removed,
+        counts=_counts,
     )
 
 

@@ -85,12 +85,14 @@ _PUBLIC = LazyNames(
         "pylog.record.legacy_builder": ("LegacyBatchBuilder",),
         "pylog.record.record": ("Record", "RecordHeader"),
         "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
+        "pylog.time_text": ("parse_cleanup_time", "parse_time"),
         "pylog.validation.log_append_info": ("AppendedBatches", "LogAppendInfo"),
         "pylog.cleaner.log_cleaner": ("LogCleaner",),
         "pylog.cleaner.cleaning_task": ("CleaningTask",),
         "pylog.cleaner.staged_cleaning": ("CleanedGroup", "StagedCleaning"),
-        "pylog.cleaner.large_cleaning": ("GroupTask", "LargeCleaning"),
+        "pylog.cleaner.large_cleaning": ("GroupTask", "LargeCleaning", "LargeCleaningPlan"),
         "pylog.cleaner.record_keys": ("RecordKeysTask",),
+        "pylog.cleaner.segment_transactions": ("SegmentTransactions", "SegmentTransactionsTask"),
         "pylog.writing.compaction_job": ("CompactionJob",),
         "pylog.writing.compaction_run": ("compact",),
         "pylog.writing.compaction_summary": (
@@ -126,8 +128,13 @@ if TYPE_CHECKING:
     from pylog.cleaner.cleaning_task import CleaningTask as CleaningTask
     from pylog.cleaner.large_cleaning import GroupTask as GroupTask
     from pylog.cleaner.large_cleaning import LargeCleaning as LargeCleaning
+    from pylog.cleaner.large_cleaning import LargeCleaningPlan as LargeCleaningPlan
     from pylog.cleaner.log_cleaner import LogCleaner as LogCleaner
     from pylog.cleaner.record_keys import RecordKeysTask as RecordKeysTask
+    from pylog.cleaner.segment_transactions import SegmentTransactions as SegmentTransactions
+    from pylog.cleaner.segment_transactions import (
+        SegmentTransactionsTask as SegmentTransactionsTask,
+    )
     from pylog.cleaner.staged_cleaning import CleanedGroup as CleanedGroup
     from pylog.cleaner.staged_cleaning import StagedCleaning as StagedCleaning
     from pylog.columnar.arrow_schema import record_schema as record_schema
@@ -202,6 +209,8 @@ if TYPE_CHECKING:
     from pylog.record.record import Record as Record
     from pylog.record.record import RecordHeader as RecordHeader
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
+    from pylog.time_text import parse_cleanup_time as parse_cleanup_time
+    from pylog.time_text import parse_time as parse_time
     from pylog.validation.log_append_info import AppendedBatches as AppendedBatches
     from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
     from pylog.writing.compaction_job import CompactionJob as CompactionJob

@@ -28,6 +28,7 @@ from tests.benchmarks.reading import read_sets
 from tests.benchmarks.remote import measure_remote
 from tests.benchmarks.report import report
 from tests.benchmarks.results import Results
+from tests.benchmarks.spark_cleaning import measure_spark_cleaning
 from tests.benchmarks.spark_scan import scan_by_spark
 from tests.benchmarks.spark_small import measure_small
 from tests.benchmarks.spark_write import measure_spark_writes
@@ -50,11 +51,13 @@ def _arguments() -> argparse.Namespace:
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
         "spark-100B, spark-1000B, encode, own, cleaning, commit, count, cat, memory, look-up, "
-        "planning, following, pruning, spark-small, spark-kafka, spark-write, remote, start-up, "
-        "threads",
+        "planning, following, pruning, spark-small, spark-compact, spark-kafka, spark-write, "
+        "remote, start-up, threads",
     )
     parser.add_argument(
-        "--large", action="store_true", help="clean partitions of 4 GB, not of 400 MB"
+        "--large",
+        action="store_true",
+        help="clean partitions of 4 GB, not of 400 MB; by Spark one of 2 GB, and 1,000 of 1 MB",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help=f"default {ROUNDS}")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there too")
@@ -106,7 +109,7 @@ def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> No
 
 
 def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> None:
-    names = ("pruning", "spark-small", "spark-kafka", "spark-write")
+    names = ("pruning", "spark-small", "spark-compact", "spark-kafka", "spark-write")
     parts = [part for part in names if only in part]
     if parts and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         results.notes.append(f"the parts {', '.join(parts)}: no Java")
@@ -115,6 +118,8 @@ def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> No
         results.pruning = measure_pruning(bench, rounds, _say)
     if "spark-small" in parts:
         results.small = measure_small(bench, rounds, _say)
+    if "spark-compact" in parts:
+        results.spark_cleaning = measure_spark_cleaning(bench, rounds, _say)
     if "spark-kafka" in parts:
         try:
             results.kafka_source = measure_kafka_source(bench, rounds, _say)

@@ -54,7 +54,7 @@ _SEGMENTS = 8
 _MAP_BYTES = 128 << 20
 _HEAP = "1g"
 _NOW_MS = 1_700_000_000_000
-_PARTITION = TopicPartition("cleaning", 0)
+PARTITION = TopicPartition("cleaning", 0)
 _REPOSITORY = Path(__file__).parents[2]
 _SECONDS = 600
 
@@ -82,7 +82,7 @@ def _config(segment_bytes: int) -> LogConfig:
     )
 
 
-def _columns(records: int) -> Iterator[pa.RecordBatch]:
+def keyed_columns(records: int) -> Iterator[pa.RecordBatch]:
     """Yield records with random keys and values of JSON text, always the same ones."""
     chance = np.random.default_rng(16)
     values = pa.array([_value(chance) for _ in range(_VALUES)], type=pa.binary())
@@ -106,7 +106,7 @@ def _value(chance: np.random.Generator) -> bytes:
     return text.encode().ljust(VALUE_BYTES)[:VALUE_BYTES]
 
 
-class _Partition:
+class DirtyPartition:
     """A partition of which everything is dirty, made once."""
 
     def __init__(self, bench: Bench, codec: str, records: int) -> None:
@@ -123,7 +123,7 @@ class _Partition:
         self.log_bytes = sum(path.stat().st_size for path in self._logs())
 
     def _logs(self) -> list[Path]:
-        return sorted((self.directory / str(_PARTITION)).glob("*.log"))
+        return sorted((self.directory / str(PARTITION)).glob("*.log"))
 
     def _write(self) -> None:
         encoder = RecordEncoder(
@@ -132,8 +132,8 @@ class _Partition:
             partition_leader_epoch=0,
         )
         with pylog.LogManager([self.directory], _config(self.segment_bytes)) as manager:
-            log = manager.get_or_create_log(_PARTITION)
-            for columns in _columns(self.records):
+            log = manager.get_or_create_log(PARTITION)
+            for columns in keyed_columns(self.records):
                 data = bytearray()
                 for batch in encoder.encode(columns):  # its memory is used again
                     data += batch.data
@@ -141,24 +141,26 @@ class _Partition:
                 log.append_finished(memoryview(data), headers)
             log.roll()
 
-    def copy_to(self, target: Path) -> None:
-        """Copy it; files that a cleaning replaces as a whole are linked."""
-        shutil.rmtree(target, ignore_errors=True)
-        active = self._logs()[-1]
 
-        def copy(source: str, to: str) -> None:
-            if source.endswith(".log") and source != str(active):
-                os.link(source, to)
-            else:
-                shutil.copy2(source, to)
+def copy_of(directory: Path, target: Path) -> Path:
+    """Copy a log directory, and return the copy; files that are replaced as a whole are linked."""
+    shutil.rmtree(target, ignore_errors=True)
 
-        shutil.copytree(self.directory, target, copy_function=copy)
+    def copy(source: str, to: str) -> None:
+        path = Path(source)
+        if path.suffix == ".log" and path != max(path.parent.glob("*.log")):
+            os.link(source, to)
+        else:
+            shutil.copy2(source, to)
+
+    shutil.copytree(directory, target, copy_function=copy)
+    return target
 
 
 class _Cleaning:
     """One cleaner, cleaning copy after copy."""
 
-    def __init__(self, name: str, partition: _Partition, scratch: Path) -> None:
+    def __init__(self, name: str, partition: DirtyPartition, scratch: Path) -> None:
         self.name = name
         self.records = partition.records
         self.log_bytes = partition.log_bytes
@@ -171,7 +173,7 @@ class _Cleaning:
         self.repeat()
 
     def repeat(self) -> Run:
-        self._partition.copy_to(self._scratch)
+        copy_of(self._partition.directory, self._scratch)
         try:
             run = self._clean()
             self.left = _left_in(self._scratch)
@@ -184,7 +186,7 @@ class _Cleaning:
 
 
 class _OurCleaning(_Cleaning):
-    def __init__(self, partition: _Partition, scratch: Path) -> None:
+    def __init__(self, partition: DirtyPartition, scratch: Path) -> None:
         super().__init__(OURS, partition, scratch)
         self.peaks: list[int] = []
 
@@ -207,7 +209,7 @@ class _OurCleaning(_Cleaning):
 
 
 class _KafkasCleaning(_Cleaning):
-    def __init__(self, partition: _Partition, scratch: Path, kafka: KafkaLogs) -> None:
+    def __init__(self, partition: DirtyPartition, scratch: Path, kafka: KafkaLogs) -> None:
         super().__init__(KAFKAS, partition, scratch)
         self._kafka = kafka
 
@@ -219,8 +221,8 @@ class _KafkasCleaning(_Cleaning):
 
     def _clean(self) -> Run:
         job = {
-            "topic": _PARTITION.topic,
-            "partition": _PARTITION.partition,
+            "topic": PARTITION.topic,
+            "partition": PARTITION.partition,
             "now": time.time_ns() // 1_000_000,
             "config": {
                 "cleanup.policy": "compact",
@@ -266,7 +268,7 @@ def measure_cleaning(bench: Bench, rounds: int, say: Callable[[str], None]) -> l
             raise NotHereError(str(error)) from error
         for codec in (each for each in CODECS if each in ("none", "lz4", "zstd")):
             say(f"cleaning {records:,} records, {codec}")
-            partition = _Partition(bench, codec, records)
+            partition = DirtyPartition(bench, codec, records)
             scratch = bench.root / "cleaning-scratch"
             ours = _OurCleaning(partition, scratch)
             kafkas = _KafkasCleaning(partition, scratch, kafka)
@@ -280,7 +282,7 @@ def main() -> None:
     """Clean the directory named on the command line, and print what it took."""
     directory, segment_bytes = sys.argv[1:]
     with pylog.LogManager([directory], _config(int(segment_bytes))) as manager:
-        log = manager.get_log(_PARTITION)
+        log = manager.get_log(PARTITION)
         cleaner = Cleaner(CleanerConfig(dedupe_buffer_size=_MAP_BYTES), SystemClock())
         candidate = LogToClean(log, log.log_start_offset, log.segments[-1].base_offset)
         cpu_started, started = time.process_time(), time.perf_counter()

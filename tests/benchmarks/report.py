@@ -349,6 +349,7 @@ def _writes(figures: Sequence[WriteFigure]) -> Iterator[str]:
 def _pair_sections(results: Results) -> Iterator[str]:
     for title, pairs in (
         ("What is small, Spark, noop sink", results.small),
+        ("Compaction by Spark, two cores", results.spark_cleaning),
         ("Spark's kafka source with a local broker, noop sink", results.kafka_source),
     ):
         if pairs:

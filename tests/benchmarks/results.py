@@ -40,6 +40,7 @@ class Results:
     following: list[FollowingFigure] = field(default_factory=list)
     pruning: list[PruningFigure] = field(default_factory=list)
     small: list[PairFigure] = field(default_factory=list)
+    spark_cleaning: list[PairFigure] = field(default_factory=list)
     kafka_source: list[PairFigure] = field(default_factory=list)
     writes: list[WriteFigure] = field(default_factory=list)
     remote: list[RemoteFigure] = field(default_factory=list)

@@ -15,6 +15,7 @@ from tests.benchmarks import (
     kafka_source,
     owned_logs,
     printing,
+    spark_cleaning,
     spark_scan,
     spark_small,
     spark_write,
@@ -39,6 +40,7 @@ APPEND_BATCHES_TIMES = 5
 RECOVERY_GB_PER_SECOND = 2.0
 CLEANING_TIMES = {"none": 2.0, "lz4": 1.0, "zstd": 1.0}
 CLEANING_MB = 400.0
+SPARK_CLEANING_TIMES = 1.5
 COMMIT_SECONDS = 1.0
 LEAST_JOB_BYTES = 900_000_000  # a quick run says nothing of a job of 1 GB
 LINES_PER_SECOND = 1e6
@@ -292,6 +294,15 @@ def _cleaning(results: Results) -> Iterator[Target]:
             yield Target(text, f"{found.peak_mb:.0f} MB", found.peak_mb <= CLEANING_MB)
 
 
+def _spark_cleaning(results: Results) -> Iterator[Target]:
+    text = f"compaction of many partitions by Spark: ≤ {SPARK_CLEANING_TIMES:g} times one process"
+    if not results.spark_cleaning:
+        yield Target(text, _NOT_MEASURED, None)
+        return
+    [many] = [each for each in results.spark_cleaning if each.name.endswith(spark_cleaning.OF_1_MB)]
+    yield Target(text, f"{many.times:.2f}", many.times <= SPARK_CLEANING_TIMES)
+
+
 def _threads(results: Results) -> Iterator[Target]:
     found = results.threads
     for codec, two in found.two.items():
@@ -435,6 +446,7 @@ def targets(results: Results) -> list[Target]:
         _encoding,
         _own,
         _cleaning,
+        _spark_cleaning,
         _commits,
         _spark,
         _count,

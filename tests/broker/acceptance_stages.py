@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylog.fetch_data_info import FetchIsolation
 from pylog.record.record_batch import RecordBatch
+from tests.broker.server_log import log_lines_of_trouble
 from tests.support.partition_account import PartitionAccount
 from tests.support.reading import stored
 
@@ -64,6 +66,38 @@ class BrokerStage:
     files_after: dict[str, dict[str, str]] = field(default_factory=dict)
     epochs_before: dict[str, str] = field(default_factory=dict)
     epochs_after: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def complaints(self) -> list[str]:
+        """What the broker said that it does not say of a directory in which all is well."""
+        lines = log_lines_of_trouble(self.server_log)
+        if not re.search(r"Skipping recovery of \d+ logs from .* clean shutdown", self.server_log):
+            lines.append("logs were recovered")
+        if not self.was_stopped_cleanly:
+            lines.append("the broker was not stopped cleanly")
+        return lines
+
+    def files_of_an_unchanged_log(self, topic: str) -> dict[str, str]:
+        """Return what a start and a stop make of the files of a log with nothing to mend.
+
+        Producer snapshots below the log start go, and those at which no segment begins, but for
+        the last one. A log without records that has lost all of them that way gets one at its end.
+        """
+        account, before = self.accounts[topic], self.files_before[topic]
+        snapshots = {name: int(name[:20]) for name in before if name.endswith(".snapshot")}
+        segments = {int(name[:20]) for name in before if name.endswith(".log")}
+        outdated = {
+            name
+            for name, offset in snapshots.items()
+            if offset <= account.log_start_offset
+            or (offset not in segments and offset != max(snapshots.values()))
+        }
+        expected = {name: each for name, each in before.items() if name not in outdated}
+        if account.log_start_offset == account.log_end_offset > 0:
+            assert not set(snapshots) - outdated
+            name = f"{account.log_end_offset:020}.snapshot"
+            expected[name] = self.files_after[topic][name]
+        return expected
 
 
 @dataclass

@@ -19,7 +19,6 @@ from tests.broker.cleaned_acceptance import (
     TRIMMED_TOPICS,
     CleanedAcceptance,
 )
-from tests.broker.server_log import log_lines_of_trouble
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
 from tests.support.kafka_broker_tools import segment_files
@@ -94,10 +93,7 @@ def test_the_log_begins_and_ends_where_it_should(
 def test_the_broker_says_nothing_of_recovery_or_trouble(
     acceptance: CleanedAcceptance, stage_name: str
 ) -> None:
-    stage = stage_of(acceptance, stage_name)
-    assert re.search(r"Skipping recovery of \d+ logs from .* clean shutdown", stage.server_log)
-    assert stage.was_stopped_cleanly
-    assert log_lines_of_trouble(stage.server_log) == []
+    assert stage_of(acceptance, stage_name).complaints == []
 
 
 @of_topics
@@ -106,21 +102,7 @@ def test_a_broker_that_has_nothing_to_clean_changes_no_file(
 ) -> None:
     """But for producer snapshots: those below the log start, and those without a segment."""
     stage = acceptance.read
-    account = stage.accounts[topic]
-    before, after = stage.files_before[topic], stage.files_after[topic]
-    snapshots = {name: int(name[:20]) for name in before if name.endswith(".snapshot")}
-    segments = {int(name[:20]) for name in before if name.endswith(".log")}
-    outdated = {
-        name
-        for name, offset in snapshots.items()
-        if offset <= account.log_start_offset
-        or (offset not in segments and offset != max(snapshots.values()))
-    }
-    expected = {name: each for name, each in before.items() if name not in outdated}
-    if account.log_start_offset == account.log_end_offset > 0:
-        name = f"{account.log_end_offset:020}.snapshot"
-        expected[name] = after[name]
-    assert after == expected
+    assert stage.files_after[topic] == stage.files_of_an_unchanged_log(topic)
 
 
 @pytest.mark.parametrize("topic", COMPACTED)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from pylog.config import LogConfig
 from pylog.errors import InvalidConfigurationError
 from pylog.files.java_properties import ENCODING, parse_java_properties
 from pylog.files.server_properties import ServerProperties
-from tests.support.kafka_broker_jars import NEWEST_VERSION, find_java, kafka_class_path
+from tests.support.java_source import java_command
 
 SOURCE = Path(__file__).parent / "java" / "ServerPropertiesPeer.java"
 FILES = 600
@@ -69,15 +67,9 @@ def random_file(source: random.Random) -> str:
     return "\n".join(lines)
 
 
-def ask_kafka(files: list[Path], classes: Path) -> list[list[str]]:
+def ask_kafka(files: list[Path]) -> list[list[str]]:
     """Return what Kafka's classes say of each file."""
-    compiler = shutil.which("javac")
-    if compiler is None:
-        pytest.skip("no javac here")
-    class_path = os.pathsep.join([str(classes), kafka_class_path(NEWEST_VERSION)])
-    compile_it = [compiler, "-cp", class_path, "-d", str(classes), str(SOURCE)]
-    subprocess.run(compile_it, check=True, timeout=120)
-    command = [str(find_java()), "-cp", class_path, "ServerPropertiesPeer", *map(str, files)]
+    command = [*java_command(SOURCE), *map(str, files)]
     done = subprocess.run(command, check=True, capture_output=True, timeout=120)
     _, *answers = done.stdout.decode().split("FILE ")
     return [answer.splitlines()[1:] for answer in answers]
@@ -89,10 +81,8 @@ def test_kafka_makes_the_same_of_the_same_files(tmp_path: Path) -> None:
     for number in range(FILES):
         files.append(tmp_path / f"{number}.properties")
         files[-1].write_text(random_file(source), ENCODING)
-    classes = tmp_path / "classes"
-    classes.mkdir()
     refused = 0
-    for file, answer in zip(files, ask_kafka(files, classes), strict=True):
+    for file, answer in zip(files, ask_kafka(files), strict=True):
         text = file.read_text(ENCODING)
         if any(line.startswith("REFUSED") for line in answer):
             refused += 1
@@ -131,9 +121,7 @@ def test_java_reads_the_same_properties(tmp_path: Path) -> None:
         files.append(tmp_path / f"{number}.properties")
         pieces = source.choices(SYNTAX, k=source.randint(1, 12))
         files[-1].write_bytes("".join(pieces).encode(ENCODING))
-    classes = tmp_path / "classes"
-    classes.mkdir()
-    for file, answer in zip(files, ask_kafka(files, classes), strict=True):
+    for file, answer in zip(files, ask_kafka(files), strict=True):
         text = file.read_bytes().decode(ENCODING)
         if any(line.startswith("REFUSED Malformed") for line in answer):
             with pytest.raises(ValueError, match="hexadecimal"):

@@ -1,20 +1,16 @@
 """Kafka's own ``UnifiedLog`` and ``Cleaner`` in one JVM that does job after job.
 
-``java/KafkaLog.java`` is compiled when the JVM starts, by the Janino that PySpark brings along: it
-needs a Java and Kafka's jars, which the tests with a broker need, too, and no ``javac``.
+``java/KafkaLog.java`` is compiled when the JVM starts (`tests.support.java_source`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import pyspark
-
 from tests.benchmarks.peer_process import PeerProcess
-from tests.support.kafka_broker_jars import NEWEST_VERSION, find_java, kafka_class_path
+from tests.support.java_source import java_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
     from tests.support.random_log import Step
 
 _SOURCE = Path(__file__).parent / "java" / "KafkaLog.java"
-_COMPILER = ("janino", "commons-compiler")
 _SHORT_LIFE = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 Job = dict[str, Any]
@@ -50,15 +45,8 @@ class KafkaLogs:
     def __init__(
         self, prefix: Sequence[str] = (), java_options: Sequence[str] = _SHORT_LIFE
     ) -> None:
-        spark_jars = Path(pyspark.__file__).parent / "jars"
-        compiler = [str(jar) for name in _COMPILER for jar in spark_jars.glob(f"{name}-[0-9]*.jar")]
-        command = [
-            *(*prefix, str(find_java()), *java_options),
-            # An error in a pass is part of the answer; Kafka would write it to the console as well.
-            "-Dlog4j2.level=OFF",
-            *("-cp", os.pathsep.join([*compiler, kafka_class_path(NEWEST_VERSION)])),
-            *("org.codehaus.janino.SimpleCompiler", str(_SOURCE), "KafkaLog"),
-        ]
+        # An error in a pass is part of the answer; Kafka would write it to the console as well.
+        command = [*prefix, *java_command(_SOURCE, (*java_options, "-Dlog4j2.level=OFF"))]
         self._process = PeerProcess("KafkaLog", command)
 
     def __enter__(self) -> Self:

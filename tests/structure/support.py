@@ -49,6 +49,7 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "standalone_cluster": frozenset({"pylog_jobs.java_home"}),
     "kafka_broker": frozenset(),
     "kafka_broker_tools": frozenset(),
+    "java_source": frozenset(),
 }
 """The drivers, each with the modules, or packages with all in them, that it may import."""
 

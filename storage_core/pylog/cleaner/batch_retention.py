@@ -32,12 +32,13 @@ from pylog.record.batch_layout import DELETE_HORIZON_FLAG_MASK
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
     from pylog.cleaner.checked_windows import CheckedWindow
     from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadata
+    from pylog.model import ControlRecordType
     from pylog.producers.producer_state_entry import LastRecord
     from pylog.record.batch_scan import BatchHeaders
 
@@ -64,6 +65,58 @@ class BatchRetention(NamedTuple):
     needs_horizon: BoolArray
 
 
+class TransactionBatch(NamedTuple):
+    """A batch of a window that has to do with a transaction.
+
+    Attributes
+    ----------
+    place
+        Which batch of the window.
+    producer_id, last_offset
+        Of the batch.
+    is_marker
+        Whether it is a control batch, and no data batch.
+    control_type
+        Of a control batch; None for one that an earlier cleaning has emptied, and for data.
+    """
+
+    place: int
+    producer_id: int
+    last_offset: int
+    is_marker: bool
+    control_type: ControlRecordType | None
+
+
+def transaction_batches(window: CheckedWindow) -> Iterator[TransactionBatch]:
+    """Yield the control batches of a window, and those with data of transactions, in order.
+
+    Raises
+    ------
+    InvalidRecordError
+        A control batch cannot be read.
+    """
+    headers = window.headers
+    is_control = headers.is_control
+    of_transactions = np.flatnonzero(is_control | headers.is_transactional)
+    rows = zip(
+        of_transactions.tolist(),
+        headers.producer_ids[of_transactions].tolist(),
+        headers.last_offsets[of_transactions].tolist(),
+        is_control[of_transactions].tolist(),
+        strict=True,
+    )
+    for place, producer_id, last_offset, is_marker in rows:
+        control_type = _control_type(window, place) if is_marker else None
+        yield TransactionBatch(place, producer_id, last_offset, is_marker, control_type)
+
+
+def _control_type(window: CheckedWindow, place: int) -> ControlRecordType | None:
+    try:
+        return RecordBatch(window.bytes_of(place)).control_type()
+    except InvalidRecordError as error:
+        raise InvalidRecordError(error.reason, window.path, window.position_of(place)) from error
+
+
 def discardable_batches(
     window: CheckedWindow, transactions: CleanedTransactionMetadata
 ) -> BoolArray:
@@ -74,30 +127,14 @@ def discardable_batches(
     InvalidRecordError
         A control batch cannot be read.
     """
-    headers = window.headers
-    may_go = np.zeros(len(headers), dtype=np.bool_)
-    is_control = headers.is_control
-    of_transactions = np.flatnonzero(is_control | headers.is_transactional)
-    if of_transactions.size == 0:
-        return may_go
-    rows = zip(
-        of_transactions.tolist(),
-        is_control[of_transactions].tolist(),
-        headers.producer_ids[of_transactions].tolist(),
-        headers.last_offsets[of_transactions].tolist(),
-        strict=True,
-    )
-    for batch, is_marker, producer_id, last_offset in rows:
-        if not is_marker:
-            may_go[batch] = transactions.on_batch_read(producer_id, last_offset)
-            continue
-        try:
-            control_type = RecordBatch(window.bytes_of(batch)).control_type()
-        except InvalidRecordError as error:
-            raise InvalidRecordError(
-                error.reason, window.path, window.position_of(batch)
-            ) from error
-        may_go[batch] = transactions.on_control_batch_read(producer_id, last_offset, control_type)
+    may_go = np.zeros(len(window.headers), dtype=np.bool_)
+    for place, producer_id, last_offset, is_marker, control_type in transaction_batches(window):
+        if is_marker:
+            may_go[place] = transactions.on_control_batch_read(
+                producer_id, last_offset, control_type
+            )
+        else:
+            may_go[place] = transactions.on_batch_read(producer_id, last_offset)
     return may_go
 
 

@@ -92,12 +92,12 @@ class CleaningTask:
         try:
             result = cleaner.clean(log, self.now_ms)
         except _KeysDoNotFitError:
-            return self._nothing_staged(keys_fit=False)
+            return self.nothing_staged(keys_fit=False)
         except BaseException as error:
             log.discard()
             if not isinstance(error, LogStorageError) or isinstance(error, _OF_THE_DISK):
                 raise
-            return self._nothing_staged(failure=str(error))
+            return self.nothing_staged(failure=str(error))
         finally:
             log.close()
         return StagedCleaning(
@@ -107,9 +107,10 @@ class CleaningTask:
             next_dirty_offset=result.next_dirty_offset,
         )
 
-    def _nothing_staged(
+    def nothing_staged(
         self, *, keys_fit: bool = True, failure: str | None = None
     ) -> StagedCleaning:
+        """Return what says that the log is to stay as it is, and why."""
         return StagedCleaning(
             topic_partition=self.snapshot.topic_partition,
             next_dirty_offset=self.snapshot.first_dirty_offset,

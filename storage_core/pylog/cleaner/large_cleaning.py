@@ -1,27 +1,27 @@
 """Cleaning one log whose keys no task's memory holds, by an engine that shuffles, such as Spark.
 
-1. One `RecordKeysTask` a segment reads the hash of each record's key (`pylog.cleaner.record_keys`).
-2. The engine brings together the records of each hash, and finds those that are superseded: whose
+1. One `SegmentTransactionsTask` a segment checks its batches, and says what they do to transactions
+   (`pylog.cleaner.segment_transactions`). From these the planner, who reads no segment, knows which
+   transactions are open where each segment begins (`LargeCleaning.plan`).
+2. One `RecordKeysTask` a segment reads the hash of each record's key (`pylog.cleaner.record_keys`).
+3. The engine brings together the records of each hash, and finds those that are superseded: whose
    offset is below the last one of the hash that counts (column ``is_mapped``).
-3. One `GroupTask` a group of segments gets the offsets of its superseded records, and writes what
+4. One `GroupTask` a group of segments gets the offsets of its superseded records, and writes what
    stays (`GroupTask.run`). Its memory is bounded by the group.
 
-The result is that of `pylog.cleaner.cleaner` with an offset map that has room for all keys: what a
-task cannot see from its own segments it is given, namely the transactions that are open where its
-segments begin. The driver finds these in two passes over the log that look at headers and markers.
+The result is that of `pylog.cleaner.cleaner` with an offset map that has room for all keys.
 """
 
 from __future__ import annotations
 
 import copy
+import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pylog.cleaner.aborted_entries import collect_aborted_entries
-from pylog.cleaner.batch_retention import discardable_batches
-from pylog.cleaner.checked_windows import checked_windows
 from pylog.cleaner.cleaned_segments import CleanedSegments
 from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadata
 from pylog.cleaner.cleaner import legacy_horizon_ms, window_bytes
@@ -32,19 +32,21 @@ from pylog.cleaner.group_cleaning import GroupCleaning
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.log_snapshot import SnapshotLog
 from pylog.cleaner.offset_map import HashKey
-from pylog.cleaner.record_keys import RecordKeysTask, dirty_position
+from pylog.cleaner.record_keys import RecordKeysTask
 from pylog.cleaner.segment_grouping import group_segments_by_size
+from pylog.cleaner.segment_transactions import SegmentTransactionsTask
 from pylog.cleaner.staged_cleaning import CleanedGroup, StagedCleaning
 from pylog.cleaner.throttler import Throttler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
     from pylog.cleaner.cleaning_task import CleaningTask
+    from pylog.cleaner.segment_transactions import SegmentTransactions
     from pylog.files.durable_io import DurableIO
-    from pylog.log.log_segment import LogSegment
+    from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.model import TopicPartition
 
 
@@ -153,8 +155,30 @@ class GroupTask:
         return CleanedGroup(self.number, tuple(log.staged), stats)
 
 
+class _Segment(NamedTuple):
+    """What the planner needs to know of a segment, which it does not read.
+
+    Attributes
+    ----------
+    base_offset, size_bytes
+        Its own.
+    group
+        The number of its group.
+    is_dirty
+        Whether some of it is in the dirty part.
+    aborted
+        What transaction indexes say of transactions that were aborted in it.
+    """
+
+    base_offset: int
+    size_bytes: int
+    group: int
+    is_dirty: bool
+    aborted: list[TransactionIndexEntry]
+
+
 class LargeCleaning:
-    """The tasks that clean one log by an engine; see the module. Made where the log is owned.
+    """The cleaning of one log by an engine; see the module. Made where the log is owned.
 
     Parameters
     ----------
@@ -165,10 +189,10 @@ class LargeCleaning:
     ----------
     topic_partition
         Whose log it is.
-    record_keys
-        The tasks that read keys.
-    groups
-        The tasks that write, by their numbers.
+    transactions
+        The tasks that come first, one a segment.
+    group_count
+        How many groups of segments there are.
 
     Raises
     ------
@@ -182,67 +206,128 @@ class LargeCleaning:
         self._cleaning = cleaning
         self.topic_partition: TopicPartition = cleaning.snapshot.topic_partition
         log = SnapshotLog(cleaning.snapshot, cleaning.job_token)
+        start, end = log.first_dirty_offset, log.first_uncleanable_offset
+        dirty = log.local_log.segments.values(start, end)
         try:
-            self.groups = tuple(self._plan_groups(log))
-            self.record_keys = tuple(self._plan_record_keys(log))
+            self._segments = tuple(_segments_in_groups(log, {each.base_offset for each in dirty}))
+            self._dirty_aborted = collect_aborted_entries(log, dirty[0], end) if dirty else []
+            self._horizon_ms = legacy_horizon_ms(log, start)
         finally:
             log.close()
-
-    def _plan_groups(self, log: SnapshotLog) -> Iterator[GroupTask]:
-        end = log.first_uncleanable_offset
-        config = log.config
-        horizon_ms = legacy_horizon_ms(log, log.first_dirty_offset)
-        groups = group_segments_by_size(
-            log.local_log.segments.values(-1, end),
-            config.segment_bytes,
-            config.segment_index_bytes,
-            end,
+        self.group_count = len({each.group for each in self._segments})
+        self.transactions = tuple(
+            SegmentTransactionsTask(
+                cleaning=cleaning, base_offset=each.base_offset, is_dirty=each.is_dirty
+            )
+            for each in self._segments
         )
+
+    def plan(self, found: Iterable[SegmentTransactions]) -> LargeCleaningPlan:
+        """Return the tasks that clean the log.
+
+        Parameters
+        ----------
+        found
+            Of all tasks of `transactions`; of those that were run several times, any.
+
+        Raises
+        ------
+        ValueError
+            One is missing.
+        """
+        by_base = {each.base_offset: each for each in found}
+        missing = {each.base_offset for each in self._segments} - set(by_base)
+        if missing:
+            msg = f"the transactions of segments {sorted(missing)} are not known"
+            raise ValueError(msg)
+        in_order = [by_base[each.base_offset] for each in self._segments]
+        return LargeCleaningPlan(
+            self._cleaning,
+            tuple(self._record_keys(in_order)),
+            tuple(self._groups(in_order)),
+            next((each.failure for each in in_order if each.failure is not None), None),
+        )
+
+    def _groups(self, found: Sequence[SegmentTransactions]) -> Iterator[GroupTask]:
         transactions = CleanedTransactionMetadata()
-        for number, segments in enumerate(groups):
+        pairs = zip(self._segments, found, strict=True)
+        for number, group in itertools.groupby(pairs, key=lambda pair: pair[0].group):
+            members = list(group)
             yield GroupTask(
                 cleaning=self._cleaning,
                 number=number,
-                base_offsets=tuple(segment.base_offset for segment in segments),
+                base_offsets=tuple(segment.base_offset for segment, _ in members),
                 transactions=copy.deepcopy(transactions),
-                horizon_ms=horizon_ms,
-                size_bytes=sum(segment.size_bytes for segment in segments),
+                horizon_ms=self._horizon_ms,
+                size_bytes=sum(segment.size_bytes for segment, _ in members),
             )
-            ends = [*(each.base_offset for each in segments[1:]), segments[-1].read_next_offset()]
-            for segment, segment_end in zip(segments, ends, strict=True):
-                transactions.add_aborted_transactions(
-                    collect_aborted_entries(log, segment, segment_end)
-                )
-                self._show(segment, 0, transactions)
+            for segment, events in members:
+                transactions.add_aborted_transactions(segment.aborted)
+                events.clean.show_to(transactions)
+                events.dirty.show_to(transactions)
 
-    def _plan_record_keys(self, log: SnapshotLog) -> Iterator[RecordKeysTask]:
+    def _record_keys(self, found: Sequence[SegmentTransactions]) -> Iterator[RecordKeysTask]:
         """Yield the tasks; dirty transactions are followed as by `OffsetMapBuilding`."""
-        start, end = log.first_dirty_offset, log.first_uncleanable_offset
-        dirty = log.local_log.segments.values(start, end)
         transactions = CleanedTransactionMetadata()
-        if dirty:
-            transactions.add_aborted_transactions(collect_aborted_entries(log, dirty[0], end))
+        transactions.add_aborted_transactions(self._dirty_aborted)
         hash_key = HashKey.random()
-        dirty_bases = {segment.base_offset for segment in dirty}
-        group_of = {base: group.number for group in self.groups for base in group.base_offsets}
-        for segment in log.local_log.segments.values(-1, end):
-            is_dirty = segment.base_offset in dirty_bases
+        for segment, events in zip(self._segments, found, strict=True):
             yield RecordKeysTask(
                 cleaning=self._cleaning,
                 hash_key=hash_key,
                 base_offset=segment.base_offset,
-                group=group_of[segment.base_offset],
-                transactions=copy.deepcopy(transactions) if is_dirty else None,
+                group=segment.group,
+                transactions=copy.deepcopy(transactions) if segment.is_dirty else None,
             )
-            if is_dirty:
-                self._show(segment, dirty_position(self._cleaning, segment), transactions)
+            if segment.is_dirty:
+                events.dirty.show_to(transactions)
 
-    def _show(
-        self, segment: LogSegment, start: int, transactions: CleanedTransactionMetadata
+
+def _segments_in_groups(log: SnapshotLog, dirty: set[int]) -> Iterator[_Segment]:
+    """Yield the segments that are cleaned; those whose base offsets are in ``dirty`` are dirty."""
+    end, config = log.first_uncleanable_offset, log.config
+    groups = group_segments_by_size(
+        log.local_log.segments.values(-1, end),
+        config.segment_bytes,
+        config.segment_index_bytes,
+        end,
+    )
+    for number, segments in enumerate(groups):
+        ends = [*(each.base_offset for each in segments[1:]), segments[-1].read_next_offset()]
+        for segment, segment_end in zip(segments, ends, strict=True):
+            yield _Segment(
+                segment.base_offset,
+                segment.size_bytes,
+                number,
+                segment.base_offset in dirty,
+                collect_aborted_entries(log, segment, segment_end),
+            )
+
+
+class LargeCleaningPlan:
+    """The tasks that clean one log by an engine; from `LargeCleaning.plan`.
+
+    Attributes
+    ----------
+    record_keys
+        The tasks that read keys.
+    groups
+        The tasks that write, by their numbers.
+    failure
+        What is returned in the place of the tasks' work if the log cannot be cleaned; else None.
+    """
+
+    def __init__(
+        self,
+        cleaning: CleaningTask,
+        record_keys: tuple[RecordKeysTask, ...],
+        groups: tuple[GroupTask, ...],
+        failure: str | None,
     ) -> None:
-        """Show a segment's batches from byte ``start`` on to ``transactions``."""
-        for window in checked_windows(segment, start, window_bytes(self._cleaning.config)):
-            discardable_batches(window, transactions)
+        self._cleaning = cleaning
+        self.record_keys = record_keys
+        self.groups = groups
+        self.failure = None if failure is None else cleaning.nothing_staged(failure=failure)
 
     def merge(self, cleaned: Iterable[CleanedGroup]) -> StagedCleaning:
         """Return what the tasks of all groups have made as what one task would have made.
@@ -264,9 +349,10 @@ class LargeCleaning:
         stats = CleanerStats()
         for each in by_number.values():
             stats.add(each.stats)
+        snapshot = self._cleaning.snapshot
         return StagedCleaning(
-            topic_partition=self.topic_partition,
+            topic_partition=snapshot.topic_partition,
             groups=tuple(staged for _, each in sorted(by_number.items()) for staged in each.staged),
             stats=stats,
-            next_dirty_offset=self._cleaning.snapshot.first_uncleanable_offset,
+            next_dirty_offset=snapshot.first_uncleanable_offset,
         )

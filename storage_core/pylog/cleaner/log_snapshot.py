@@ -151,6 +151,14 @@ class SnapshotLog:
         """All segments, in order."""
         return tuple(self.local_log.segments)
 
+    def segment(self, base_offset: int) -> LogSegment:
+        """Return one of the segments; `ValueError` if the snapshot has no such one."""
+        found = self.local_log.segments.get(base_offset)
+        if found is None:
+            msg = f"the snapshot of {self.topic_partition} has no segment {base_offset}"
+            raise ValueError(msg)
+        return found
+
     def last_records_of_active_producers(self) -> dict[int, LastRecord]:
         """Return what the log must not lose of each active producer, by producer id."""
         return self._snapshot.last_records

@@ -81,9 +81,7 @@ class RecordKeysTask:
         """
         log = SnapshotLog(self.cleaning.snapshot, self.cleaning.job_token)
         try:
-            segment = log.local_log.segments.get(self.base_offset)
-            if segment is not None:
-                yield from self._read(segment)
+            yield from self._read(log.segment(self.base_offset))
         finally:
             log.close()
 

@@ -64,7 +64,7 @@ def now(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
         metavar="TIME",
         type=NOW,
         help=f"Count {what} to this time: an ISO date or time (2026-11-27, UTC unless it names a "
-        "zone), or milliseconds since 1970-01-01 UTC. Default: now.",
+        "zone), how long before now (-2h), or milliseconds since 1970-01-01 UTC. Default: now.",
     )
 
 

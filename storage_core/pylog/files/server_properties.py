@@ -249,6 +249,9 @@ class ServerProperties:
 
 def _values_in(path: str | os.PathLike[str]) -> dict[type, dict[str, Any]]:
     """Return the values of the fields of each part."""
+    if os.path.isdir(path):  # noqa: PTH112 - text or a path
+        reason = "this is a directory: give a broker's file of server properties"
+        raise InvalidConfigurationError(reason, path)
     try:
         properties = parse_java_properties(read_text_file(path, ENCODING))
     except SegmentVanishedError as error:

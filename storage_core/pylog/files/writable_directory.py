@@ -43,8 +43,8 @@ def writable_log_directory(path: str | os.PathLike[str], *, must_exist: bool = F
     ------
     LogDirectoryError
         It lies in an object store, is a file, is a topic-partition directory or lies in one, or
-        does not exist though it must. Or it would be a new log directory inside another one, or
-        around one, which a broker then refuses.
+        does not exist though it must. If it must, it may not hold other things alone, either. Or it
+        would be a new log directory inside another one, or around one, which a broker then refuses.
     ValueError
         It is empty, or a URI of a scheme that is not known.
     """
@@ -71,6 +71,8 @@ def ensure_writable_log_directory(location: str, *, must_exist: bool = False) ->
     if not must_exist and not os.path.lexists(location):
         _ensure_not_nested(resolved, location)
         return
+    if resolved.is_file():
+        raise _is_a_file(resolved, location)
     names = [entry.name for entry in list_directory(location)]
     if any(map(is_partition_file, names)):
         reason = (
@@ -82,6 +84,20 @@ def ensure_writable_log_directory(location: str, *, must_exist: bool = False) ->
     if not any(map(find_partition_directory_name, names)):
         _ensure_not_nested(resolved, location)
         _ensure_not_above(resolved, names, location)
+        if must_exist and names and not _is_log_directory(resolved):
+            reason = (
+                "this is not a log directory: it holds neither <topic>-<partition> directories nor "
+                "a broker's files; give one of the log.dirs of a broker"
+            )
+            raise LogDirectoryError(reason, location)
+
+
+def _is_a_file(resolved: Path, location: str) -> LogDirectoryError:
+    partition = resolved.parent
+    if find_partition_directory_name(partition.name) is None:
+        return LogDirectoryError("this is a file: give a log directory", location)
+    reason = f"this is a file of a partition: give the log directory, {partition.parent}"
+    return LogDirectoryError(reason, location)
 
 
 def _ensure_not_above(resolved: Path, names: list[str], location: str) -> None:

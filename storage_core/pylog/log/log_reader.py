@@ -148,20 +148,22 @@ class LogReader:
         if max_length < 0:
             msg = f"max_length is {max_length}, expected 0 or more"
             raise ValueError(msg)
-        bound = self._bound(isolation)
-        self._ensure_in_range(start_offset)
-        try:
-            return self.local_log.read(
-                start_offset,
-                max_length,
-                bound,
-                min_one_message=min_one_message,
-                include_aborted=isolation is FetchIsolation.TXN_COMMITTED,
-            )
-        except ValueError:
-            # Of a segment whose files have been removed since it was found.
+        while True:
             self._ensure_in_range(start_offset)
-            raise
+            segments = self.local_log.segments.values_from(0)
+            try:
+                return self.local_log.read(
+                    start_offset,
+                    max_length,
+                    self._bound(isolation),
+                    min_one_message=min_one_message,
+                    include_aborted=isolation is FetchIsolation.TXN_COMMITTED,
+                )
+            except ValueError:
+                # Of a segment whose files have been removed since it was found. Others have taken
+                # its place, after a truncation or a cleaning, or the offset is out of range now.
+                if self.local_log.segments.values_from(0) == segments:
+                    raise
 
     def _ensure_in_range(self, offset: int) -> None:
         start, end = self.log_start_offset, self.log_end_offset

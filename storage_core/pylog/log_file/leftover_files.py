@@ -157,5 +157,6 @@ def _remove_orphaned_indexes(directory: str, io: DurableIO) -> None:
         is_index = suffix in {"index", "timeindex", "txnindex"} and find_offset_of(name) is not None
         if is_index and stem not in logs:
             path = os.path.join(directory, name)  # noqa: PTH118
-            _LOGGER.warning("removing %s: there is no .log of that name", path)
+            # Not what is done about it: in a dry run nothing is.
+            _LOGGER.warning("%s is an index without a .log of its name, and does not count", path)
             io.remove(path)

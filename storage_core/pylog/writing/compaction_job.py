@@ -172,7 +172,7 @@ class CompactionJob:
     def large(self, staged: Iterable[StagedCleaning]) -> Iterator[LargeCleaning]:
         """Yield what cleans those logs whose keys did not fit into the memory of a task.
 
-        What `LargeCleaning.merge` returns takes the place of what the task has said. A log that
+        What `LargeCleaningPlan.merge` returns takes the place of what the task has said. A log that
         turns out to be damaged yields nothing, and needs nothing.
         """
         tasks = {task.snapshot.topic_partition: task for task in self.tasks}

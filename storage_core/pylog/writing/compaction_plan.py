@@ -22,7 +22,7 @@ from pylog.files.file_names import (
 )
 from pylog.files.forgetting_io import ForgettingIO
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.files.partition_directories import partition_directories
+from pylog.files.partition_directories import ensure_regular_files, partition_directories
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.writing.owned_directory import own_log_directory
@@ -123,8 +123,9 @@ def logs_for_a_dry_run(
     Raises
     ------
     UnexpectedFileError, CorruptRecordError
-        Something in a partition's directory can be neither used nor repaired.
-    LogDirectoryError, SegmentVanishedError
+        Something in a partition's directory can be neither used nor repaired; a file of the log is
+        a link, which its owner would refuse.
+    LogDirectoryError, KafkaStorageError, SegmentVanishedError
         A file cannot be read, or its owner has removed it meanwhile.
     """
     failures = LogDirFailureChannel(is_logged=False)
@@ -140,6 +141,7 @@ def logs_for_a_dry_run(
             topic_partition = name.topic_partition
             if name.state or topic_partition.topic not in configs:
                 continue
+            ensure_regular_files(path)
             loading = LogLoading(
                 directory=path,
                 config=configs[topic_partition.topic],

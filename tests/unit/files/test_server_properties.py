@@ -9,7 +9,7 @@ import pytest
 
 import pylog
 from pylog.config import CleanerConfig, LogConfig, LogManagerConfig
-from pylog.errors import InvalidConfigurationError, UnreadableFileError
+from pylog.errors import InvalidConfigurationError
 from pylog.files.server_properties import ServerProperties
 
 if TYPE_CHECKING:
@@ -265,8 +265,11 @@ def test_what_a_broker_would_not_start_with_names_file_line_and_property(
 def test_a_file_that_is_not_there_or_is_a_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfigurationError, match="gone: there is no such file"):
         ServerProperties.read(tmp_path / "gone")
-    with pytest.raises(UnreadableFileError, match="a directory"):
+    with pytest.raises(InvalidConfigurationError) as caught:
         ServerProperties.read(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}: this is a directory: give a broker's file of server properties"
+    )
 
 
 def test_removed_properties_of_topics_are_refused_with_the_version() -> None:

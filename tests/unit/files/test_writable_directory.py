@@ -138,3 +138,26 @@ def test_a_manager_that_was_not_started_says_how_to(tmp_path: Path) -> None:
 def test_no_manager_takes_an_object_store_for_a_local_path(path: str) -> None:
     with pytest.raises(LogDirectoryError, match="only local directories can be written to"):
         pylog.LogManager([path])
+
+
+def test_a_file_is_refused_with_the_log_directory_to_give(logs: Path) -> None:
+    log = min(logs.glob("orders-0/*.log"))
+    for must_exist in (False, True):
+        with pytest.raises(LogDirectoryError) as caught:
+            writable_log_directory(log, must_exist=must_exist)
+        assert str(caught.value) == (
+            f"{log}: this is a file of a partition: give the log directory, {logs}"
+        )
+    assert refusal(logs / "meta.properties").endswith(": this is a file: give a log directory")
+
+
+def test_what_holds_only_other_things_is_not_a_log_directory_that_exists(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    with pytest.raises(LogDirectoryError) as caught:
+        writable_log_directory(tmp_path, must_exist=True)
+    assert str(caught.value) == (
+        f"{tmp_path}: this is not a log directory: it holds neither <topic>-<partition> "
+        "directories nor a broker's files; give one of the log.dirs of a broker"
+    )
+    (tmp_path / "bin").rmdir()
+    assert writable_log_directory(tmp_path, must_exist=True) == str(tmp_path)

@@ -14,6 +14,7 @@ import pytest
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError
 from pylog.fetch_data_info import LogOffsetMetadata
+from pylog.log.log_segment import LogSegment
 from tests.unit.log.owned_log import (
     ABORT,
     COMMIT,
@@ -32,7 +33,7 @@ from tests.unit.log.owned_log import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.fetch_data_info import FetchIsolation
+    from pylog.fetch_data_info import FetchDataInfo, FetchIsolation
 
 SPARSE_OFFSETS = [*range(50), *range(50, 200, 7)]
 
@@ -242,6 +243,27 @@ def test_reads_below_the_log_start_are_refused_though_records_are_there(owned: O
     with pytest.raises(OffsetOutOfRangeError):
         owned.read(1, 1000)
     assert owned.first_read(2).offset == 0  # of the batch that holds it
+
+
+def test_a_segment_that_is_replaced_while_it_is_read_is_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owned = OwnedLog(tmp_path, LogConfig(segment_bytes=100, file_delete_delay_ms=0))
+    for value in (b"old 0", b"old 1", b"old 2"):
+        owned.append(value)
+    read_segment = LogSegment.read
+
+    def read_too_late(segment: LogSegment, *arguments: int, **more: int) -> FetchDataInfo | None:
+        monkeypatch.undo()
+        owned.log.truncate_to(1)
+        owned.append(b"new 1")
+        owned.append(b"new 2")
+        owned.clock.sleep(1)
+        owned.scheduler.tick()  # the files are gone
+        return read_segment(segment, *arguments, **more)
+
+    monkeypatch.setattr(LogSegment, "read", read_too_late)
+    assert owned.first_read(2).value == b"new 2"
 
 
 def test_a_read_inside_a_compressed_batch_begins_with_the_batch(tmp_path: Path) -> None:

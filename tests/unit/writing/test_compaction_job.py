@@ -43,21 +43,24 @@ def sent(value: Sent) -> Sent:
 
 def by_engine(large: pylog.LargeCleaning) -> pylog.StagedCleaning:
     """Do what an engine does, in plain Python."""
-    read = [sent(batch) for task in large.record_keys for batch in sent(task).read()]
+    plan = large.plan(sent(sent(task).run()) for task in large.transactions)
+    if plan.failure is not None:
+        return plan.failure
+    read = [sent(batch) for task in plan.record_keys for batch in sent(task).read()]
     records = pa.Table.from_batches(read).to_pylist() if read else []
     last: dict[tuple[int, int], int] = {}
     for record in records:
         if record["is_mapped"]:
             key = record["hash_0"], record["hash_1"]
             last[key] = max(record["offset"], last.get(key, -1))
-    superseded: dict[int, list[int]] = {group.number: [] for group in large.groups}
+    superseded: dict[int, list[int]] = {group.number: [] for group in plan.groups}
     for record in records:
         if record["offset"] < last.get((record["hash_0"], record["hash_1"]), -1):
             superseded[record["group"]].append(record["offset"])
     random.Random(len(records)).shuffle(superseded[0])
-    return large.merge(
+    return plan.merge(
         sent(sent(group).run(np.array(superseded[group.number], dtype=np.int64)))
-        for group in large.groups
+        for group in plan.groups
     )
 
 

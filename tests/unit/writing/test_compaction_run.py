@@ -14,6 +14,7 @@ import pylog
 from pylog.errors import (
     KafkaStorageError,
     LogLockedError,
+    UnexpectedFileError,
     UnknownTopicConfigError,
     UnknownTopicOrPartitionError,
 )
@@ -256,3 +257,24 @@ def test_a_disk_that_is_full_leaves_the_log_as_it_was(logs: Path, kind: Kind) ->
     assert latest(rows(logs)) == latest(before)
     assert pylog.compact(logs).totals.records > 0
     assert latest(rows(logs)) == latest(before)
+
+
+def test_a_dry_run_announces_no_removal(logs: Path, caplog: pytest.LogCaptureFixture) -> None:
+    lost = max(logs.glob("foo-0/*.log"))
+    index = lost.with_name(f"{int(lost.stem) + 1:020}.index")
+    index.write_bytes(b"")
+    before = digests(logs)
+    pylog.compact(logs, dry_run=True)
+    assert digests(logs) == before
+    [warning] = [each.getMessage() for each in caplog.records if str(index) in each.getMessage()]
+    assert warning == f"{index} is an index without a .log of its name, and does not count"
+
+
+def test_a_log_file_that_is_a_link_is_refused_by_a_dry_run_as_by_a_run(
+    logs: Path, tmp_path: Path
+) -> None:
+    victim = min(logs.glob("foo-0/*.log"))
+    victim.symlink_to(victim.rename(tmp_path / "elsewhere.log"))
+    for dry_run in (True, False):
+        with pytest.raises(UnexpectedFileError, match="expected a regular file, found a symbolic"):
+            pylog.compact(logs, dry_run=dry_run)

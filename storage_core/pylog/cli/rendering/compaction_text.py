@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pylog.cli.rendering.aligned_columns import aligned_columns
 from pylog.cli.rendering.byte_size import format_bytes
+from pylog.cli.rendering.cleanup_text import cleanup_document, cleanup_lines
 from pylog.cli.rendering.counted import counted
 
 if TYPE_CHECKING:
@@ -16,14 +16,19 @@ if TYPE_CHECKING:
 
 def compaction_lines(summary: CompactionSummary) -> Iterator[str]:
     """Yield a table of the topics that are cleaned, what went wrong, and the sum."""
-    cleaned = {topic: each for topic, each in summary.by_topic.items() if each.cleaned_partitions}
-    if cleaned:
-        yield from aligned_columns(_columns(cleaned), {"TOPIC"})
-    for each in summary.partitions:
-        if each.failure is not None:
-            verb = "would not be" if summary.is_dry_run else "was not"
-            yield f"{each.topic_partition} {verb} fully cleaned: {each.failure}"
-    yield _sum(summary)
+    verb = "would not be" if summary.is_dry_run else "was not"
+    yield from cleanup_lines(
+        _columns({each: of for each, of in summary.by_topic.items() if of.cleaned_partitions}),
+        (
+            f"{each.topic_partition} {verb} fully cleaned: {each.failure}"
+            for each in summary.partitions
+            if each.failure is not None
+        ),
+        _removed(summary),
+        summary.totals.size_bytes,
+        is_dry_run=summary.is_dry_run,
+        done="cleaned",
+    )
 
 
 def _columns(topics: dict[str, CompactionTotals]) -> dict[str, list[str]]:
@@ -37,16 +42,15 @@ def _columns(topics: dict[str, CompactionTotals]) -> dict[str, list[str]]:
     }
 
 
-def _sum(summary: CompactionSummary) -> str:
-    totals, would = summary.totals, summary.is_dry_run
-    left = f"{format_bytes(totals.size_bytes)} {'would remain' if would else 'remain'}"
+def _removed(summary: CompactionSummary) -> str | None:
+    totals = summary.totals
     if not totals.cleaned_partitions:
-        return f"nothing {'would be' if would else 'was'} cleaned; {left}"
-    least = "at least " if would and any(map(_needs_rounds, summary.partitions)) else ""
+        return None
+    is_more = summary.is_dry_run and any(map(_needs_rounds, summary.partitions))
     size = format_bytes(totals.removed_bytes)
     return (
-        f"{'would remove' if would else 'removed'} {least}{counted(totals.records, 'record')} of "
-        f"{counted(totals.cleaned_partitions, 'partition')} ({size}); {left}"
+        f"{'at least ' if is_more else ''}{counted(totals.records, 'record')} of "
+        f"{counted(totals.cleaned_partitions, 'partition')} ({size})"
     )
 
 
@@ -56,13 +60,7 @@ def _needs_rounds(each: PartitionCompaction) -> bool:
 
 def compaction_document(summary: CompactionSummary) -> dict[str, Any]:
     """Return all of it; sizes in bytes, times in milliseconds."""
-    return {
-        "dryRun": summary.is_dry_run,
-        "now": summary.now_ms,
-        "partitions": [_partition(each) for each in summary.partitions],
-        "topics": [{"topic": topic, **_totals(each)} for topic, each in summary.by_topic.items()],
-        "summary": _totals(summary.totals),
-    }
+    return cleanup_document(summary, _partition, _totals)
 
 
 def _totals(totals: CompactionTotals) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pylog.cli.rendering.aligned_columns import aligned_columns
 from pylog.cli.rendering.byte_size import format_bytes
+from pylog.cli.rendering.cleanup_text import cleanup_document, cleanup_lines
 from pylog.cli.rendering.counted import counted
 
 if TYPE_CHECKING:
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 def retention_lines(summary: RetentionSummary) -> Iterator[str]:
     """Yield a table of the topics that lose segments, what was left alone, and the sum."""
     would = "would be" if summary.is_dry_run else "was"
-    changed = {topic: each for topic, each in summary.by_topic.items() if each.segments}
-    if changed:
-        yield from aligned_columns(_columns(changed), {"TOPIC"})
-    for each in summary.partitions:
-        if each.failure is not None:
-            yield f"nothing {would} removed from {each.topic_partition}: {each.failure}"
-    yield _sum(summary.totals, is_dry_run=summary.is_dry_run)
+    yield from cleanup_lines(
+        _columns({topic: each for topic, each in summary.by_topic.items() if each.segments}),
+        (
+            f"nothing {would} removed from {each.topic_partition}: {each.failure}"
+            for each in summary.partitions
+            if each.failure is not None
+        ),
+        _removed(summary.totals),
+        summary.totals.size_bytes,
+        is_dry_run=summary.is_dry_run,
+        done="removed",
+    )
 
 
 def _columns(topics: dict[str, RetentionTotals]) -> dict[str, list[str]]:
@@ -41,28 +46,21 @@ def _columns(topics: dict[str, RetentionTotals]) -> dict[str, list[str]]:
     return columns
 
 
-def _sum(totals: RetentionTotals, *, is_dry_run: bool) -> str:
-    left = f"{format_bytes(totals.size_bytes)} {'would remain' if is_dry_run else 'remain'}"
+def _removed(totals: RetentionTotals) -> str | None:
     if not totals.segments:
-        return f"nothing {'would be' if is_dry_run else 'was'} removed; {left}"
+        return None
     size = format_bytes(totals.deleted_bytes)
     if totals.records is not None:
         size = f"{counted(totals.records, 'record')}, {size}"
     return (
-        f"{'would remove' if is_dry_run else 'removed'} {counted(totals.segments, 'segment')} of "
-        f"{counted(totals.changed_partitions, 'partition')} ({size}); {left}"
+        f"{counted(totals.segments, 'segment')} of "
+        f"{counted(totals.changed_partitions, 'partition')} ({size})"
     )
 
 
 def retention_document(summary: RetentionSummary) -> dict[str, Any]:
     """Return all of it; sizes in bytes, times in milliseconds."""
-    return {
-        "dryRun": summary.is_dry_run,
-        "now": summary.now_ms,
-        "partitions": [_partition(each) for each in summary.partitions],
-        "topics": [{"topic": topic, **_totals(each)} for topic, each in summary.by_topic.items()],
-        "summary": _totals(summary.totals),
-    }
+    return cleanup_document(summary, _partition, _totals)
 
 
 def _totals(totals: RetentionTotals) -> dict[str, Any]:

@@ -1,0 +1,64 @@
+"""How a cleanup is told, retention or compaction, done or planned; what it removes they say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pylog.cli.rendering.aligned_columns import aligned_columns
+from pylog.cli.rendering.byte_size import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pylog import CompactionSummary, RetentionSummary
+
+
+def cleanup_lines(
+    columns: dict[str, list[str]],
+    failures: Iterable[str],
+    removed: str | None,
+    size_bytes: int,
+    *,
+    is_dry_run: bool,
+    done: str,
+) -> Iterator[str]:
+    """Yield a table of the topics that change, what went wrong, and the sum.
+
+    Parameters
+    ----------
+    columns
+        Of the topics that change; the first one has their names.
+    failures
+        A line for each partition that was left as it was.
+    removed
+        What is removed of them, such as "3 segments of 2 partitions"; None if nothing is.
+    size_bytes
+        Of all ``.log`` files afterwards.
+    is_dry_run
+        Whether nothing has been changed.
+    done
+        What is done to partitions: they are "cleaned", say.
+    """
+    if columns["TOPIC"]:
+        yield from aligned_columns(columns, {"TOPIC"})
+    yield from failures
+    left = f"{format_bytes(size_bytes)} {'would remain' if is_dry_run else 'remain'}"
+    if removed is None:
+        yield f"nothing {'would be' if is_dry_run else 'was'} {done}; {left}"
+    else:
+        yield f"{'would remove' if is_dry_run else 'removed'} {removed}; {left}"
+
+
+def cleanup_document(
+    summary: RetentionSummary | CompactionSummary,
+    partition: Callable[[Any], Mapping[str, Any]],
+    totals: Callable[[Any], Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return all of a summary, given what is said of its partitions and of its totals."""
+    return {
+        "dryRun": summary.is_dry_run,
+        "now": summary.now_ms,
+        "partitions": [partition(each) for each in summary.partitions],
+        "topics": [{"topic": topic, **totals(each)} for topic, each in summary.by_topic.items()],
+        "summary": totals(summary.totals),
+    }

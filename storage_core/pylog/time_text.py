@@ -1,0 +1,69 @@
+"""Instants as people write them: ``2026-11-27``, ``-2h``, milliseconds."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+from pylog.positions import Timestamp
+
+_AGO = re.compile(r"-([0-9]+)([smhdw])", re.ASCII)
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999, the last time that an ISO date can name."""
+
+
+def parse_time(text: str, now_ms: int) -> int:
+    """Return the milliseconds since 1970-01-01 UTC that a text stands for.
+
+    Parameters
+    ----------
+    text
+        ``1730999991709`` is such a number, ``2026-11-01`` and ``2026-11-01T12:30:00+01:00`` are in
+        ISO 8601 (UTC where no zone is given), and ``-2h`` is that long before now. Within a
+        millisecond, those of the next one are meant.
+    now_ms
+        What time it is.
+
+    Raises
+    ------
+    ValueError
+        It is none of these, or before 1970. The text says what may be given.
+    """
+    stripped = text.strip()
+    if stripped.isascii() and stripped.isdecimal():
+        return int(stripped)
+    if ago := _AGO.fullmatch(stripped):
+        return now_ms - int(ago[1]) * _UNIT_MS[ago[2]]
+    try:
+        instant = dt.datetime.fromisoformat(stripped)
+    except ValueError:
+        msg = (
+            f"{text!r} is not a time: give an ISO date or time (2026-11-01, 2026-11-01T12:30Z), "
+            "how long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC"
+        )
+        raise ValueError(msg) from None
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=dt.UTC)
+    return Timestamp.of(instant).milliseconds
+
+
+def parse_cleanup_time(text: str, now_ms: int) -> int:
+    """Return the milliseconds of a time that ages are counted to: one that a calendar has.
+
+    A clock's micro- or nanoseconds, taken for milliseconds, would make all records old enough to
+    be removed.
+
+    Raises
+    ------
+    ValueError
+        As of `parse_time`, or it would be after the year 9999.
+    """
+    milliseconds = parse_time(text, now_ms)
+    if milliseconds > _LAST_MS:
+        msg = (
+            f"{text!r} would be after the year 9999: a number is of milliseconds since "
+            "1970-01-01 UTC, not of micro- or nanoseconds"
+        )
+        raise ValueError(msg)
+    return milliseconds
