@@ -40,6 +40,12 @@ _PUBLIC = LazyNames(
         "pylog.inspect.read_table": ("read_table",),
         "pylog.inspect.tables.metadata_table": ("MetadataTable", "metadata_table"),
         "pylog.inspect.tables.table_names": ("TABLE_NAMES",),
+        "pylog.inspect.topics": (
+            "DescribedPartition",
+            "DescribedTopic",
+            "TopicDescription",
+            "topics",
+        ),
         "pylog.locations": ("absolute_location",),
         "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
         "pylog.log.log_context": ("LogContext",),
@@ -158,6 +164,10 @@ if TYPE_CHECKING:
     from pylog.inspect.tables.metadata_table import MetadataTable as MetadataTable
     from pylog.inspect.tables.metadata_table import metadata_table as metadata_table
     from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES
+    from pylog.inspect.topics import DescribedPartition as DescribedPartition
+    from pylog.inspect.topics import DescribedTopic as DescribedTopic
+    from pylog.inspect.topics import TopicDescription as TopicDescription
+    from pylog.inspect.topics import topics as topics
     from pylog.locations import absolute_location as absolute_location
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager

@@ -10,7 +10,6 @@ from tests.support.batches import LOG_APPEND_TIME
 from tests.support.kafka_broker_jars import (
     NEWEST_VERSION,
     find_java,
-    is_version_3,
     kafka_class_path,
 )
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from tests.support.batches import Stored
 
 _TOOL_SECONDS = 120.0
+_FIRST_IN_JAVA = "4.3"
 _CONSUMER_TIMEOUT_MS = "10000"
 _NULL = "<null>"
 _LINE_END = "<end>"  # bytes may hold line breaks
@@ -53,7 +53,7 @@ def run_dump_log_segments(
 ) -> tuple[str, str]:
     """Do as `dump_log_segments` does; return both streams: the second tells what is wrong."""
     main_class = "kafka.tools.DumpLogSegments"
-    if not is_version_3(version):
+    if version >= _FIRST_IN_JAVA:
         main_class = "org.apache.kafka.tools.DumpLogSegments"
     files = ",".join(os.fspath(path) for path in paths)
     done = _run(version, main_class, "--files", files, *flags)

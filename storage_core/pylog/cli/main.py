@@ -35,6 +35,7 @@ COMPLETION_VARIABLE = "_PYLOG_COMPLETE"
 COMMANDS = {
     "ls": "List topics and partitions: offsets, size, leader epoch.",
     "cat": "Print records, as JSON lines or as text.",
+    "topics": "Describe topics: ids, partitions, leaders, replicas, configuration.",
     "create-topic": "Create a topic, and the log directory if it does not exist.",
     "alter-topic": "Change a topic's properties, or add partitions.",
     "append": "Append records to a topic, from JSON lines or text.",

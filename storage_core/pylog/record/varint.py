@@ -37,6 +37,19 @@ def _decode_unsigned(
     raise InvalidRecordError(reason)
 
 
+def decode_unsigned_varint(buffer: memoryview | bytes, position: int, end: int) -> tuple[int, int]:
+    """Return the varint without zig-zag at ``position``, and the position after it.
+
+    It has up to 35 bits: an int32 and what surplus bits the last byte holds.
+
+    Raises
+    ------
+    InvalidRecordError
+        It has more than 5 bytes or reaches ``end``.
+    """
+    return _decode_unsigned(buffer, position, end, 5)
+
+
 def decode_varint(buffer: memoryview | bytes, position: int, end: int) -> tuple[int, int]:
     """Return the zig-zag int32 at ``position`` and the position after it.
 

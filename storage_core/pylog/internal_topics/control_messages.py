@@ -1,0 +1,79 @@
+"""What the control records of KRaft say, as JSON; markers of transactions have none.
+
+Source: ControlRecordUtils (Kafka 4.3); KIP-595, KIP-630, KIP-853.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.internal_topics.message_json import json_text
+from pylog.internal_topics.message_reader import Readable, read_message
+from pylog.internal_topics.schema import parse_messages
+from pylog.internal_topics.versions import LATEST_KAFKA_VERSION
+from pylog.model import ControlRecordType
+
+if TYPE_CHECKING:
+    from pylog.internal_topics.versions import KafkaVersion
+
+_MESSAGES = parse_messages("""
+    common Voter
+      voterId int32
+      voterDirectoryId uuid 1+
+    LeaderChangeMessage 0-1 flexible=0
+      version int16
+      leaderId int32
+      voters []Voter
+      grantingVoters []Voter
+    SnapshotHeaderRecord 0 flexible=0
+      version int16
+      lastContainedLogTimestamp int64
+    SnapshotFooterRecord 0 flexible=0
+      version int16
+    KRaftVersionRecord 0 flexible=0
+      version int16
+      kRaftVersion int16
+    VotersRecord 0 flexible=0
+      version int16
+      voters []{Voter}
+        voterId int32
+        voterDirectoryId uuid
+        endpoints []{Endpoint}
+          name string
+          host string
+          port uint16
+        kRaftVersionFeature {KRaftVersionFeature}
+          minSupportedVersion int16
+          maxSupportedVersion int16
+""")
+
+_BY_TYPE = {
+    ControlRecordType.LEADER_CHANGE: _MESSAGES["LeaderChangeMessage"],
+    ControlRecordType.SNAPSHOT_HEADER: _MESSAGES["SnapshotHeaderRecord"],
+    ControlRecordType.SNAPSHOT_FOOTER: _MESSAGES["SnapshotFooterRecord"],
+    ControlRecordType.KRAFT_VERSION: _MESSAGES["KRaftVersionRecord"],
+    ControlRecordType.KRAFT_VOTERS: _MESSAGES["VotersRecord"],
+}
+
+
+def has_control_json(control_type: ControlRecordType) -> bool:
+    """Whether the value of such a control record is a message."""
+    return control_type in _BY_TYPE
+
+
+def control_json(
+    control_type: ControlRecordType,
+    value: bytes,
+    kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
+) -> str:
+    """Return what a control record of KRaft says, as the dump tool prints it.
+
+    Raises
+    ------
+    KeyError
+        Its type has no message; see `has_control_json`.
+    InvalidRecordError
+        The value is not of that form.
+    """
+    # The version is the first field, and read as version 0 whatever it is.
+    return json_text(read_message(_BY_TYPE[control_type], Readable(value), 0, kafka_version))

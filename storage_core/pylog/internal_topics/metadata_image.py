@@ -1,0 +1,205 @@
+"""Topics and their partitions as the records of ``__cluster_metadata`` leave them.
+
+Records between the beginning and the end of a metadata transaction count when it ends, and not at
+all if it is aborted or has not ended.
+
+Source: TopicsDelta, PartitionRegistration.merge, ConfigurationsDelta, MetadataBatchLoader
+(Kafka 4.3); KIP-631, KIP-868, KIP-966.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pylog.internal_topics.cluster_metadata import read_metadata_record
+
+if TYPE_CHECKING:
+    import uuid
+
+    from pylog.internal_topics.api_message import ApiMessage
+
+NO_LEADER = -1
+_NO_LEADER_CHANGE = -2
+_TOPIC_RESOURCE = 2  # Kafka: ConfigResource.Type
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRegistration:
+    """One partition in the cluster's metadata (Kafka: PartitionRegistration).
+
+    Attributes
+    ----------
+    partition
+        Its number.
+    leader
+        A broker's id; `NO_LEADER` where there is none.
+    leader_epoch, partition_epoch
+        How often the leader, and how often anything, has changed.
+    replicas, isr
+        Ids of brokers: all that hold it, and those that are in sync.
+    adding_replicas, removing_replicas
+        Of a reassignment that is under way.
+    eligible_leader_replicas, last_known_elr
+        Of KIP-966; empty where the cluster has no such thing.
+    """
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    eligible_leader_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class TopicImage:
+    """A topic in the cluster's metadata (Kafka: TopicImage)."""
+
+    name: str
+    topic_id: uuid.UUID
+    partitions: dict[int, PartitionRegistration] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)
+
+
+class MetadataImage:
+    """What the records that were given say; one thread.
+
+    Attributes
+    ----------
+    deleted
+        Topics that were deleted by one of the records, in that order, as they were until then.
+    unknown_topic_ids
+        Ids that records name and no record has introduced: a part of the log was not given.
+    """
+
+    def __init__(self) -> None:
+        self.deleted: list[TopicImage] = []
+        self.unknown_topic_ids: set[uuid.UUID] = set()
+        self._topics: dict[uuid.UUID, TopicImage] = {}
+        self._configs: dict[str, dict[str, str]] = {}
+        self._in_transaction: list[ApiMessage] | None = None
+
+    @property
+    def topics(self) -> list[TopicImage]:
+        """The topics that there are, sorted by name."""
+        return [
+            replace(each, configs=dict(sorted(self._configs.get(each.name, {}).items())))
+            for each in sorted(self._topics.values(), key=lambda topic: topic.name)
+        ]
+
+    def apply(self, value: bytes | None) -> None:
+        """Take in the next record's value.
+
+        Raises
+        ------
+        InvalidRecordError
+            It is not a metadata record, or one of a type that later versions of Kafka have.
+        """
+        record = read_metadata_record(value)
+        match record.message.name:
+            case "BeginTransactionRecord":
+                self._in_transaction = []
+            case "AbortTransactionRecord":
+                self._in_transaction = None
+            case "EndTransactionRecord":
+                ended, self._in_transaction = self._in_transaction or [], None
+                for each in ended:
+                    self._apply(each)
+            case _ if self._in_transaction is not None:
+                self._in_transaction.append(record)
+            case _:
+                self._apply(record)
+
+    def _apply(self, record: ApiMessage) -> None:
+        fields = record.fields
+        match record.message.name:
+            case "TopicRecord":
+                topic_id = fields["topicId"]
+                self._topics[topic_id] = TopicImage(fields["name"], topic_id)
+            case "PartitionRecord":
+                if (topic := self._topic(fields["topicId"])) is not None:
+                    topic.partitions[fields["partitionId"]] = _registration(fields)
+            case "PartitionChangeRecord":
+                self._change(fields)
+            case "RemoveTopicRecord":
+                self._remove(fields["topicId"])
+            case "ConfigRecord" if fields["resourceType"] == _TOPIC_RESOURCE:
+                self._configure(fields)
+            case "ClearElrRecord":
+                self._clear_elr(fields["topicName"])
+
+    def _topic(self, topic_id: uuid.UUID) -> TopicImage | None:
+        topic = self._topics.get(topic_id)
+        if topic is None:
+            self.unknown_topic_ids.add(topic_id)
+        return topic
+
+    def _change(self, fields: dict[str, Any]) -> None:
+        topic = self._topic(fields["topicId"])
+        number = fields["partitionId"]
+        if topic is not None and number in topic.partitions:
+            topic.partitions[number] = _merged(topic.partitions[number], fields)
+
+    def _remove(self, topic_id: uuid.UUID) -> None:
+        topic = self._topic(topic_id)
+        if topic is None:
+            return
+        del self._topics[topic_id]
+        topic.configs = dict(sorted(self._configs.pop(topic.name, {}).items()))
+        self.deleted.append(topic)
+
+    def _configure(self, fields: dict[str, Any]) -> None:
+        configs = self._configs.setdefault(fields["resourceName"], {})
+        if fields["value"] is None:
+            configs.pop(fields["name"], None)
+        else:
+            configs[fields["name"]] = fields["value"]
+
+    def _clear_elr(self, name: str) -> None:
+        """Forget the eligible leader replicas of a topic, of all if the name is empty."""
+        for topic in self._topics.values():
+            if name in ("", topic.name):
+                topic.partitions = {
+                    number: replace(each, eligible_leader_replicas=(), last_known_elr=())
+                    for number, each in topic.partitions.items()
+                }
+
+
+def _registration(fields: dict[str, Any]) -> PartitionRegistration:
+    return PartitionRegistration(
+        partition=fields["partitionId"],
+        leader=fields["leader"],
+        leader_epoch=fields["leaderEpoch"],
+        partition_epoch=fields["partitionEpoch"],
+        replicas=tuple(fields["replicas"]),
+        isr=tuple(fields["isr"]),
+        adding_replicas=tuple(fields["addingReplicas"]),
+        removing_replicas=tuple(fields["removingReplicas"]),
+        eligible_leader_replicas=tuple(fields.get("eligibleLeaderReplicas") or ()),
+        last_known_elr=tuple(fields.get("lastKnownElr") or ()),
+    )
+
+
+_LISTS = {
+    "isr": "isr",
+    "replicas": "replicas",
+    "addingReplicas": "adding_replicas",
+    "removingReplicas": "removing_replicas",
+    "eligibleLeaderReplicas": "eligible_leader_replicas",
+    "lastKnownElr": "last_known_elr",
+}
+
+
+def _merged(before: PartitionRegistration, fields: dict[str, Any]) -> PartitionRegistration:
+    changes: dict[str, Any] = {
+        attribute: tuple(fields[name]) for name, attribute in _LISTS.items() if name in fields
+    }
+    leader = fields.get("leader", _NO_LEADER_CHANGE)
+    if leader != _NO_LEADER_CHANGE:
+        changes |= {"leader": leader, "leader_epoch": before.leader_epoch + 1}
+    return replace(before, partition_epoch=before.partition_epoch + 1, **changes)
