@@ -9,7 +9,7 @@ after the other into one reused buffer first.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +51,28 @@ _WANT = {
 }
 _V2: GroupDecoder = V2GroupDecoder()
 _LEGACY: GroupDecoder = LegacyGroupDecoder()
+
+
+class DecodedGroup(NamedTuple):
+    """The records of some batches, or of a part of one large batch.
+
+    Attributes
+    ----------
+    headers
+        The batches.
+    columns
+        Their records; ``batch_rows`` has how many each batch gave.
+    buffer
+        The bytes that were decoded: the window, or what was decompressed. Valid until the next
+        group is asked for.
+    bounds
+        int64, shape (batches, 2): where in ``buffer`` the records of each batch begin and end.
+    """
+
+    headers: BatchHeaders
+    columns: RecordColumns
+    buffer: npt.NDArray[np.uint8]
+    bounds: npt.NDArray[np.int64]
 
 
 class RecordDecoder:
@@ -118,7 +140,20 @@ class RecordDecoder:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the records of ``window`` with ``start_offset <= offset < end_offset``.
 
-        Record batches without rows are left out.
+        Record batches without rows are left out. Errors are those of `decode_groups`.
+        """
+        for group in self.decode_groups(window, start_offset, end_offset):
+            if group.columns.rows:
+                yield self._assemble(window, group.headers, group.columns)
+            del group  # before memory is made for the next ones
+
+    def decode_groups(
+        self, window: Window, start_offset: int, end_offset: int
+    ) -> Iterator[DecodedGroup]:
+        """Yield the same records group by group, with the batches that they are of.
+
+        A batch is in a group whether or not it has records in the range. A large batch makes
+        several groups of its own.
 
         Raises
         ------
@@ -145,10 +180,10 @@ class RecordDecoder:
                     self._last_offset,
                 )
                 headers = run.select(group)
-                for columns in self._columns(decoder, request, headers, table[group]):
+                for columns, rows in self._columns(decoder, request, headers, table[group]):
                     if columns.rows:
                         self.has_given_more = True
-                        yield self._assemble(window, headers, columns)
+                    yield DecodedGroup(headers, columns, buffer, rows[:, : BATCH_END + 1])
                     del columns  # before memory is made for the next ones
                 self.finished_batches += len(headers)
                 self.has_given_more = False
@@ -160,10 +195,13 @@ class RecordDecoder:
         request: GroupRequest,
         headers: BatchHeaders,
         table: npt.NDArray[np.int64],
-    ) -> Iterator[RecordColumns]:
-        """Yield the columns of a group: at once, or those of a large batch piece by piece."""
+    ) -> Iterator[tuple[RecordColumns, npt.NDArray[np.int64]]]:
+        """Yield the columns of a group, and the rows of the table that they are of.
+
+        That is all at once or, of a large batch, piece by piece.
+        """
         if len(headers) > 1 or not self._is_large(decoder, headers, table).any():
-            yield decoder.decode(request, headers, table)
+            yield decoder.decode(request, headers, table), table
             return
         size = int(table[0, BATCH_END] - table[0, BATCH_START])
         if size > self._limits.batch_bytes:
@@ -173,11 +211,12 @@ class RecordDecoder:
         request = request._replace(large_batch_start=int(table[0, BATCH_START]))
         base_offsets = None
         for index in range(len(pieces)):
-            columns = decoder.decode(request, headers, pieces[index : index + 1])
+            piece = pieces[index : index + 1]
+            columns = decoder.decode(request, headers, piece)
             if base_offsets is None:
                 base_offsets = columns.base_offsets
             columns.base_offsets = base_offsets
-            yield columns
+            yield columns, piece
             del columns
 
     def _is_large(

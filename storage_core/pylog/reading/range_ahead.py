@@ -63,7 +63,7 @@ class RangeAhead:
         self._max_decompressed_bytes = max_decompressed_bytes
         self._made: WindowAhead | None = None
         self._decoder: Decoder | None = None
-        self._batches: HeadStart | None = None
+        self._batches: HeadStart[pa.RecordBatch] | None = None
 
     def begin(
         self, workers: WorkerThreads, decoder: Decoder, wanted: Wanted, offsets: tuple[int, int]

@@ -51,7 +51,7 @@ def read_side_by_side(
     LogStorageError
         As of `TaskReader.record_batches`, once all rows before it have been given.
     """
-    waiting: deque[HeadStart | TaskReader] = deque()
+    waiting: deque[HeadStart[pa.RecordBatch] | TaskReader] = deque()
     coming = iter(tasks)
     try:
         while True:

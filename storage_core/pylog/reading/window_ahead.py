@@ -44,7 +44,7 @@ class PartAhead:
         self._window = Window(window.scan.buffer, headers, path, window.file_position)
         self._last_offset = last_offset  # of the batch before
         self._decoder: Decoder | None = None
-        self._batches: HeadStart | None = None
+        self._batches: HeadStart[pa.RecordBatch] | None = None
 
     @property
     def decoder(self) -> Decoder | None:
@@ -61,7 +61,7 @@ class PartAhead:
 
         self._batches = HeadStart(workers, make, MOST_BYTES)
 
-    def take_over(self, batches: HeadStart, decoder: Decoder | None) -> None:
+    def take_over(self, batches: HeadStart[pa.RecordBatch], decoder: Decoder | None) -> None:
         """Have what a thread has begun to decode already, and its decoder."""
         self._batches, self._decoder = batches, decoder
 

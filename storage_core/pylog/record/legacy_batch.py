@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checksum import wrong_checksum
 from pylog.errors import CorruptRecordError, InvalidRecordError
@@ -48,6 +48,29 @@ if TYPE_CHECKING:
     from pylog.record.compression import Decompressor
 
 _INT32 = struct.Struct(">i")
+
+
+class StoredMessage(NamedTuple):
+    """A message as a record, and the checksum that it stores.
+
+    Attributes
+    ----------
+    record
+        With its absolute offset, and the timestamp that a consumer sees.
+    crc
+        As stored.
+    computed_crc
+        What it should be.
+    """
+
+    record: Record
+    crc: int
+    computed_crc: int
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the checksum is right."""
+        return self.crc == self.computed_crc
 
 
 def computed_crc(entry: memoryview) -> int:
@@ -138,10 +161,32 @@ def iter_legacy_records(entry: memoryview, decompressor: Decompressor) -> Iterat
         The wrapper breaks a rule above.
     """
     header = parse_batch_header(entry)
-    ensure_valid_crc(entry, header)
+    if header.is_compressed:
+        ensure_valid_crc(entry, header)
+    for message in iter_stored_messages(entry, decompressor):
+        if not message.is_valid:
+            reason = wrong_checksum("message", message.crc, message.computed_crc)
+            raise CorruptRecordError(reason)
+        yield message.record
+
+
+def iter_stored_messages(entry: memoryview, decompressor: Decompressor) -> Iterator[StoredMessage]:
+    """Yield the messages of one whole v0 or v1 entry, whether or not their checksums are right.
+
+    Parameters as of `iter_legacy_records`.
+
+    Raises
+    ------
+    CorruptRecordError
+        A length is wrong.
+    InvalidRecordError
+        The wrapper breaks a rule above.
+    """
+    header = parse_batch_header(entry)
     if not header.is_compressed:
         key, value = _key_and_value(entry, header.magic)
-        yield Record(header.offset, header.max_timestamp, header.timestamp_type, key, value)
+        record = Record(header.offset, header.max_timestamp, header.timestamp_type, key, value)
+        yield StoredMessage(record, header.crc, computed_crc(entry))
         return
     stream = wrapped_stream(entry, header.magic)
     decompressor.buffer.clear()
@@ -155,7 +200,7 @@ def iter_legacy_records(entry: memoryview, decompressor: Decompressor) -> Iterat
         raise InvalidRecordError(reason)
     base = _absolute_base(header, parse_batch_header(last).offset)
     for message in _inner_entries(payload):
-        yield _inner_record(message, header, base)
+        yield _inner_message(message, header, base)
 
 
 def _absolute_base(wrapper: BatchHeader, last_inner_offset: int) -> int:
@@ -169,7 +214,7 @@ def _absolute_base(wrapper: BatchHeader, last_inner_offset: int) -> int:
     return wrapper.offset - last_inner_offset if wrapper.magic == MAGIC_VALUE_V1 else 0
 
 
-def _inner_record(message: memoryview, wrapper: BatchHeader, base: int) -> Record:
+def _inner_message(message: memoryview, wrapper: BatchHeader, base: int) -> StoredMessage:
     header = parse_batch_header(message)
     if header.magic > MAGIC_VALUE_V1:
         reason = f"inner message has format v{header.magic}"
@@ -177,11 +222,11 @@ def _inner_record(message: memoryview, wrapper: BatchHeader, base: int) -> Recor
     if header.is_compressed:
         reason = "inner message is itself compressed"
         raise InvalidRecordError(reason)
-    ensure_valid_crc(message, header)
     key, value = _key_and_value(message, header.magic)
     timestamp = header.max_timestamp
     if header.magic == 0:
         timestamp = NO_TIMESTAMP
     elif wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
         timestamp = wrapper.max_timestamp
-    return Record(base + header.offset, timestamp, wrapper.timestamp_type, key, value)
+    record = Record(base + header.offset, timestamp, wrapper.timestamp_type, key, value)
+    return StoredMessage(record, header.crc, computed_crc(message))

@@ -1,0 +1,137 @@
+"""What is wrong with a file that was dumped, as values, as Kafka's words and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
+from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Pairs = list[tuple[int, int]]
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What a dump has found about one file.
+
+    Attributes
+    ----------
+    path
+        As it is printed.
+    absolute_path
+        As the tool prints it where it lists what is wrong.
+    errors
+        What could not be read, or ended the dump of the file.
+    index_mismatches
+        Offset in the index, last offset of the batch there.
+    timestamp_mismatches
+        Timestamp in the index, largest timestamp of the records there.
+    timestamps_out_of_order
+        Timestamp in the index, the one before it.
+    offsets_not_found
+        Offset in the index, last offset of the first batch from there on; -1 if there is none.
+    offset_gaps
+        Offsets of consecutive records that are not one apart. Nothing is wrong about these where
+        records were compacted, or belong to transactions.
+    more_offset_gaps
+        How many there are besides.
+    invalid_batches
+        How many batches have a wrong checksum.
+    has_ended
+        Whether an error has ended the dump of the file.
+    is_unreadable
+        Whether that was because there is no such file, or it cannot be read.
+    """
+
+    path: str
+    absolute_path: str
+    errors: list[str] = field(default_factory=list)
+    index_mismatches: Pairs = field(default_factory=list)
+    timestamp_mismatches: Pairs = field(default_factory=list)
+    timestamps_out_of_order: Pairs = field(default_factory=list)
+    offsets_not_found: Pairs = field(default_factory=list)
+    offset_gaps: Pairs = field(default_factory=list)
+    more_offset_gaps: int = 0
+    invalid_batches: int = 0
+    has_ended: bool = False
+    is_unreadable: bool = False
+
+    def end(self, error: LogStorageError) -> None:
+        """Note what has ended the dump of the file."""
+        notes = getattr(error, "__notes__", ())
+        self.errors.append("; ".join([str(error), *notes]))
+        self.has_ended = True
+        self.is_unreadable = isinstance(error, LogDirectoryError | SegmentVanishedError)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong; see `offset_gaps`."""
+        return not (
+            self.errors
+            or self.index_mismatches
+            or self.timestamp_mismatches
+            or self.timestamps_out_of_order
+            or self.offsets_not_found
+            or self.invalid_batches
+        )
+
+    def index_texts(self) -> Iterator[str]:
+        """Yield what the tool says of an offset index."""
+        if self.index_mismatches:
+            yield f"Mismatches in :{self.absolute_path}"
+            for indexed, found in reversed(self.index_mismatches):
+                yield f"  Index offset: {indexed}, log offset: {found}"
+
+    def time_index_texts(self, version: KafkaVersion = LATEST_KAFKA_VERSION) -> Iterator[str]:
+        """Yield what the tool says of a time index."""
+        if self.timestamp_mismatches:
+            yield f"Found timestamp mismatch in :{self.absolute_path}"
+            for indexed, found in self.timestamp_mismatches:
+                yield f"  Index timestamp: {indexed}, log timestamp: {found}"
+        if self.timestamps_out_of_order:
+            yield f"Found out of order timestamp in :{self.absolute_path}"
+            for indexed, before in self.timestamps_out_of_order:
+                yield f"  Index timestamp: {indexed}, Previously indexed timestamp: {before}"
+        if self.offsets_not_found:
+            is_named = version >= KafkaVersion.V4_3
+            where = f"in :{self.absolute_path}" if is_named else "in the log."
+            yield f"The following indexed offsets are not found {where}"
+            for indexed, found in self.offsets_not_found:
+                yield f"Indexed offset: {indexed}, found log offset: {found}"
+
+    def log_texts(self, version: KafkaVersion = LATEST_KAFKA_VERSION) -> Iterator[str]:
+        """Yield what the tool says of the offsets in a log."""
+        if not self.offset_gaps:
+            return
+        yield f"Non-consecutive offsets in {self.absolute_path}"
+        # Up to 4.2 a list to whose head each pair was added, since then a sorted map.
+        is_sorted = version >= KafkaVersion.V4_3
+        pairs = sorted(dict(self.offset_gaps).items()) if is_sorted else self.offset_gaps[::-1]
+        for before, after in pairs:
+            yield f"  {before} is followed by {after}"
+        if self.more_offset_gaps:
+            yield f"  and {self.more_offset_gaps} more"
+
+    def json_lines(self) -> Iterator[str]:
+        """Yield a JSON object for each thing that was found."""
+        for reason in self.errors:
+            yield json.dumps({"type": "error", "path": self.path, "reason": reason})
+        for kind, names, pairs in (
+            ("indexMismatch", ("indexOffset", "logOffset"), self.index_mismatches),
+            ("timestampMismatch", ("indexTimestamp", "logTimestamp"), self.timestamp_mismatches),
+            (
+                "timestampOutOfOrder",
+                ("indexTimestamp", "previousTimestamp"),
+                self.timestamps_out_of_order,
+            ),
+            ("offsetNotFound", ("indexOffset", "logOffset"), self.offsets_not_found),
+            ("offsetGap", ("offset", "nextOffset"), self.offset_gaps),
+        ):
+            for pair in pairs:
+                fields = dict(zip(names, pair, strict=True))
+                yield json.dumps({"type": kind, "path": self.path, **fields})
