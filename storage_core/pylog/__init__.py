@@ -38,6 +38,8 @@ _PUBLIC = LazyNames(
             "list_partitions",
         ),
         "pylog.inspect.read_table": ("read_table",),
+        "pylog.inspect.statistics.log_statistics": ("LogStatistics",),
+        "pylog.inspect.statistics.stats": ("stats",),
         "pylog.inspect.tables.metadata_table": ("MetadataTable", "metadata_table"),
         "pylog.inspect.tables.table_names": ("TABLE_NAMES",),
         "pylog.inspect.topics": (
@@ -161,6 +163,8 @@ if TYPE_CHECKING:
     from pylog.inspect.partition_listing import PartitionListing as PartitionListing
     from pylog.inspect.partition_listing import list_partitions as list_partitions
     from pylog.inspect.read_table import read_table as read_table
+    from pylog.inspect.statistics.log_statistics import LogStatistics as LogStatistics
+    from pylog.inspect.statistics.stats import stats as stats
     from pylog.inspect.tables.metadata_table import MetadataTable as MetadataTable
     from pylog.inspect.tables.metadata_table import metadata_table as metadata_table
     from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES

@@ -35,6 +35,7 @@ COMPLETION_VARIABLE = "_PYLOG_COMPLETE"
 COMMANDS = {
     "ls": "List topics and partitions: offsets, size, leader epoch.",
     "cat": "Print records, as JSON lines or as text.",
+    "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
     "topics": "Describe topics: ids, partitions, leaders, replicas, configuration.",
     "create-topic": "Create a topic, and the log directory if it does not exist.",
     "alter-topic": "Change a topic's properties, or add partitions.",
@@ -109,8 +110,8 @@ class LazyGroup(click.Group):
 def program(*, debug: bool) -> None:
     """Read and write Apache Kafka's log directories without a broker.
 
-    ls and cat never write to, lock or change a directory. All other commands lock it first, as a
-    broker does, and refuse to work while another process has it open.
+    ls, cat and stats never write to, lock or change a directory. All other commands lock it first,
+    as a broker does, and refuse to work while another process has it open.
     """
 
 

@@ -142,7 +142,7 @@ def cleaning_of(
 
 def _rows(view: LogView, clock: Clock, *, check_keys: bool) -> Iterator[tuple[object, ...]]:
     attempts = Attempts()
-    config = attempts.read(lambda: _find_config(view))
+    config = attempts.read(lambda: find_config(view))
     start_offset = attempts.read(lambda: view.log_start_offset)
     segments = [_Segment.of(view, index, start_offset) for index in range(len(view.segments))]
     lives: Sequence[LiveRecords | None] = [None] * len(segments)
@@ -276,7 +276,7 @@ def _dirtiness(view: LogView, config: LogConfig, clock: Clock) -> _Dirtiness:
     return _Dirtiness(offsets.first_dirty_offset, cleanable.ratio)
 
 
-def _find_config(view: LogView) -> LogConfig | None:
+def find_config(view: LogView) -> LogConfig | None:
     """Return what is stored of the topic's configuration, None if nothing is."""
     configs = TopicConfigs(None)
     path = join(view.directory.log_directory, TOPIC_CONFIGS)

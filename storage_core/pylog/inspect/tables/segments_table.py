@@ -28,24 +28,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
+from pylog.inspect.header_sums import HeaderSums, codec_label
 from pylog.inspect.header_windows import SegmentHeaders
 from pylog.inspect.tables.index_state import INDEX_STATE_TYPE, index_states
 from pylog.inspect.tables.row_batches import TIMESTAMP, record_batches, table_schema
 from pylog.locations import name_of
-from pylog.model import NO_TIMESTAMP, CompressionType
-from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
-from pylog.record.batch_layout import DELETE_HORIZON_FLAG_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
-
     from pylog.reading.log_view import LogView
-    from pylog.record.batch_scan import BatchHeaders
 
 SEGMENTS_SCHEMA = table_schema(
     ("segment", pa.string()),
@@ -81,7 +75,7 @@ def segments_of(view: LogView) -> Iterator[pa.RecordBatch]:
 def _row(view: LogView, index: int) -> tuple[object, ...]:
     segment = view.segments[index]
     headers = SegmentHeaders(view, index)
-    sums = _Sums()
+    sums = HeaderSums()
     for window in headers:
         sums.add(window.scan.headers)
     path = segment.file_path()
@@ -96,62 +90,7 @@ def _row(view: LogView, index: int) -> tuple[object, ...]:
         sums.min_timestamp,
         sums.max_timestamp,
         sorted(sums.magics),
-        [_codec_label(codec) for codec in sorted(sums.codec_ids)],
+        [codec_label(codec) for codec in sorted(sums.codec_ids)],
         *index_states(segment, headers.end_position, headers.next_offset),
         path,
     )
-
-
-def _codec_label(codec_id: int) -> str:
-    if CompressionType.is_known(codec_id):
-        return CompressionType(codec_id).label
-    return f"unknown ({codec_id})"
-
-
-class _Sums:
-    """What the headers of a segment add up to, window after window."""
-
-    def __init__(self) -> None:
-        self.batches = 0
-        self.records: int | None = 0
-        self.min_timestamp: int | None = None
-        self.max_timestamp: int | None = None
-        self.magics: set[int] = set()
-        self.codec_ids: set[int] = set()
-
-    def add(self, headers: BatchHeaders) -> None:
-        self.batches += len(headers)
-        counts = headers.record_counts
-        if (counts == UNKNOWN_RECORD_COUNT).any():
-            self.records = None
-        elif self.records is not None:
-            self.records += int(counts.sum())
-        self.magics |= set(np.unique(headers.magics).tolist())
-        self.codec_ids |= set(np.unique(headers.codec_ids).tolist())
-        largest = _largest_timestamps(headers)
-        smallest = _smallest_timestamps(headers)
-        if largest.size:
-            highest = int(largest.max())
-            known = self.max_timestamp
-            self.max_timestamp = highest if known is None else max(known, highest)
-        if smallest.size:
-            lowest = int(smallest.min())
-            known = self.min_timestamp
-            self.min_timestamp = lowest if known is None else min(known, lowest)
-
-
-def _largest_timestamps(headers: BatchHeaders) -> npt.NDArray[np.int64]:
-    """Return the largest timestamp of each batch that has one."""
-    known: npt.NDArray[np.int64] = headers.max_timestamps[headers.max_timestamps != NO_TIMESTAMP]
-    return known
-
-
-def _smallest_timestamps(headers: BatchHeaders) -> npt.NDArray[np.int64]:
-    """Return the smallest timestamp of each batch whose header knows one."""
-    has_horizon = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
-    has_no_record_timestamp = (
-        headers.is_append_time | has_horizon | (headers.base_timestamps == NO_TIMESTAMP)
-    )
-    smallest = np.where(has_no_record_timestamp, headers.max_timestamps, headers.base_timestamps)
-    known: npt.NDArray[np.int64] = smallest[smallest != NO_TIMESTAMP]
-    return known

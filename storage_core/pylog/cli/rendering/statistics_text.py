@@ -1,0 +1,325 @@
+"""Statistics for people: tables and bars, as wide as the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pylog.cli.rendering.aligned_columns import aligned_columns
+from pylog.cli.rendering.bars import bar
+from pylog.cli.rendering.byte_size import format_bytes
+from pylog.cli.rendering.counted import counted
+from pylog.cli.rendering.printable import printable
+from pylog.cli.rendering.time_chart import time_chart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    Row = Mapping[str, Any]
+    Document = Mapping[str, Any]
+
+_MOST_PARTITIONS = 12
+_MOST_SAVINGS = 6
+_KEY_CHARACTERS = 32
+_LEAST_BAR, _MOST_BAR = 10, 60
+_INDENT = "  "
+
+
+class StatisticsText:
+    """Lines about a document of `LogStatistics`.
+
+    Parameters
+    ----------
+    document
+        What to show.
+    width
+        Of the terminal; no bar goes beyond it, and tables that are wider wrap.
+    blocks
+        Whether the output takes block characters.
+    most_topics
+        How many topics have a part of their own; the others are in the table of topics.
+    heading
+        What is done to headings, such as making them bold.
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        width: int,
+        *,
+        blocks: bool,
+        most_topics: int,
+        heading: Callable[[str], str],
+    ) -> None:
+        self._document = document
+        self._width = width
+        self._blocks = blocks
+        self._most_topics = most_topics
+        self._heading = heading
+
+    def lines(self) -> Iterator[str]:
+        """Yield all lines."""
+        topics = sorted(self._document["topics"], key=lambda each: -each["sizeInBytes"])
+        yield from self._topics(topics)
+        for topic in topics[: self._most_topics]:
+            if topic["batches"]:
+                yield ""
+                yield self._heading(printable(topic["topic"]))
+                yield from self._topic(topic)
+        yield ""
+        yield from self._closing(topics)
+
+    def _topics(self, topics: Sequence[Row]) -> Iterator[str]:
+        columns = {
+            "TOPIC": [printable(each["topic"]) for each in topics],
+            "PARTITIONS": [str(each["partitions"]) for each in topics],
+            "SIZE": [format_bytes(each["sizeInBytes"]) for each in topics],
+            "RECORDS": [_records(each) for each in topics],
+            "BATCHES": [f"{each['batches']:,}" for each in topics],
+            "RECORDS/BATCH": [_mean(each["records"], _counted_batches(each)) for each in topics],
+            "BYTES/BATCH": [_mean(each["bytes"], each["batches"]) for each in topics],
+        }
+        if any(each["liveBytes"] is not None for each in topics):
+            columns["LIVE"] = [
+                "-"
+                if each["liveBytes"] is None
+                else _percent(each["liveBytes"], each["liveBytes"] + each["deadBytes"])
+                for each in topics
+            ]
+        yield from aligned_columns(columns, {"TOPIC"})
+
+    def _topic(self, topic: Row) -> Iterator[str]:
+        yield from self._partitions(topic)
+        yield from self._codecs(topic)
+        yield from self._batch_sizes(topic)
+        yield from self._times(topic)
+        yield from self._savings(topic)
+        yield from self._hot_keys(topic)
+        yield from self._largest_records(topic)
+
+    def _rows(self, name: str, topic: Row) -> list[Row]:
+        return [each for each in self._document[name] if each["topic"] == topic["topic"]]
+
+    def _partitions(self, topic: Row) -> Iterator[str]:
+        rows = sorted(self._rows("partitions", topic), key=lambda each: -each["sizeInBytes"])
+        if len(rows) < 2:
+            return
+        yield (f"{_INDENT}partitions by size (the largest has {topic['skew']:.2f} times the mean)")
+        shown = rows[:_MOST_PARTITIONS]
+        yield from self._bars(
+            [str(each["partition"]) for each in shown],
+            [each["sizeInBytes"] for each in shown],
+            [format_bytes(each["sizeInBytes"]) for each in shown],
+        )
+        if len(rows) > len(shown):
+            yield f"{_INDENT * 2}and {len(rows) - len(shown)} smaller ones"
+
+    def _codecs(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("codecs", topic)
+        yield f"{_INDENT}bytes by codec"
+        yield from self._bars(
+            [each["codec"] for each in rows],
+            [each["bytes"] for each in rows],
+            [
+                f"{format_bytes(each['bytes'])}, {_percent(each['bytes'], topic['bytes'])}"
+                for each in rows
+            ],
+        )
+
+    def _batch_sizes(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("batchSizes", topic)
+        for measure, title, name in (
+            ("bytes", "bytes by the size of their batch", format_bytes),
+            ("records", "records by how many their batch holds", str),
+        ):
+            some = [each for each in rows if each["measure"] == measure]
+            if not some:
+                continue
+            weight = "bytes" if measure == "bytes" else "records"
+            total = sum(each[weight] for each in some)
+            yield f"{_INDENT}{title}"
+            yield from self._bars(
+                [_range(each["start"], each["end"], name) for each in some],
+                [each[weight] for each in some],
+                [
+                    f"{_percent(each[weight], total)}, "
+                    f"{counted(each['batches'], 'batch', 'batches')}"
+                    for each in some
+                ],
+            )
+
+    def _times(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("times", topic)
+        timed = [each for each in rows if each["start"] is not None]
+        if timed:
+            width = self._width - len(_INDENT) * 2
+            yield f"{_INDENT}bytes by time of the largest timestamp of their batch (UTC)"
+            for line in time_chart(timed, width, blocks=self._blocks):
+                yield f"{_INDENT * 2}{line}"
+        spanning = sum(each["spanningBytes"] for each in timed)
+        if spanning:
+            share = _percent(spanning, topic["bytes"])
+            yield f"{_INDENT * 2}{share} of the bytes are in batches that began in an earlier hour"
+        for each in rows:
+            if each["start"] is None:
+                yield (
+                    f"{_INDENT * 2}{counted(each['batches'], 'batch', 'batches')} without a "
+                    f"timestamp: {format_bytes(each['bytes'])}"
+                )
+        if topic["lateBatches"]:
+            batches = counted(topic["lateBatches"], "batch is", "batches are")
+            yield (
+                f"{_INDENT * 2}{batches} earlier than one before, by up to "
+                f"{_duration(topic['lateByMs'])}"
+            )
+        if topic["futureBatches"]:
+            batches = counted(topic["futureBatches"], "batch has", "batches have")
+            yield f"{_INDENT * 2}{batches} a timestamp in the future"
+
+    def _savings(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("recompression", topic)
+        if not rows:
+            return
+        sampled = format_bytes(rows[0]["sampledBytes"])
+        yield f"{_INDENT}would take, by {sampled} that were compressed again"
+        best = sorted(rows, key=lambda each: each["ratio"])[:_MOST_SAVINGS]
+        stored = {"codec": "as it is", "level": None, "batchSize": None}
+        labels = [_variant(each) for each in best]
+        yield from self._bars(
+            [_variant(stored), *labels],
+            [topic["bytes"], *(each["estimatedBytes"] for each in best)],
+            [
+                format_bytes(topic["bytes"]),
+                *(f"{format_bytes(each['estimatedBytes'])}, {_change(each)}" for each in best),
+            ],
+        )
+
+    def _hot_keys(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("hotKeys", topic)
+        if not rows:
+            return
+        how = "by a sample, 95 % bounds" if rows[0]["isSampled"] else "of all records"
+        yield f"{_INDENT}most frequent keys, {how}"
+        columns = {
+            "KEY": [_key(each) for each in rows],
+            "OF RECORDS": [_share(each["ofRecords"]) for each in rows],
+            "OF BYTES": [_share(each["ofBytes"]) for each in rows],
+            "PARTITION": [_known(each["partition"]) for each in rows],
+        }
+        yield from (f"{_INDENT * 2}{line}" for line in aligned_columns(columns, {"KEY"}))
+
+    def _largest_records(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("largestRecords", topic)
+        if not rows:
+            return
+        how = " of a sample" if rows[0]["isSampled"] else ""
+        yield f"{_INDENT}largest records{how}, before compression"
+        columns = {
+            "SIZE": [format_bytes(each["recordBytes"]) for each in rows],
+            "PARTITION": [str(each["partition"]) for each in rows],
+            "OFFSET": [str(each["offset"]) for each in rows],
+            "KEY": [_key(each) for each in rows],
+        }
+        yield from (f"{_INDENT * 2}{line}" for line in aligned_columns(columns, {"KEY"}))
+
+    def _bars(
+        self, labels: Sequence[str], values: Sequence[float], notes: Sequence[str]
+    ) -> Iterator[str]:
+        """Yield a line for each value: label, bar, note. The largest value has the longest bar."""
+        label_width = max(map(len, labels))
+        note_width = max(map(len, notes))
+        rest = self._width - 2 * len(_INDENT) - label_width - note_width - 2
+        width = min(_MOST_BAR, max(_LEAST_BAR, rest))
+        highest = max(values) or 1
+        for label, value, note in zip(labels, values, notes, strict=True):
+            drawn = bar(value / highest, width, blocks=self._blocks)
+            yield f"{_INDENT * 2}{label.rjust(label_width)} {drawn} {note}".rstrip()
+
+    def _closing(self, topics: Sequence[Row]) -> Iterator[str]:
+        more = sum(1 for each in topics[self._most_topics :] if each["batches"])
+        if more:
+            yield f"{counted(more, 'smaller topic is', 'smaller topics are')} in the table alone"
+        for problem in self._document["problems"]:
+            yield printable(problem)
+        summary = self._document["summary"]
+        parts = [
+            counted(summary["topics"], "topic"),
+            counted(summary["partitions"], "partition"),
+            counted(summary["segments"], "segment"),
+            format_bytes(summary["sizeInBytes"]),
+        ]
+        if self._document["problems"]:
+            parts.append(counted(len(self._document["problems"]), "problem"))
+        if self._document["read"] == "headers":
+            parts.append("headers alone were read (keys and savings: --sample)")
+        yield ", ".join(parts)
+
+
+def _counted_batches(row: Row) -> int:
+    return int(row["batches"] - row["uncountedBatches"])
+
+
+def _records(row: Row) -> str:
+    at_least = "≥" if row["uncountedBatches"] else ""
+    return f"{at_least}{row['records']:,}"
+
+
+def _mean(part: int, whole: int) -> str:
+    if not whole:
+        return "-"
+    mean = part / whole
+    return f"{mean:.1f}" if mean < 100 else f"{mean:,.0f}"
+
+
+def _percent(part: float, whole: float) -> str:
+    return _shown_share(part / whole if whole else 0.0)
+
+
+def _shown_share(share: float) -> str:
+    percent = 100 * share
+    if 0 < percent < 0.1:
+        return f"{percent:.2g} %"
+    return f"{percent:.1f} %" if percent < 99.95 else f"{percent:.0f} %"
+
+
+def _share(share: Mapping[str, float]) -> str:
+    shown = _shown_share(share["share"])
+    low, high = _shown_share(share["low"]), _shown_share(share["high"])
+    if low == high:
+        return shown
+    return f"{shown} ({low.removesuffix(' %')} to {high.removesuffix(' %')})"
+
+
+def _range(start: int, end: int, name: Callable[[int], str]) -> str:
+    return name(start) if end - start <= 1 else f"{name(start)} to {name(end - 1)}"
+
+
+def _variant(row: Row) -> str:
+    level = "" if row["level"] is None else f" {row['level']}"
+    size = "" if row["batchSize"] is None else f", batches of {format_bytes(row['batchSize'])}"
+    return f"{row['codec']}{level}{size}"
+
+
+def _change(row: Row) -> str:
+    change = 100 * (row["ratio"] - 1)
+    return f"{change:+.0f} %" if abs(change) >= 0.5 else "the same"
+
+
+def _key(row: Row) -> str:
+    key = row["key"]
+    if row.get("offset") is None:
+        return "(no key)"
+    if key is None:
+        return "(none, or gone)"
+    text = f"base64:{key['base64']}" if isinstance(key, dict) else printable(key)
+    return text if len(text) <= _KEY_CHARACTERS else f"{text[: _KEY_CHARACTERS - 1]}…"
+
+
+def _known(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _duration(milliseconds: int) -> str:
+    for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)):
+        if milliseconds >= length:
+            return f"{milliseconds / length:.1f} {unit}"
+    return f"{milliseconds} ms"

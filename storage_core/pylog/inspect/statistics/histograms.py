@@ -1,0 +1,160 @@
+"""Counts of batches by size and by time, in bounded memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pylog.model import NO_TIMESTAMP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    Int64Array = npt.NDArray[np.int64]
+
+HOUR_MS = 3_600_000
+_MOST_INTERVALS = 1 << 14
+"""Two years of hours. More are only there where timestamps are wrong, or a log is very old."""
+_COARSER = (24, 28, 16)
+"""An hour, a day, four weeks, 448 days, and then each time 16 times as long."""
+_SIZES = 64
+
+
+class SizeCount(NamedTuple):
+    """Batches of ``[start, end)``, and what they hold."""
+
+    start: int
+    end: int
+    batches: int
+    records: int
+    size_bytes: int
+
+
+class SizeHistogram:
+    """Batches by some size of theirs, in ranges from one power of two to the next."""
+
+    def __init__(self) -> None:
+        self._sums = np.zeros((3, _SIZES), dtype=np.int64)
+
+    def add(self, sizes: Int64Array, records: Int64Array, sizes_bytes: Int64Array) -> None:
+        """Add batches.
+
+        Parameters
+        ----------
+        sizes
+            int64, not negative: what they are counted by.
+        records, sizes_bytes
+            int64: what each holds.
+        """
+        # The exponent of a float is the number of bits: 0 for 0, 1 for 1, 2 for 2 and 3.
+        places = np.frexp(sizes.astype(np.float64))[1]
+        self._sums[0] += np.bincount(places, minlength=_SIZES)
+        np.add.at(self._sums[1], places, records)
+        np.add.at(self._sums[2], places, sizes_bytes)
+
+    def merge(self, other: SizeHistogram) -> None:
+        """Add all that another one has."""
+        self._sums += other._sums
+
+    def __iter__(self) -> Iterator[SizeCount]:
+        """Yield the ranges that have batches, ascending."""
+        for place in np.flatnonzero(self._sums[0]).tolist():
+            start = 1 << (place - 1) if place else 0
+            yield SizeCount(start, 1 << place, *self._sums[:, place].tolist())
+
+
+class TimeCount(NamedTuple):
+    """What has the timestamps of one interval, by the headers of its batches.
+
+    Attributes
+    ----------
+    start_ms
+        Where it begins.
+    batches, records, size_bytes
+        All that is counted here.
+    spanning_records, spanning_bytes
+        Of it, what is in batches that began in an earlier interval: these are counted where their
+        largest timestamp is, and some of their records belong before it.
+    """
+
+    start_ms: int
+    batches: int
+    records: int
+    size_bytes: int
+    spanning_records: int
+    spanning_bytes: int
+
+
+class TimeHistogram:
+    """Batches by the hour of their largest timestamp.
+
+    Where timestamps are too far apart for so many hours, the intervals become longer.
+
+    Attributes
+    ----------
+    interval_ms
+        How long they are.
+    untimed
+        What has no timestamp; its interval has no meaning.
+    """
+
+    def __init__(self) -> None:
+        self.interval_ms = HOUR_MS
+        self._levels = 0
+        self._places = np.empty(0, dtype=np.int64)
+        self._sums = np.empty((5, 0), dtype=np.int64)
+        self._untimed = np.zeros(5, dtype=np.int64)
+
+    @property
+    def untimed(self) -> TimeCount:
+        """What has no timestamp."""
+        return TimeCount(NO_TIMESTAMP, *self._untimed.tolist())
+
+    def add(
+        self,
+        first_timestamps: Int64Array,
+        max_timestamps: Int64Array,
+        records: Int64Array,
+        sizes_bytes: Int64Array,
+    ) -> None:
+        """Add batches: the timestamps of their first records, the largest, and what they hold."""
+        sums = np.stack([np.ones_like(records), records, sizes_bytes, records, sizes_bytes])
+        places = max_timestamps // self.interval_ms
+        sums[3:] *= first_timestamps // self.interval_ms < places
+        is_timed = max_timestamps >= 0
+        self._untimed += sums[:, ~is_timed].sum(axis=1)
+        self._add(places[is_timed], sums[:, is_timed])
+
+    def merge(self, other: TimeHistogram) -> None:
+        """Add all that another one has, whose intervals may be others."""
+        self._untimed += other._untimed
+        while self._levels < other._levels:
+            self._coarsen()
+        places = other._places * other.interval_ms // self.interval_ms
+        self._add(places, other._sums)
+
+    def __iter__(self) -> Iterator[TimeCount]:
+        """Yield the intervals that have batches, ascending."""
+        for place, sums in zip(self._places.tolist(), self._sums.T.tolist(), strict=True):
+            yield TimeCount(place * self.interval_ms, *sums)
+
+    def _add(self, places: Int64Array, sums: Int64Array) -> None:
+        places = np.concatenate([self._places, places])
+        sums = np.concatenate([self._sums, sums], axis=1)
+        self._places, inverse = np.unique(places, return_inverse=True)
+        self._sums = np.zeros((5, self._places.size), dtype=np.int64)
+        for total, each in zip(self._sums, sums, strict=True):
+            np.add.at(total, inverse, each)
+        if self._places.size > _MOST_INTERVALS:
+            self._coarsen()
+
+    def _coarsen(self) -> None:
+        factor = _COARSER[min(self._levels, len(_COARSER) - 1)]
+        self._levels += 1
+        self.interval_ms *= factor
+        places, sums = self._places // factor, self._sums
+        self._places, self._sums = self._places[:0], self._sums[:, :0]
+        self._add(places, sums)

@@ -1,0 +1,82 @@
+"""The records of windows that statistics ask for: data batches, any format, with hashes of keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.cleaner.checked_windows import CheckedWindow
+from pylog.cleaner.keyed_records import KeyedRecordReader
+from pylog.inspect.statistics.frequent_keys import FrequentKeys
+from pylog.inspect.statistics.largest_records import LargestRecords
+from pylog.record.append_rules import MAX_INT64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.cleaner.keyed_records import KeyedRecords
+    from pylog.cleaner.offset_map import HashKey
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.log_view import LogView
+
+_ALL_OFFSETS = range(MAX_INT64)
+
+
+class DataRecords:
+    """Reads the records of data batches; control batches are left out. One thread.
+
+    Parameters
+    ----------
+    hash_key
+        What keys are hashed with.
+    """
+
+    def __init__(self, hash_key: HashKey) -> None:
+        self._hash_key = hash_key
+        self._reader = KeyedRecordReader()
+
+    def read(self, path: str, window: SegmentWindow) -> Iterator[KeyedRecords]:
+        """Yield the records of a window's batches, group by group.
+
+        Raises
+        ------
+        CorruptRecordError, InvalidRecordError
+            The records of a batch break the format.
+        """
+        checked = CheckedWindow(path, window.file_position, window.scan)
+        headers = window.scan.headers
+        batches = np.flatnonzero(~headers.is_control & (headers.record_counts != 0))
+        yield from self._reader.read(checked, batches, self._hash_key, _ALL_OFFSETS)
+
+
+class CountedRecords:
+    """Counts all records of one partition: its keys, and its largest records. One thread.
+
+    Parameters
+    ----------
+    hash_key
+        What keys are hashed with; the same for all partitions that are to be merged.
+    source
+        Stands for the partition.
+    most
+        How many of the largest records are kept.
+    """
+
+    def __init__(self, hash_key: HashKey, source: int, most: int) -> None:
+        self.keys = FrequentKeys()
+        self.largest = LargestRecords(most)
+        self._records = DataRecords(hash_key)
+        self._source = source
+
+    def read_window(self, view: LogView, index: int, window: SegmentWindow) -> None:
+        """Count the records of a window of a segment of the log; errors as of `DataRecords`."""
+        for records in self._records.read(view.segments[index].file_path(), window):
+            sizes = records.sizes_bytes
+            self.keys.add(records.hashes, sizes, records.offsets, records.has_key, self._source)
+            self.largest.add(sizes, records.offsets, self._source)
+
+    def merge(self, other: CountedRecords) -> None:
+        """Add all that was counted of another partition."""
+        self.keys.merge(other.keys)
+        self.largest.merge(other.largest)

@@ -1,0 +1,212 @@
+"""The public `stats`: what log directories are made of."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from pylog.cleaner.offset_map import HashKey
+from pylog.clock import SystemClock
+from pylog.errors import LogStorageError
+from pylog.inspect.statistics.batch_runs import shared_budget
+from pylog.inspect.statistics.log_statistics import LogStatistics
+from pylog.inspect.statistics.partition_work import PartitionWork, SharedProgress
+from pylog.inspect.statistics.statistics_tables import SCHEMAS, table_of
+from pylog.inspect.statistics.topic_sample import TopicSample
+from pylog.inspect.statistics.topic_statistics import TopicRows, TopicStatistics
+from pylog.keyword_arguments import names_nearest_keyword
+from pylog.locations import printable_location
+from pylog.reading.attempts import Attempts
+from pylog.reading.log_directory import open_directory
+from pylog.reading.partition_choice import choose_partitions
+from pylog.reading.scan import scan
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pylog.inspect.statistics.partition_work import PartitionResult
+    from pylog.inspect.statistics.topic_statistics import Row
+    from pylog.reading.log_directory import LogDirectory
+    from pylog.reading.log_view import LogView
+
+DEFAULT_SAMPLE_BYTES = 64 << 20
+_LEAST_SAMPLE_BYTES = 1 << 20  # of a topic, if it is looked at at all
+HEADERS, SAMPLE, ALL = "headers", "sample", "all"
+_WAYS_TO_READ = (HEADERS, SAMPLE, ALL)
+
+
+@names_nearest_keyword
+def stats(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
+    *paths: str | os.PathLike[str],
+    topics: Iterable[str] | None = None,
+    partitions: Iterable[int] = (),
+    read: str = HEADERS,
+    sample_bytes: int = DEFAULT_SAMPLE_BYTES,
+    most: int = 10,
+    threads: int | None = None,
+    now_ms: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> LogStatistics:
+    """Return what lies in log directories: sizes, batches, codecs, times, keys, and savings.
+
+    Parameters
+    ----------
+    *paths
+        Log directories or topic-partition directories. Never written to or locked.
+    topics
+        Only these; None for all, internal ones included.
+    partitions
+        Only these partitions of each topic; none for all.
+    read
+        "headers": every batch header, and no record. "sample": some records, too, which tell hot
+        keys, large records, and what other codecs and batch sizes would save. "all": that, with
+        keys and large records counted over all records, and with what of compacted topics is live.
+    sample_bytes
+        How much of all ``.log`` files is read for the sample; a little more may be.
+    most
+        How many keys and large records are listed of each topic.
+    threads
+        How many partitions are read side by side; None for as many as there are processors, or as
+        the environment variable ``PYLOG_NUM_THREADS`` says.
+    now_ms
+        Timestamps after this are in the future; None for the system's clock.
+    progress
+        Is called a few times a second with the bytes done and those there are in all.
+
+    Raises
+    ------
+    UnknownTopicOrPartitionError
+        A topic or partition that was named is not there.
+    LogStorageError
+        A path cannot be read or holds no log. What is wrong with a partition is a value in its row.
+    ValueError
+        An argument makes no sense.
+
+    Examples
+    --------
+    >>> found = pylog.stats("/mnt/kafka-logs", read="sample")
+    >>> found.tables["hot_keys"].to_pandas()
+    >>> Path("kafka-logs.html").write_text(found.html())
+    """
+    _check(read, sample_bytes, most)
+    directory = open_directory(*paths)
+    views = _chosen(directory, topics, list(partitions))
+    now_ms = SystemClock().milliseconds() if now_ms is None else now_ms
+    total_bytes = sum(map(_size_of, views))
+    is_sampled = read in {SAMPLE, ALL}
+    shared = SharedProgress(total_bytes + (sample_bytes if is_sampled else 0), progress)
+    hash_key = HashKey.random()
+    work = PartitionWork(now_ms, hash_key if read == ALL else None, most, shared.advance)
+    by_topic = [list(each) for _, each in itertools.groupby(views, lambda view: view.topic)]
+    tasks = [(place, view) for views in by_topic for place, view in enumerate(views)]
+    results = shared.side_by_side(lambda task: work.run(*task), tasks, threads)
+    found = _by_topic(results)
+    if is_sampled:
+        budgets = shared_budget(
+            [each.size_bytes for each in found], sample_bytes, _LEAST_SAMPLE_BYTES
+        )
+
+        def sample(task: tuple[TopicStatistics, int]) -> None:
+            topic, budget = task
+            if budget:
+                _sample(topic, budget, hash_key, most, shared.advance)
+
+        shared.side_by_side(sample, list(zip(found, budgets, strict=True)), threads)
+    return _statistics(found, most, read, now_ms, directory, paths)
+
+
+def _check(read: str, sample_bytes: int, most: int) -> None:
+    if read not in _WAYS_TO_READ:
+        msg = f"read is {read!r}, expected one of {', '.join(map(repr, _WAYS_TO_READ))}"
+        raise ValueError(msg)
+    for name, value in (("sample_bytes", sample_bytes), ("most", most)):
+        if value < 1:
+            msg = f"{name} is {value}, expected 1 or more"
+            raise ValueError(msg)
+
+
+def _size_of(view: LogView) -> int:
+    """Return the size of a log's files, 0 if its directory cannot be listed."""
+    return Attempts().read(lambda: view.size_bytes) or 0
+
+
+def _chosen(
+    directory: LogDirectory, topics: Iterable[str] | None, partitions: Sequence[int]
+) -> list[LogView]:
+    names = list(directory.topics) if topics is None else list(topics)
+    if topics is not None or partitions:
+        views = directory.select(assign=choose_partitions(directory, names, partitions))
+    else:
+        views = list(directory)
+    return sorted(views, key=lambda view: view.topic_partition)
+
+
+def _by_topic(results: Sequence[PartitionResult]) -> list[TopicStatistics]:
+    grouped = itertools.groupby(results, lambda each: each.headers.topic_partition.topic)
+    return [TopicStatistics(topic, list(each)) for topic, each in grouped]
+
+
+def _sample(
+    topic: TopicStatistics,
+    budget_bytes: int,
+    hash_key: HashKey,
+    most: int,
+    advance: Callable[[int], None],
+) -> None:
+    headers = [each.headers for each in topic.partitions]
+    sample = TopicSample(headers, topic.codec_ids(), hash_key, most)
+    sample.read(budget_bytes, advance)
+    topic.sample = sample
+
+
+def _statistics(
+    topics: Sequence[TopicStatistics],
+    most: int,
+    read: str,
+    now_ms: int,
+    directory: LogDirectory,
+    paths: Sequence[str | os.PathLike[str]],
+) -> LogStatistics:
+    def find_record(topic: str, partition: int, offset: int) -> tuple[bytes | None, int | None]:
+        return _find_record(directory, topic, partition, offset)
+
+    rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
+    problems: list[str] = []
+    for topic in topics:
+        for name, some in TopicRows(topic, most, find_record).rows().items():
+            rows[name] += some
+        for part in topic.partitions:
+            problems += part.headers.problems
+        if topic.sample is not None:
+            problems += [each for each in topic.sample.problems if each not in problems]
+    return LogStatistics(
+        {name: table_of(name, some) for name, some in rows.items()},
+        paths=[printable_location(path) for path in paths],
+        read=read,
+        now_ms=now_ms,
+        sampled_bytes=sum(each.sample.sampled_bytes for each in topics if each.sample is not None),
+        problems=problems,
+    )
+
+
+def _find_record(
+    directory: LogDirectory, topic: str, partition: int, offset: int
+) -> tuple[bytes | None, int | None]:
+    """Return key and timestamp of a record, None for both if it is not there any more."""
+    wanted = scan(
+        directory,
+        assign={topic: [partition]},
+        start=offset,
+        end=offset + 1,
+        columns=("key", "timestamp"),
+        timestamp_unit="ms",
+    )
+    try:
+        table = wanted.to_table()
+    except LogStorageError:
+        return None, None
+    if not table.num_rows:
+        return None, None
+    timestamp = table["timestamp"].cast("int64")[0].as_py()
+    return table["key"][0].as_py(), None if timestamp < 0 else timestamp

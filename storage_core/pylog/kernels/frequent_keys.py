@@ -1,0 +1,104 @@
+"""Kernels: how often each key comes, in a hash table of fixed size.
+
+An entry is a row of eight words; a slot whose RECORDS is 0 is empty. Probing is linear. What is
+done when the table is full, and what the ERROR columns mean, is in
+`pylog.inspect.statistics.frequent_keys`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from pylog.kernels import helper, kernel
+
+ENTRY_HASH = 0
+ENTRY_RECORDS = 1
+ENTRY_BYTES = 2
+ENTRY_ERROR_RECORDS = 3
+ENTRY_ERROR_BYTES = 4
+ENTRY_OFFSET = 5
+ENTRY_SOURCE = 6
+ENTRY_FIELDS = 8
+"""One word is not used: so an entry is a line of the processor's cache."""
+
+
+@helper
+def _slot_of(table: npt.NDArray[np.int64], hashed: int) -> int:
+    """Return the slot that holds the hash, or else the empty one that it belongs into."""
+    count = np.int64(table.shape[0])
+    slot = (((hashed >> 32) & 0xFFFFFFFF) * count) >> 32
+    while table[slot, ENTRY_RECORDS] != 0 and table[slot, ENTRY_HASH] != hashed:
+        slot += 1
+        if slot == count:
+            slot = np.int64(0)
+    return slot
+
+
+@kernel(writes=("table",), tables=("table", "hashes"))
+def count_keys(
+    table: npt.NDArray[np.int64],
+    used_slots: int,
+    usable_slots: int,
+    hashes: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    offsets: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int64],
+    first: int,
+    error_records: int,
+    error_bytes: int,
+    source: int,
+) -> tuple[int, int]:
+    """Count the keys of some records until one comes that there is no slot for.
+
+    Parameters
+    ----------
+    table
+        Shape (slots, ENTRY_FIELDS), fewer than 2^31 slots.
+    used_slots, usable_slots
+        How many hold an entry, and how many may, which is less than there are.
+    hashes
+        The first column is what a key is known by; a row a record.
+    sizes, offsets
+        Bytes of each record, and its offset; the entry keeps the last one's.
+    rows
+        Which records to count, one after the other.
+    first
+        Place in ``rows`` to begin at.
+    error_records, error_bytes
+        What a new entry gets in its ERROR columns.
+    source
+        What an entry's offset is an offset of: kept with it.
+
+    Returns
+    -------
+    tuple of int
+        The place in ``rows`` of the first record that was not counted; used slots.
+    """
+    used = np.int64(used_slots)
+    for place in range(first, rows.size):
+        row = rows[place]
+        hashed = hashes[row, 0]
+        slot = _slot_of(table, hashed)
+        if table[slot, ENTRY_RECORDS] == 0:
+            if used >= usable_slots:
+                return place, used
+            used += 1
+            table[slot, ENTRY_HASH] = hashed
+            table[slot, ENTRY_ERROR_RECORDS] = error_records
+            table[slot, ENTRY_ERROR_BYTES] = error_bytes
+            table[slot, ENTRY_BYTES] = 0
+        table[slot, ENTRY_RECORDS] += 1
+        table[slot, ENTRY_BYTES] += sizes[row]
+        table[slot, ENTRY_OFFSET] = offsets[row]
+        table[slot, ENTRY_SOURCE] = source
+    return np.int64(rows.size), used
+
+
+@kernel(writes=("table",), tables=("table", "entries"))
+def put_entries(table: npt.NDArray[np.int64], entries: npt.NDArray[np.int64]) -> None:
+    """Put entries, each of another hash, into an empty table that has more slots than these."""
+    for row in range(entries.shape[0]):
+        slot = _slot_of(table, entries[row, ENTRY_HASH])
+        for field in range(ENTRY_FIELDS):
+            table[slot, field] = entries[row, field]
