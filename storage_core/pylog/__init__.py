@@ -31,6 +31,7 @@ _PUBLIC = LazyNames(
         "pylog.files.partition_metadata": ("format_uuid", "parse_uuid"),
         "pylog.files.server_properties": ("ServerProperties",),
         "pylog.files.staged_files": ("StagedRecords",),
+        "pylog.inspect.export": ("ExportedFile", "export"),
         "pylog.inspect.findings.finding": ("Finding", "Severity"),
         "pylog.inspect.partition_listing": (
             "ListedPartition",
@@ -40,6 +41,7 @@ _PUBLIC = LazyNames(
         "pylog.inspect.read_table": ("read_table",),
         "pylog.inspect.statistics.log_statistics": ("LogStatistics",),
         "pylog.inspect.statistics.stats": ("stats",),
+        "pylog.inspect.search": ("Search", "SearchSummary", "search"),
         "pylog.inspect.tables.metadata_table": ("MetadataTable", "metadata_table"),
         "pylog.inspect.tables.table_names": ("TABLE_NAMES",),
         "pylog.inspect.topics": (
@@ -76,11 +78,13 @@ _PUBLIC = LazyNames(
             "OffsetSpecs",
             "Timestamp",
         ),
+        "pylog.printable_text": ("printable",),
         "pylog.reading.damage": ("DamageReport", "DamagedRange", "ReadMode"),
         "pylog.reading.discovery": ("PartitionDirectory",),
         "pylog.reading.byte_limit": ("ends_within_bytes",),
         "pylog.reading.followed_directory": ("FollowedDirectory", "follow"),
         "pylog.reading.followed_partition": ("FollowedLog",),
+        "pylog.reading.followed_records": ("FollowedRecords",),
         "pylog.reading.log_directory": ("LogDirectory", "open_directory"),
         "pylog.reading.log_view": ("LogView",),
         "pylog.reading.partition_choice": ("choose_partitions",),
@@ -89,6 +93,8 @@ _PUBLIC = LazyNames(
         "pylog.reading.removal_preview": ("Removal",),
         "pylog.reading.scan": ("Scan", "scan"),
         "pylog.reading.scan_task": ("ScanTask",),
+        "pylog.reading.timeline": ("merge_by_timestamp",),
+        "pylog.record_lines.line_format": ("LineFormat", "VALUE_FORMATS"),
         "pylog.record.decompression_limit": ("DEFAULT_MAX_DECOMPRESSED_BYTES",),
         "pylog.record.legacy_builder": ("LegacyBatchBuilder",),
         "pylog.record.record": ("Record", "RecordHeader"),
@@ -157,6 +163,8 @@ if TYPE_CHECKING:
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
     from pylog.files.server_properties import ServerProperties as ServerProperties
     from pylog.files.staged_files import StagedRecords as StagedRecords
+    from pylog.inspect.export import ExportedFile as ExportedFile
+    from pylog.inspect.export import export as export
     from pylog.inspect.findings.finding import Finding as Finding
     from pylog.inspect.findings.finding import Severity as Severity
     from pylog.inspect.partition_listing import ListedPartition as ListedPartition
@@ -165,6 +173,9 @@ if TYPE_CHECKING:
     from pylog.inspect.read_table import read_table as read_table
     from pylog.inspect.statistics.log_statistics import LogStatistics as LogStatistics
     from pylog.inspect.statistics.stats import stats as stats
+    from pylog.inspect.search import Search as Search
+    from pylog.inspect.search import SearchSummary as SearchSummary
+    from pylog.inspect.search import search as search
     from pylog.inspect.tables.metadata_table import MetadataTable as MetadataTable
     from pylog.inspect.tables.metadata_table import metadata_table as metadata_table
     from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES
@@ -198,6 +209,7 @@ if TYPE_CHECKING:
     from pylog.positions import OffsetSpec as OffsetSpec
     from pylog.positions import OffsetSpecs as OffsetSpecs
     from pylog.positions import Timestamp as Timestamp
+    from pylog.printable_text import printable as printable
     from pylog.reading.byte_limit import ends_within_bytes as ends_within_bytes
     from pylog.reading.damage import DamagedRange as DamagedRange
     from pylog.reading.damage import DamageReport as DamageReport
@@ -206,6 +218,7 @@ if TYPE_CHECKING:
     from pylog.reading.followed_directory import FollowedDirectory as FollowedDirectory
     from pylog.reading.followed_directory import follow as follow
     from pylog.reading.followed_partition import FollowedLog as FollowedLog
+    from pylog.reading.followed_records import FollowedRecords as FollowedRecords
     from pylog.reading.log_directory import LogDirectory as LogDirectory
     from pylog.reading.log_directory import open_directory as open_directory
     from pylog.reading.log_view import LogView as LogView
@@ -216,6 +229,7 @@ if TYPE_CHECKING:
     from pylog.reading.scan import Scan as Scan
     from pylog.reading.scan import scan as scan
     from pylog.reading.scan_task import ScanTask as ScanTask
+    from pylog.reading.timeline import merge_by_timestamp as merge_by_timestamp
     from pylog.record.decompression_limit import (
         DEFAULT_MAX_DECOMPRESSED_BYTES as DEFAULT_MAX_DECOMPRESSED_BYTES,
     )
@@ -225,6 +239,8 @@ if TYPE_CHECKING:
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
     from pylog.time_text import parse_cleanup_time as parse_cleanup_time
     from pylog.time_text import parse_time as parse_time
+    from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
+    from pylog.record_lines.line_format import LineFormat as LineFormat
     from pylog.validation.log_append_info import AppendedBatches as AppendedBatches
     from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
     from pylog.writing.compaction_job import CompactionJob as CompactionJob

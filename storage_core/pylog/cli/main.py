@@ -21,7 +21,6 @@ from click.shell_completion import shell_complete
 
 import pylog
 from pylog.cli import exit_status
-from pylog.cli.rendering.printable import printable
 from pylog.errors import LogStorageError
 from pylog.lazy_modules import load_name
 
@@ -35,8 +34,10 @@ COMPLETION_VARIABLE = "_PYLOG_COMPLETE"
 COMMANDS = {
     "ls": "List topics and partitions: offsets, size, leader epoch.",
     "cat": "Print records, as JSON lines or as text.",
+    "search": "Print the records in which something stands.",
     "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
     "topics": "Describe topics: ids, partitions, leaders, replicas, configuration.",
+    "export": "Write records to a file: Parquet, Arrow, CSV or JSON lines.",
     "create-topic": "Create a topic, and the log directory if it does not exist.",
     "alter-topic": "Change a topic's properties, or add partitions.",
     "append": "Append records to a topic, from JSON lines or text.",
@@ -110,8 +111,9 @@ class LazyGroup(click.Group):
 def program(*, debug: bool) -> None:
     """Read and write Apache Kafka's log directories without a broker.
 
-    ls, cat and stats never write to, lock or change a directory. All other commands lock it first,
-    as a broker does, and refuse to work while another process has it open.
+    ls, cat, search, dump, doctor, stats, groups, transactions, topics and export never write to,
+    lock or change a directory. All other commands lock it first, as a broker does, and refuse to
+    work while another process has it open.
     """
 
 
@@ -144,7 +146,7 @@ class _WarningsOnStderr(logging.Handler):
     """Writes what the library warns of, one line each."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        sys.stderr.write(f"{PROGRAM}: warning: {printable(record.getMessage())}\n")
+        sys.stderr.write(f"{PROGRAM}: warning: {pylog.printable(record.getMessage())}\n")
 
 
 def _invoke(arguments: Sequence[str]) -> int:
@@ -184,7 +186,7 @@ def _describe(error: Exception) -> str:
     else:
         text = f"this is a bug in pylog, --debug shows where: {type(error).__name__}: {error}"
     notes = getattr(error, "__notes__", ())
-    return printable("; ".join([text, *notes]))
+    return pylog.printable("; ".join([text, *notes]))
 
 
 def _describe_usage(error: click.UsageError) -> str:

@@ -18,9 +18,6 @@ LINE_FORMATS = ("jsonl", "text")
 
 _SIGNS_OF_A_PATTERN = frozenset("*?[]^$|()+\\")
 
-VALUE_FORMATS = ("base64", "text")
-"""How JSON lines have keys, values and headers' values."""
-
 paths = argument(
     "paths",
     metavar="PATH",

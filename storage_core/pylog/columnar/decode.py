@@ -20,11 +20,11 @@ from pylog.columnar.constant_columns import ConstantColumns
 from pylog.columnar.decode_legacy import LegacyGroupDecoder
 from pylog.columnar.decode_limits import DecodeLimits
 from pylog.columnar.decode_v2 import V2GroupDecoder
+from pylog.columnar.decompressed_batches import decompressed_batches
 from pylog.columnar.group_request import BATCH_END, BATCH_START, GroupRequest
-from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.errors import InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
 from pylog.locations import name_of
-from pylog.record.batch_header import codec_of
 from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
 from pylog.record.compression import Decompressor
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES, over_limit
@@ -166,7 +166,7 @@ class RecordDecoder:
         self.has_given_more = False
         if len(window.headers) and window.headers.last_offsets[0] <= self._last_offset:
             self._last_offset = -1  # batches that were given before, once more
-        for decoder, run in _runs(window.headers):
+        for decoder, run in runs_of_a_format(window.headers):
             table = decoder.describe_batches(run)
             for group, buffer in self._groups(window, run, table, decoder):
                 request = GroupRequest(
@@ -239,20 +239,13 @@ class RecordDecoder:
             return
         scratch = self._decompressor.buffer
         scratch.clear()
-        view = window.buffer.data
         bounds = table[:, BATCH_START : BATCH_END + 1]
         first = 0
         placed: list[tuple[int, int]] = []  # from batch ``first`` on
-        batches = zip(run.codec_ids.tolist(), run.magics.tolist(), bounds.tolist(), strict=True)
-        for index, (codec_id, magic, (start, end)) in enumerate(batches):
-            try:
-                codec = codec_of(codec_id, magic)
-                stream = decoder.stream_of(view[start:end], codec, magic)
-                placed.append(self._decompressor.append(codec, stream, magic))
-            except (CorruptRecordError, InvalidRecordError) as error:
-                position = window.file_position + int(run.positions[index])
-                raise type(error)(error.reason, window.path, position) from error
-            size = placed[-1][1] - placed[-1][0]
+        batches = decompressed_batches(window, run, table, decoder, self._decompressor)
+        for index, (start, end) in batches:
+            placed.append((start, end))
+            size = end - start
             is_small = size <= self._limits.small_bytes
             is_full = scratch.length >= GROUP_BYTES
             if is_small and not is_full:
@@ -329,7 +322,7 @@ class RecordDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _runs(headers: BatchHeaders) -> Iterator[tuple[GroupDecoder, BatchHeaders]]:
+def runs_of_a_format(headers: BatchHeaders) -> Iterator[tuple[GroupDecoder, BatchHeaders]]:
     """Yield consecutive batches of one format family, with what decodes them."""
     if not len(headers):
         return

@@ -30,6 +30,7 @@ from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.filter_evaluation import is_past
 from pylog.reading.filtered_decode import FilteredDecoder
 from pylog.reading.refused_batches import RefusedBatches
+from pylog.reading.search_decode import SearchDecoder
 from pylog.reading.task_windows import TaskWindows
 from pylog.reading.windows_ahead import WindowsAhead
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.reading.planned_range import PlannedRange
+    from pylog.reading.scanned_bytes import ScannedBytes
     from pylog.reading.segment_slice import SegmentSlice
-    from pylog.reading.window_ahead import WindowAhead
+    from pylog.reading.window_ahead import Decoder, WindowAhead
     from pylog.record.batch_scan import BatchHeaders
     from pylog.worker_threads import WorkerThreads
 
@@ -74,6 +76,8 @@ class TaskReader:
     workers
         Threads that checksum and decode windows which are read ahead; what is given is the same.
         None to do one thing after the other.
+    scanned
+        Where it is noted how much `record_batches` has looked through.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only options
@@ -86,9 +90,11 @@ class TaskReader:
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         workers: WorkerThreads | None = None,
+        scanned: ScannedBytes | None = None,
     ) -> None:
         self._task = task
         self._workers = workers
+        self._scanned = scanned
         self._mode = mode
         self._window_bytes = window_bytes
         self._max_decompressed_bytes = max_decompressed_bytes
@@ -104,11 +110,12 @@ class TaskReader:
         self._schema = record_schema() if schema is None else schema
         self._decoder = self._make_decoder()
 
-    def _make_decoder(self) -> RecordDecoder | FilteredDecoder:
+    def _make_decoder(self) -> Decoder:
         partition, limit = self._task.topic_partition, self._max_decompressed_bytes
         if self._filter is None:
             return RecordDecoder(partition, self._schema, max_decompressed_bytes=limit)
-        return FilteredDecoder(partition, self._schema, self._filter, max_decompressed_bytes=limit)
+        kind = SearchDecoder if self._filter.content else FilteredDecoder
+        return kind(partition, self._schema, self._filter, max_decompressed_bytes=limit)
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the task's records in offset order, as record batches that own their memory.
@@ -132,6 +139,8 @@ class TaskReader:
         ahead = self._windows_ahead()
         try:
             for segment_slice, window in self._windows(verifies_checksums=True, ahead=ahead):
+                if self._scanned is not None:
+                    self._scanned.add(window)
                 self._refused.enter(segment_slice, window)
                 yield from self._damaged_rows()
                 known = None if ahead is None else ahead.find(window)
@@ -305,12 +314,14 @@ class TaskReader:
                 ahead.note_ratio(part, size_bytes)
             ahead.release(part)
 
-    def _follow(self, decoder: RecordDecoder | FilteredDecoder) -> None:
+    def _follow(self, decoder: Decoder) -> None:
         """Have this reader's own decoder go on after what another one like it has decoded."""
         match self._decoder, decoder:
             case RecordDecoder() as own, RecordDecoder() as other:
                 own.follow(other)
             case FilteredDecoder() as own, FilteredDecoder() as other:
+                own.follow(other)
+            case SearchDecoder() as own, SearchDecoder() as other:
                 own.follow(other)
 
     def _decode_up_to_error(

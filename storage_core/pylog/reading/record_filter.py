@@ -17,6 +17,10 @@ from pylog.positions import Timestamp
 
 if TYPE_CHECKING:
     from pylog.model import TopicPartition
+    from pylog.reading.content_tests import ContentTest
+
+_MOST_KEYS_LOOKED_FOR = 16
+"""More keys are compared with those of decoded records alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,9 @@ class RecordFilter:
     keys
         One key as bytes, or several; records with one of them pass, and records without a key
         never do.
+    content
+        Tests of values and headers (`pylog.reading.content_tests`), all of which hold;
+        `pylog.search` makes them.
     timestamp_disorder
         The most milliseconds by which a record is earlier than one before it, which the user
         vouches for: reading then ends as soon as no later record can pass. None if unknown.
@@ -47,6 +54,7 @@ class RecordFilter:
     min_timestamp: int | None = None
     max_timestamp: int | None = None
     keys: frozenset[bytes] | None = None
+    content: tuple[ContentTest, ...] = ()
     timestamp_disorder: int | None = None
 
     def __post_init__(self) -> None:
@@ -71,13 +79,15 @@ class RecordFilter:
             min_timestamp=_highest(self.min_timestamp, other.min_timestamp),
             max_timestamp=_lowest(self.max_timestamp, other.max_timestamp),
             keys=_common(self.keys, other.keys),
+            content=self.content + other.content,
             timestamp_disorder=_lowest(self.timestamp_disorder, other.timestamp_disorder),
         )
 
     @property
     def needs_records(self) -> bool:
         """Whether the filter depends on records, and not only on their places."""
-        return (self.min_timestamp, self.max_timestamp, self.keys) != (None, None, None)
+        predicates = self.min_timestamp, self.max_timestamp, self.keys
+        return predicates != (None, None, None) or bool(self.content)
 
     @property
     def is_about_records(self) -> bool:
@@ -92,7 +102,16 @@ class RecordFilter:
             names.append("timestamp")
         if self.keys is not None:
             names.append("key")
-        return tuple(names)
+        names += [test.column for test in self.content]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def required_bytes(self) -> tuple[tuple[bytes, ...], ...]:
+        """Groups of byte strings: a record that passes has one of each group in its bytes."""
+        groups = [group for test in self.content for group in test.required]
+        if self.keys and all(self.keys) and len(self.keys) <= _MOST_KEYS_LOOKED_FOR:
+            groups.append(tuple(sorted(self.keys)))
+        return tuple(groups)
 
     def covers(self, topic_partition: TopicPartition) -> bool:
         """Whether records of a partition can pass."""

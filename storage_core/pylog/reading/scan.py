@@ -18,6 +18,7 @@ from pylog.reading.planner import ScanRange, plan_tasks
 from pylog.reading.reader import TaskReader
 from pylog.reading.record_filter import RecordFilter
 from pylog.reading.scan_views import select_views, views_to_read
+from pylog.reading.scanned_bytes import ScannedBytes
 from pylog.reading.short_repr import directories_repr, scan_choices
 from pylog.reading.shown_logs import scan_html
 from pylog.reading.tasks_ahead import read_side_by_side
@@ -65,6 +66,8 @@ class Scan:
     damage
         Iterates over the damaged ranges that the readers have left out so far, each once (modes
         DROPMALFORMED and PERMISSIVE).
+    scanned
+        How much the readers of records have looked through so far.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only options
@@ -81,6 +84,7 @@ class Scan:
         self.partitions = partitions
         self.schema = schema
         self.damage = DamageReport()
+        self.scanned = ScannedBytes()
         self._wanted = wanted
         self._mode = mode
         self._window_bytes = window_bytes
@@ -189,6 +193,7 @@ class Scan:
             window_bytes=self._window_bytes,
             max_decompressed_bytes=self._max_decompressed_bytes,
             workers=workers,
+            scanned=self.scanned,
         )
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -203,13 +208,16 @@ class Scan:
         with self._worker_threads() as workers:
             tasks = self.plan()
             if workers is not None and len(tasks) > 1 and not self._mode.skips_damage:
-                yield from read_side_by_side(tasks, workers, self._record_reader)
+                yield from read_side_by_side(tasks, workers, self.reader_of)
                 return
             for task in tasks:
-                yield from self._record_reader(task, workers).record_batches()
+                yield from self.reader_of(task, workers).record_batches()
 
-    def _record_reader(self, task: ScanTask, workers: WorkerThreads | None) -> TaskReader:
-        return self._reader(task, self.schema, self.damage, workers)
+    def reader_of(
+        self, task: ScanTask, workers: WorkerThreads | None = None, schema: pa.Schema | None = None
+    ) -> TaskReader:
+        """Return what reads a task of the plan, or a part of one, as this scan would."""
+        return self._reader(task, schema or self.schema, self.damage, workers)
 
     def _worker_threads(self) -> AbstractContextManager[WorkerThreads | None]:
         return nullcontext() if self._threads == 1 else WorkerThreads(self._threads)

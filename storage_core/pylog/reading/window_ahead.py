@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from pylog.columnar.decode import RecordDecoder
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.filtered_decode import FilteredDecoder
+    from pylog.reading.search_decode import SearchDecoder
     from pylog.record.batch_scan import BadChecksum, BatchHeaders
     from pylog.worker_threads import WorkerThreads
 
-    Decoder = RecordDecoder | FilteredDecoder
+    Decoder = RecordDecoder | FilteredDecoder | SearchDecoder
 
 MOST_BYTES = 1 << 23
 """How much a thread makes before it is asked for: records may turn out to be more than expected."""

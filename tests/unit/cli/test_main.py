@@ -43,7 +43,7 @@ def test_every_command_has_help(name: str, pylog_run: Callable[..., Outcome]) ->
 def test_help_of_cat_names_units_and_inclusivity(pylog_run: Callable[..., Outcome]) -> None:
     text = " ".join(pylog_run("cat", "--help").output.decode().split())
     for phrase in (
-        "First offset to print (inclusive)",
+        "First offset to read (inclusive)",
         "Offset before which to stop (exclusive)",
         "whose timestamp is TIME or later (inclusive)",
         "whose timestamp is TIME or later (exclusive)",

@@ -14,6 +14,7 @@ from pylog.kernels import (
     decode_legacy,
     decode_records,
     encode_records,
+    find_bytes,
     hash_record_keys,
     header_keys,
     legacy_to_v2,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 MODULES = (
     *(crc32c, decode_control, decode_headers, decode_legacy, decode_records, encode_records),
+    find_bytes,
     *(hash_record_keys, header_keys, legacy_to_v2, murmur2, offset_map, parse_lines),
     rebuild_batches,
     *(scan_batches, skip_headers, split_batch),

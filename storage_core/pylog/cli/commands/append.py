@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--values",
-    type=click.Choice(options.VALUE_FORMATS),
+    type=click.Choice(pylog.VALUE_FORMATS),
     help="With jsonl: how keys, values and headers' values are written in lines that do not say so "
     "themselves. Default: base64, and a word such as test is valid base64.",
 )

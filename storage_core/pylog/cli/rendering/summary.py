@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from pylog.cli.rendering.printable import printable
+import pylog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ def write_summary(document: dict[str, Any], lines: Iterable[str], *, as_json: bo
     if as_json:
         write_json(document)
     else:
-        sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
+        sys.stdout.writelines(f"{pylog.printable(line)}\n" for line in lines)
     sys.stdout.flush()
 
 

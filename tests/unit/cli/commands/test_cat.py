@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pylog.cli.commands import cat as command
+from pylog.cli.rendering import record_output
 from tests.support.batches import Stored, batch_v2, joined, plain_records, with_bad_crc
 from tests.support.golden import Holds, differences, golden_partitions, read_expected
 from tests.support.images import chain, holding
@@ -71,7 +71,7 @@ def test_many_rows_are_formatted_in_pieces(
     log_directory: Path, monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
 ) -> None:
     whole = pylog_run("cat", log_directory).output
-    monkeypatch.setattr(command, "BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(record_output, "BYTES_AT_ONCE", 1)
     assert pylog_run("cat", log_directory).output == whole
 
 

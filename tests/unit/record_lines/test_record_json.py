@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pylog
-from pylog.cli.rendering.record_json import JSON_COLUMNS, json_lines, json_lines_of_text
+from pylog.record_lines.record_json import JSON_COLUMNS, json_lines, json_lines_of_text
 from tests.support.batches import Stored, batch_v2, message, plain_records
 from tests.support.log_files import write_partition
 

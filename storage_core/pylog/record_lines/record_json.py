@@ -20,13 +20,14 @@ from binascii import b2a_base64
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pylog.cli.rendering.base64_column import base64_column
-from pylog.cli.rendering.escaped_column import escaped_column
-from pylog.cli.rendering.printable import printable_in_json
-from pylog.cli.rendering.text_column import ends_of, joined, joined_lists, text_column, whole_text
+from pylog.printable_text import printable_in_json
+from pylog.record_lines.base64_column import base64_column
+from pylog.record_lines.escaped_column import escaped_column
+from pylog.record_lines.text_column import ends_of, joined, joined_lists, text_column, whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,29 +45,53 @@ JSON_COLUMNS = (
 )
 """The columns that a batch must have, the timestamp in ms, to be formatted here."""
 
+_TEXT_MARK = '"values":"text",'
+
 
 def json_lines(batch: pa.RecordBatch) -> memoryview:
     """Return a line for each record of ``batch``, all of one partition, with values in base64."""
-    return _lines(batch, "", _base64, _ascii)
+    return _lines(batch, _one_place, "", _base64, _ascii)
 
 
 def json_lines_of_text(batch: pa.RecordBatch) -> memoryview:
     """Return a line for each record of ``batch``, all of one partition, with values as text."""
-    return _lines(batch, '"values":"text",', _text, _text)
+    return _lines(batch, _one_place, _TEXT_MARK, _text, _text)
+
+
+def mixed_json_lines(batch: pa.RecordBatch) -> memoryview:
+    """Return a line for each record of ``batch``, of any partitions, with values in base64."""
+    return _lines(batch, _many_places, "", _base64, _ascii)
+
+
+def mixed_json_lines_of_text(batch: pa.RecordBatch) -> memoryview:
+    """Return a line for each record of ``batch``, of any partitions, with values as text."""
+    return _lines(batch, _many_places, _TEXT_MARK, _text, _text)
+
+
+def _one_place(batch: pa.RecordBatch) -> tuple[pa.Array | str, ...]:
+    """Return the beginning of the lines of records that are all of one partition."""
+    topic = encode_basestring_ascii(batch.column("topic")[0].as_py())
+    partition = batch.column("partition")[0].as_py()
+    return (f'{{"topic":{topic},"partition":{partition},"offset":',)
+
+
+def _many_places(batch: pa.RecordBatch) -> tuple[pa.Array | str, ...]:
+    """Return the beginning of the lines of any records."""
+    topics = _ascii(batch.column("topic"))
+    return '{"topic":', topics, ',"partition":', batch.column("partition"), ',"offset":'
 
 
 def _lines(
     batch: pa.RecordBatch,
+    places_of: Callable[[pa.RecordBatch], tuple[pa.Array | str, ...]],
     mark: str,
     values_of: Callable[[pa.Array], pa.Array],
     names_of: Callable[[pa.Array], pa.Array],
 ) -> memoryview:
     if not batch.num_rows:
         return memoryview(b"")
-    topic = encode_basestring_ascii(batch.column("topic")[0].as_py())
-    partition = batch.column("partition")[0].as_py()
     lines = joined(
-        f'{{"topic":{topic},"partition":{partition},"offset":',
+        *places_of(batch),
         batch.column("offset"),
         ',"timestamp":',
         batch.column("timestamp").cast(pa.int64()),
@@ -84,6 +109,24 @@ def _lines(
         null="null",
     )
     return whole_text(lines)
+
+
+def headers_as_json(column: pa.Array, values: str) -> pa.Array:
+    """Return each record's headers as one JSON array, ``[]`` for none.
+
+    Parameters
+    ----------
+    column
+        The column ``headers``.
+    values
+        "base64" or "text".
+    """
+    lists = _headers(column, *((_text, _text) if values == "text" else (_base64, _ascii)))
+    if isinstance(lists, str):
+        ends = np.arange(len(column) + 1, dtype=np.int64) * 2
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"[]" * len(column))]
+        return pa.Array.from_buffers(pa.large_string(), len(column), buffers, null_count=0)
+    return joined("[", lists, "]")
 
 
 def _base64(column: pa.Array) -> pa.Array:

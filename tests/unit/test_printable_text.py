@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.cli.rendering.printable import printable
+from pylog.printable_text import printable
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,18 @@ nothing is lost.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from pylog.cli.rendering.escaped_column import escaped_column
-from pylog.cli.rendering.printable import printable
-from pylog.cli.rendering.text_column import joined, whole_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from pylog.printable_text import printable
+from pylog.record_lines.escaped_column import escaped_column
+from pylog.record_lines.text_column import joined, text_column, whole_text
 
 TEXT_COLUMNS = ("key", "value")
-"""The columns that a batch must have to be formatted here."""
+"""The columns that `text_lines` needs."""
+
+LOCATED_COLUMNS = ("topic", "partition", "offset", "timestamp", *TEXT_COLUMNS)
+"""The columns that `located_lines` needs, the timestamp in ms."""
 
 _NULL = r"\N"
 
@@ -30,6 +29,19 @@ def text_lines(batch: pa.RecordBatch) -> memoryview:
     """Return a line for each record of ``batch``."""
     keys, values = _text(batch.column("key")), _text(batch.column("value"))
     return whole_text(joined(keys, "\t", values, "\n", null=_NULL))
+
+
+def located_lines(batch: pa.RecordBatch) -> memoryview:
+    """Return a line for each record: partition, offset, time in UTC or ``-``, key, value."""
+    stamps = batch.column("timestamp")
+    text = stamps.cast(pa.large_string())
+    is_missing = pc.equal(stamps.cast(pa.int64()).cast(pa.large_string()), text_column([b"-1"])[0])
+    place = joined(
+        batch.column("topic"), "-", batch.column("partition"), "\t", batch.column("offset")
+    )
+    keys, values = _text(batch.column("key")), _text(batch.column("value"))
+    times = pc.if_else(is_missing, text_column([b"-"])[0], text)
+    return whole_text(joined(place, "\t", times, "\t", keys, "\t", values, "\n", null=_NULL))
 
 
 def _text(column: pa.Array) -> pa.Array:

@@ -49,19 +49,40 @@ def joined(*parts: pa.Array | str, null: str | None = None) -> pa.Array:
     )
 
 
+def joined_bytes(*parts: pa.Array | bytes, null: bytes = b"") -> pa.Array:
+    """Return a column of bytes whose rows are those of ``parts``, put together.
+
+    Parameters
+    ----------
+    parts
+        Columns of text or bytes, all of one length, and bytes that stand in every row.
+    null
+        What stands in the place of a null.
+    """
+    literals = [part for part in parts if isinstance(part, bytes)]
+    *scalars, separator = text_column([*literals, b""]).cast(pa.large_binary())
+    unused = iter(scalars)
+    columns = [
+        next(unused) if isinstance(part, bytes) else part.cast(pa.large_binary()) for part in parts
+    ]
+    return pc.binary_join_element_wise(
+        *columns, separator, null_handling="replace", null_replacement=null
+    )
+
+
 def joined_lists(ends: npt.NDArray[np.int32], entries: pa.Array) -> pa.Array:
     """Return a column of lists of entries with commas between them.
 
     Row i has the entries from ``ends[i]`` to ``ends[i + 1]``.
     """
     lists = pa.Array.from_buffers(
-        pa.list_(pa.large_string()),
+        pa.list_(entries.type),
         ends.size - 1,
         [None, pa.py_buffer(ends)],
         null_count=0,
         children=[entries],
     )
-    return pc.binary_join(lists, text_column([b","])[0])
+    return pc.binary_join(lists, text_column([b","]).cast(entries.type)[0])
 
 
 def ends_of(column: pa.Array) -> npt.NDArray[np.int32]:

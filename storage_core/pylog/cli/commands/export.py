@@ -1,0 +1,135 @@
+"""``pylog export``: records into files of other formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+import pylog
+from pylog.cli import exit_status
+from pylog.cli.command_help import command
+from pylog.cli.parameter_types import FILE
+from pylog.cli.record_options import chosen_records, way_of_reading
+from pylog.cli.rendering import progress
+from pylog.cli.rendering.byte_size import format_bytes
+from pylog.cli.rendering.compile_notice import announce_compilation
+from pylog.cli.rendering.counted import counted
+from pylog.cli.rendering.summary import write_summary
+
+if TYPE_CHECKING:
+    from pylog.cli.record_options import ChosenRecords, WayOfReading
+
+_COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
+
+
+@command("export")
+@chosen_records
+@click.option(
+    "--to",
+    metavar="FILE",
+    type=FILE,
+    required=True,
+    help="The file to write; .parquet, .arrow, .csv or .jsonl at its end says what it becomes. "
+    "With {topic} in its name, each topic has a file of its own.",
+)
+@click.option(
+    "--columns",
+    metavar="NAME[,NAME...]",
+    help="Only these columns, in this order: topic, partition, offset, timestamp, timestampType, "
+    "key, value, headers, batch. Default: all but batch. Not for .jsonl, which has all.",
+)
+@click.option(
+    "--values",
+    type=click.Choice(pylog.VALUE_FORMATS),
+    help="How .csv and .jsonl have keys, values and headers' values. Default: base64.",
+)
+@click.option(
+    "--compression",
+    type=click.Choice(["zstd", "lz4", "none"]),
+    help="Codec of .parquet and .arrow. Default: zstd.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@click.option(
+    "--mode",
+    type=click.Choice(["FAILFAST", "DROPMALFORMED"]),
+    default="FAILFAST",
+    help="FAILFAST: damage is an error, and no file is written. DROPMALFORMED: each damaged range "
+    "is left out and reported on stderr, and everything sound is written. The exit status is 1 in "
+    "both cases.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the summary as one JSON document, sizes in bytes.",
+)
+@way_of_reading
+def export(
+    chosen: ChosenRecords,
+    way: WayOfReading,
+    *,
+    to: str,
+    columns: str | None,
+    values: str | None,
+    compression: str | None,
+    overwrite: bool,
+    mode: str,
+    as_json: bool,
+) -> int:
+    """Write records to a file: Parquet, Arrow, CSV or JSON lines.
+
+    Records come partition by partition, in offset order, with the columns of Spark's kafka source.
+    A file is written beside its place and renamed when it is complete, so that there is never a
+    part of one; one that is there is an error unless --overwrite is given.
+
+    .csv has headers as a JSON array and an empty field for null, where an empty value is "".
+    .jsonl has the lines that pylog cat prints, which pylog append reads.
+
+    TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
+    long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC. It is used to
+    look up an offset and does not filter.
+
+    Exit status: 0 the files are written, 1 damage was found, 2 wrong usage, a path that cannot be
+    read or a file that cannot be written.
+    """
+    is_lines = to.endswith(".jsonl")
+    if is_lines and columns is not None:
+        msg = "--columns is not for .jsonl, whose lines have all of them"
+        raise click.UsageError(msg)
+    if values is not None and not to.endswith((".csv", ".jsonl")):
+        msg = "--values is for .csv and .jsonl"
+        raise click.UsageError(msg)
+    if compression is not None and not to.endswith((".parquet", ".arrow")):
+        msg = "--compression is for .parquet and .arrow"
+        raise click.UsageError(msg)
+    names: tuple[str, ...] = _COLUMNS
+    if is_lines:
+        names = pylog.LineFormat.json().columns
+    elif columns is not None:
+        names = tuple(name.strip() for name in columns.split(",") if name.strip())
+    scan = chosen.scan(way, columns=names, mode=mode, timestamp_unit="ms")
+    announce_compilation()
+    with progress.ProgressBar("exporting", None) as bar:
+        files = pylog.export(
+            scan,
+            to,
+            values=values or "base64",
+            compression=compression or "zstd",
+            overwrite=overwrite,
+            progress=bar.show if progress.is_wanted() else None,
+        )
+    document = {
+        "files": [
+            {"path": each.path, "records": each.rows, "sizeInBytes": each.size_bytes}
+            for each in files
+        ],
+        "damagedRanges": len(scan.damage),
+    }
+    lines = [
+        f"{each.path}: {counted(each.rows, 'record')}, {format_bytes(each.size_bytes)}"
+        for each in files
+    ]
+    write_summary(document, lines, as_json=as_json)
+    # Each has been named on stderr when it was found.
+    return exit_status.FINDINGS if scan.damage else exit_status.SOUND

@@ -1,0 +1,180 @@
+"""``pylog search``: the records in which something stands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+import pylog
+from pylog.cli import exit_status
+from pylog.cli.command_help import command
+from pylog.cli.parameter_types import TIME
+from pylog.cli.record_options import chosen_records, way_of_reading
+from pylog.cli.rendering import progress
+from pylog.cli.rendering.compile_notice import announce_compilation
+from pylog.cli.rendering.record_output import RecordOutput, line_format, lines_of_format
+from pylog.cli.rendering.search_text import summary_lines
+from pylog.cli.rendering.summary import write_json
+
+if TYPE_CHECKING:
+    from pylog.cli.record_options import ChosenRecords, WayOfReading
+
+
+@command("search")
+@chosen_records
+@click.option(
+    "--key",
+    "keys",
+    metavar="TEXT",
+    multiple=True,
+    help="The key is exactly this text (in UTF-8); of several, one of them.",
+)
+@click.option(
+    "--value-contains",
+    metavar="TEXT",
+    multiple=True,
+    help="The value has this text (in UTF-8) in it; of several, all.",
+)
+@click.option(
+    "--value-regex",
+    metavar="REGEX",
+    multiple=True,
+    help="This regular expression (of Python) is found in the value, read as UTF-8; of several, "
+    "all. (?i) at its beginning ignores case.",
+)
+@click.option(
+    "--header",
+    metavar="NAME[=VALUE]",
+    multiple=True,
+    help="The record has a header of this name, or one of this name and exactly this value (in "
+    "UTF-8); of several, all.",
+)
+@click.option(
+    "--json-path",
+    metavar="PATH[=VALUE]",
+    multiple=True,
+    help="The value is JSON and has something at this path, or has exactly this there; of several, "
+    "all. See above.",
+)
+@click.option(
+    "--min-timestamp",
+    metavar="TIME",
+    type=TIME,
+    help="The record's own timestamp is TIME or later. This is a filter, and exact, where "
+    "--start-timestamp looks up an offset.",
+)
+@click.option(
+    "--max-timestamp",
+    metavar="TIME",
+    type=TIME,
+    help="The record's own timestamp is TIME or earlier.",
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Stop at the N-th match, and read nothing after it.",
+)
+@click.option("--count", "only_count", is_flag=True, help="Print only how many records match.")
+@line_format
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print matches as JSON lines, as cat --values text does, and the summary as a last line, "
+    '{"summary": {...}}; with --count, only the summary.',
+)
+@way_of_reading
+def search(
+    chosen: ChosenRecords,
+    way: WayOfReading,
+    *,
+    keys: tuple[str, ...],
+    value_contains: tuple[str, ...],
+    value_regex: tuple[str, ...],
+    header: tuple[str, ...],
+    json_path: tuple[str, ...],
+    min_timestamp: int | None,
+    max_timestamp: int | None,
+    limit: int | None,
+    only_count: bool,
+    format_text: str | None,
+    as_json: bool,
+) -> int:
+    r"""Print the records in which something stands.
+
+    A record matches if it passes every test that is given: --key, --value-contains, --value-regex,
+    --header, --json-path, --min-timestamp, --max-timestamp. Matches are printed as they are found,
+    partition by partition, in offset order. The last line, on stderr, says how much was looked
+    through, and names what is damaged and could not be.
+
+    A match is printed as topic and partition, offset, timestamp, key and value with tabs between
+    them; keys and values as of cat --format text.
+
+    A JSON path is $ for the whole value, then .name, ['any name'], [0], [-1] or [*] for the way
+    into it: $.user.id, $.items[*].sku. =VALUE is JSON ($.user.id=7, $.ok=true, $.id="7"), or else a
+    string as it stands there ($.name=Ann). Numbers are compared by value.
+
+    TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
+    long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC.
+
+    Exit status: 0 the search is done, whether something matched or not, 1 something is damaged and
+    was not searched, 2 wrong usage or a path that cannot be read.
+    """
+    if format_text is not None and (as_json or only_count):
+        msg = "-f is neither for --json nor for --count"
+        raise click.UsageError(msg)
+    tests = (keys, value_contains, value_regex, header, json_path)
+    if not any(tests) and min_timestamp is None and max_timestamp is None:
+        msg = (
+            "give what to search for: --key, --value-contains, --value-regex, --header, "
+            "--json-path, --min-timestamp or --max-timestamp; pylog cat prints all records"
+        )
+        raise click.UsageError(msg)
+    lines = _format(format_text, only_count=only_count, as_json=as_json)
+    with progress.ProgressBar("searching", None) as bar:
+        found = pylog.search(
+            *chosen.paths,
+            **chosen.arguments(),
+            **way.arguments(),
+            key=keys or None,
+            value_contains=value_contains,
+            value_regex=value_regex,
+            header=header,
+            json_path=json_path,
+            min_timestamp=min_timestamp,
+            max_timestamp=max_timestamp,
+            columns=lines.columns,
+            timestamp_unit="ms",
+            limit=limit,
+            progress=bar.show if progress.is_wanted() else None,
+        )
+        announce_compilation()
+        output = RecordOutput(lines)
+        for batch in found:
+            if not only_count:
+                output.write(batch)
+                output.flush()
+    summary = found.summary
+    if as_json and only_count:
+        write_json({"summary": summary.document()})
+    elif as_json:
+        sys.stdout.write(json.dumps({"summary": summary.document()}) + "\n")
+    else:
+        if only_count:
+            sys.stdout.write(f"{summary.matches}\n")
+        sys.stdout.flush()
+        sys.stderr.writelines(f"pylog: {line}\n" for line in summary_lines(summary))
+    # Each has been named on stderr when it was found.
+    return exit_status.FINDINGS if summary.unreadable else exit_status.SOUND
+
+
+def _format(format_text: str | None, *, only_count: bool, as_json: bool) -> pylog.LineFormat:
+    if only_count:
+        return pylog.LineFormat.located_text()._replace(columns=("offset",))
+    if format_text is not None:
+        return lines_of_format(format_text)
+    return pylog.LineFormat.json("text") if as_json else pylog.LineFormat.located_text()

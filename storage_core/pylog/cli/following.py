@@ -1,0 +1,63 @@
+"""``pylog cat --follow``: what is there, and then what is appended, until Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pylog
+from pylog.cli import exit_status
+from pylog.cli.rendering.record_output import RecordOutput
+
+if TYPE_CHECKING:
+    from pylog.cli.record_options import ChosenRecords, WayOfReading
+
+LOOK_EVERY_SECONDS = 0.25
+"""A look at partitions in which nothing has changed costs a few system calls for each."""
+
+
+def follow_records(
+    chosen: ChosenRecords,
+    way: WayOfReading,
+    lines: pylog.LineFormat,
+    *,
+    mode: str,
+    where: pylog.RecordFilter | None,
+    limit: int | None,
+) -> int:
+    """Print records as they come, ``limit`` of them at the most; return the exit status."""
+    names = chosen.names
+    followed = pylog.follow(
+        *chosen.paths,
+        topics=names or None,
+        pattern=chosen.pattern,
+        isolation=chosen.isolation,
+        mode=mode,
+        use_indexes=not way.ignore_indexes,
+    )
+    records = pylog.FollowedRecords(
+        followed,
+        start=chosen.start,
+        partitions=chosen.partitions,
+        columns=lines.columns,
+        mode=mode,
+        timestamp_unit="ms",
+        where=where,
+        isolation=chosen.isolation,
+        **way.arguments(),
+    )
+    output = RecordOutput(lines)
+    is_first_look = True
+    while True:
+        for batch in records.poll():
+            rest = batch.num_rows if limit is None else limit - output.records
+            output.write(batch.slice(0, rest))
+            if output.records == limit:
+                return exit_status.SOUND
+        # Whoever reads the output sees what is there, however long nothing follows.
+        output.flush()
+        if is_first_look and not records.partitions:
+            sys.stderr.write("pylog: note: nothing to print is there yet; waiting for it\n")
+        is_first_look = False
+        time.sleep(LOOK_EVERY_SECONDS)

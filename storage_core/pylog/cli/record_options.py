@@ -1,0 +1,242 @@
+"""Options of the commands that read records: which records, and how they are read.
+
+Each group becomes one value, which the command's function takes as its first arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+import pylog
+from pylog.cli import options
+from pylog.cli.command_help import argument
+from pylog.cli.parameter_types import FILE, TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    CommandFunction = Callable[..., int]
+    Decorator = Callable[[CommandFunction], CommandFunction]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenRecords:
+    """Paths, topics and partitions, and a range in each of them."""
+
+    paths: tuple[str, ...]
+    topics: tuple[str, ...]
+    pattern: str | None
+    partitions: tuple[int, ...]
+    isolation: str
+    start_offset: int | None
+    end_offset: int | None
+    start_timestamp: int | None
+    end_timestamp: int | None
+
+    @property
+    def start(self) -> str | int | pylog.Timestamp:
+        """The position that the range starts at."""
+        return _position("start", self.start_offset, self.start_timestamp, "earliest")
+
+    @property
+    def end(self) -> str | int | pylog.Timestamp:
+        """The position before which it ends."""
+        return _position("end", self.end_offset, self.end_timestamp, "latest")
+
+    @property
+    def names(self) -> list[str]:
+        """The topics that were named."""
+        return options.names_in(self.topics, self.pattern)
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether a part of the records was asked for."""
+        return (self.start, self.end) != ("earliest", "latest")
+
+    def arguments(self) -> dict[str, Any]:
+        """Return them as arguments of `pylog.search`."""
+        return {
+            "topics": self.names,
+            "partitions": self.partitions,
+            "pattern": self.pattern,
+            "start": self.start,
+            "end": self.end,
+            "isolation": self.isolation,
+        }
+
+    def scan(self, way: WayOfReading, **arguments: Any) -> pylog.Scan:  # noqa: ANN401 - of pylog.scan
+        """Return the scan of them, with further arguments of `pylog.scan`."""
+        names, start, end = self.names, self.start, self.end
+        directory = pylog.open_directory(*self.paths, takes_segment_files=True)
+        return pylog.scan(
+            directory,
+            assign=pylog.choose_partitions(directory, names, self.partitions, pattern=self.pattern),
+            start=start,
+            end=end,
+            isolation=self.isolation,
+            **way.arguments(),
+            **arguments,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WayOfReading:
+    """How files are read; the records do not depend on it."""
+
+    ignore_indexes: bool
+    threads: int | None
+    leave_page_cache: bool
+    max_decompressed_bytes: int
+
+    def arguments(self) -> dict[str, Any]:
+        """Return it as arguments of `pylog.scan` and `pylog.search`."""
+        return {
+            "use_indexes": not self.ignore_indexes,
+            "threads": self.threads,
+            "leave_page_cache": self.leave_page_cache,
+            "max_decompressed_bytes": self.max_decompressed_bytes,
+        }
+
+
+def _position(
+    which: str, offset: int | None, timestamp: int | None, default: str
+) -> str | int | pylog.Timestamp:
+    if offset is not None and timestamp is not None:
+        msg = f"give either --{which}-offset or --{which}-timestamp, not both"
+        raise click.UsageError(msg)
+    if timestamp is not None:
+        return pylog.Timestamp(timestamp, if_missing="latest")
+    return default if offset is None else offset
+
+
+_Group = TypeVar("_Group", ChosenRecords, WayOfReading)
+
+
+def _packed(kind: type[_Group], name: str, decorators: Sequence[Decorator]) -> Decorator:
+    """Return the decorator that adds options and gives the function one value for all of them."""
+
+    def decorate(function: CommandFunction) -> CommandFunction:
+        @functools.wraps(function)
+        def with_group(**parameters: Any) -> int:  # noqa: ANN401 - click's own
+            group = kind(**{each.name: parameters.pop(each.name) for each in fields(kind)})
+            return function(**{name: group}, **parameters)
+
+        packed: CommandFunction = with_group
+        for each in reversed(decorators):
+            packed = each(packed)
+        return packed
+
+    return decorate
+
+
+chosen_records = _packed(
+    ChosenRecords,
+    "chosen",
+    (
+        argument(
+            "paths",
+            metavar="PATH",
+            nargs=-1,
+            required=True,
+            type=FILE,
+            help_text="Log directories (entries of a broker's log.dirs), <topic>-<partition> "
+            "directories, or single .log files in them.",
+        ),
+        options.topics(
+            "Only these topics; may be given several times. Default: all but internal ones (a PATH "
+            "that is a partition directory is read whatever its topic)."
+        ),
+        click.option(
+            "--pattern",
+            metavar="REGEX",
+            help="Only topics in whose name this regular expression is found; ^ and $ stand for "
+            "the name's start and end. Internal topics are left out.",
+        ),
+        click.option(
+            "--partition",
+            "partitions",
+            metavar="N",
+            multiple=True,
+            type=click.IntRange(min=0),
+            help="Only this partition of each topic; may be given several times.",
+        ),
+        click.option(
+            "--isolation",
+            type=click.Choice(
+                [level.name.lower() for level in pylog.IsolationLevel], case_sensitive=False
+            ),
+            default="read_uncommitted",
+            help="read_committed leaves out aborted transactions, and everything from the first "
+            "open transaction on.",
+        ),
+        click.option(
+            "--start-offset",
+            metavar="N",
+            type=click.IntRange(min=0),
+            help="First offset to read (inclusive), in every partition read. Default: the "
+            "earliest.",
+        ),
+        click.option(
+            "--end-offset",
+            metavar="N",
+            type=click.IntRange(min=0),
+            help="Offset before which to stop (exclusive). Default: the end of the log.",
+        ),
+        click.option(
+            "--start-timestamp",
+            metavar="TIME",
+            type=TIME,
+            help="Begin at the first record whose timestamp is TIME or later (inclusive). TIME: "
+            "see above. A partition without such a record is passed over.",
+        ),
+        click.option(
+            "--end-timestamp",
+            metavar="TIME",
+            type=TIME,
+            help="Stop before the first record whose timestamp is TIME or later (exclusive).",
+        ),
+    ),
+)
+"""Gives a command's function the argument ``chosen``, a `ChosenRecords`."""
+
+way_of_reading = _packed(
+    WayOfReading,
+    "way",
+    (
+        click.option(
+            "--ignore-indexes",
+            is_flag=True,
+            help="Do not open .index, .timeindex and .txnindex files: everything is looked up in "
+            "the .log files. This is slower; the records are the same unless an index file was "
+            "forged.",
+        ),
+        click.option(
+            "--threads",
+            metavar="N",
+            type=click.IntRange(min=1),
+            help="How many threads decompress and decode records. Default: what the environment "
+            "variable PYLOG_NUM_THREADS says, else 1. The output does not depend on it.",
+        ),
+        click.option(
+            "--leave-page-cache",
+            is_flag=True,
+            help="Leave the system's page cache as it was: what is read of .log files does not "
+            "stay there, and so does not evict what a broker on this host serves from. An error "
+            "where the system cannot do it.",
+        ),
+        click.option(
+            "--max-decompressed-bytes",
+            metavar="BYTES",
+            type=click.IntRange(min=1),
+            default=pylog.DEFAULT_MAX_DECOMPRESSED_BYTES,
+            help="The most bytes that the records of one batch may have after decompression; a "
+            "batch with more counts as damage. Reading a batch takes at most four times as much "
+            "memory.",
+        ),
+    ),
+)
+"""Gives a command's function the argument ``way``, a `WayOfReading`."""

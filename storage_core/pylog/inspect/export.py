@@ -1,0 +1,150 @@
+"""`export`: the records of a scan in files of other formats, in bounded memory.
+
+A file is written under a name of its own beside its place, synced, and renamed when it is complete:
+at its place there is never a part of one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pylog.inspect.export_sinks import SUFFIXES, open_sink
+from pylog.locations import is_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from pylog.reading.scan import Scan
+    from pylog.reading.scan_task import ScanTask
+
+_IS_THERE = "the file is there already; it is replaced only if that is asked for (overwrite)"
+
+TOPIC_FIELD = "{topic}"
+"""What stands in a file's name for the name of the topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """A file that was written: its path, its rows, its bytes."""
+
+    path: str
+    rows: int
+    size_bytes: int
+
+
+def export(
+    scan: Scan,
+    to: str | os.PathLike[str],
+    *,
+    values: str = "base64",
+    compression: str = "zstd",
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[ExportedFile]:
+    """Write the records of a scan to a file, or to one file for each topic; return the files.
+
+    Parameters
+    ----------
+    scan
+        What is written, with its columns. The gaps of a mode that skips damage are in its
+        ``damage`` afterwards.
+    to
+        A local path that ends in ``.parquet``, ``.arrow``, ``.csv`` or ``.jsonl``. With ``{topic}``
+        in its name, there is one file for each topic that has anything to read.
+    values
+        How ``.csv`` and ``.jsonl`` have keys, values and headers: "base64", or "text", their UTF-8.
+    compression
+        Of ``.parquet`` and ``.arrow``: "zstd", "lz4" or "none".
+    overwrite
+        Whether a file that is there may be replaced.
+    progress
+        Called with the bytes of ``.log`` files that have been read and those that are to be.
+
+    Raises
+    ------
+    FileExistsError
+        The file is there, and ``overwrite`` is false.
+    LogStorageError
+        As of `Scan.to_batches`; nothing is left of a file that is not complete.
+    ValueError
+        The name ends in something else, or the format cannot hold the columns or values.
+    """
+    path = os.fspath(to)
+    if is_remote(path):
+        msg = f"{path!r} is not a local path: export writes local files"
+        raise ValueError(msg)
+    suffix = Path(path).suffix
+    if suffix not in SUFFIXES:
+        msg = f"{path!r} ends in {suffix or 'nothing'}, expected one of {', '.join(SUFFIXES)}"
+        raise ValueError(msg)
+    tasks = scan.plan()
+    if progress is not None:
+        total_bytes = sum(task.size_bytes for task in tasks)
+        scan.scanned.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
+    by_path: dict[str, list[ScanTask]] = {} if TOPIC_FIELD in path else {path: []}
+    for task in tasks:
+        own = path.replace(TOPIC_FIELD, task.topic_partition.topic)
+        by_path.setdefault(own, []).append(task)
+    if not overwrite:
+        for each in by_path:
+            _ensure_free(each)
+    exported = []
+    for each, own_tasks in by_path.items():
+        with _complete_file(each, overwrite=overwrite) as temporary:
+            rows = 0
+            with open_sink(suffix, temporary, scan.schema, values, compression) as write:
+                for batch in _batches(scan, own_tasks):
+                    write(batch)
+                    rows += batch.num_rows
+            size_bytes = os.stat(temporary).st_size  # noqa: PTH116 - a path as text
+        exported.append(ExportedFile(each, rows, size_bytes))
+    return exported
+
+
+def _batches(scan: Scan, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
+    if len(tasks) == len(scan.plan()):
+        yield from scan.to_batches()  # with the scan's threads
+        return
+    for task in tasks:
+        yield from scan.reader_of(task).record_batches()
+
+
+def _ensure_free(path: str) -> None:
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, _IS_THERE, path)
+
+
+@contextmanager
+def _complete_file(path: str, *, overwrite: bool) -> Iterator[str]:
+    """Give the name of a new file that takes its place at ``path`` unless there is an error."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        yield str(temporary)
+        os.fsync(handle)
+        if not overwrite:
+            _ensure_free(path)
+        temporary.replace(target)
+        _sync_directory(target.parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""Records as lines of text: Arrow columns in, bytes out, column by column; no I/O."""

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.batches import Stored, batch_v2, with_bad_crc
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Outcome
+
+TIME_MS = 1_700_000_000_000
+
+
+def record(offset: int, value: bytes | None, *, key: bytes | None = b"k") -> Stored:
+    return Stored(offset, TIME_MS + offset, key, value, (("trace", b"%d" % offset),))
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    values = [b"a timeout", b'{"user":{"id":7}}', None, b"tab\there timeout"]
+    records = [record(at, value) for at, value in enumerate(values)]
+    write_partition(tmp_path, {0: [batch_v2(records)]})
+    old = Stored(0, -1, None, b"timeout")
+    write_partition(tmp_path, {0: [batch_v2([old])]}, name="web-0")
+    return tmp_path
+
+
+def test_matches_are_lines_and_the_summary_is_on_stderr(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("search", logs, "--value-contains", "timeout")
+    assert done.status == 0
+    assert done.lines == [
+        "orders-0\t0\t2023-11-14 22:13:20.000Z\tk\ta timeout",
+        "orders-0\t3\t2023-11-14 22:13:20.003Z\tk\ttab\\there timeout",
+        "web-0\t0\t-\t\\N\ttimeout",
+    ]
+    assert done.error.startswith("pylog: 3 matches in 5 records of 2 partitions, ")
+    assert done.error.endswith(" looked through\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "offsets"),
+    [
+        (["--value-regex", "^a .*out$"], [0]),
+        (["--json-path", "$.user.id=7"], [1]),
+        (["--header", "trace=2"], [2]),
+        (["--header", "trace", "--max-timestamp", TIME_MS + 1], [0, 1]),
+        (["--key", "k", "--min-timestamp", TIME_MS + 2], [2, 3]),
+        (["--value-contains", "timeout", "--value-contains", "tab"], [3]),
+        (["--key", "k", "--start-offset", 1, "--end-offset", 3], [1, 2]),
+        (["--key", "k", "--limit", 1], [0]),
+        (["--key", "nobody"], []),
+    ],
+)
+def test_all_tests_have_to_pass(
+    arguments: list[object],
+    offsets: list[int],
+    logs: Path,
+    pylog_run: Callable[..., Outcome],
+) -> None:
+    done = pylog_run("search", logs, "--topic", "orders", *arguments)
+    assert done.status == 0
+    assert [int(line.split("\t")[1]) for line in done.lines] == offsets
+
+
+def test_json_is_a_line_a_match_and_the_summary_at_the_end(
+    logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("search", logs, "--value-contains", "timeout", "--limit", 2, "--json")
+    first, second, last = [json.loads(line) for line in done.lines]
+    assert (first["offset"], first["value"], second["offset"]) == (0, "a timeout", 3)
+    assert (last["summary"]["matches"], last["summary"]["isComplete"]) == (2, False)
+    assert done.error == ""
+
+
+def test_only_the_number_may_be_printed(logs: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("search", logs, "--value-contains", "timeout", "--count")
+    assert (done.lines, done.status) == (["3"], 0)
+    done = pylog_run("search", logs, "--value-contains", "timeout", "--count", "--json")
+    assert json.loads(done.output)["summary"]["matches"] == 3
+
+
+def test_matches_may_have_a_format_of_kcat(logs: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("search", logs, "--json-path", "$.user", "-f", r"%o:%s\n")
+    assert done.output == b'1:{"user":{"id":7}}\n'
+
+
+def test_damage_is_named_and_the_rest_is_searched(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    batches = [batch_v2([record(at, b"timeout")]) for at in range(3)]
+    batches[1] = with_bad_crc(batches[1])
+    path = write_partition(tmp_path, {0: batches})
+    done = pylog_run("search", tmp_path, "--value-contains", "timeout")
+    assert done.status == 1
+    assert [line.split("\t")[1] for line in done.lines] == ["0", "2"]
+    warning, summary, rest = done.error.splitlines()
+    assert warning.startswith(f"pylog: warning: {path}/00000000000000000000.log: bytes ")
+    assert "records of offsets 1 to 2 (exclusive) may be missing" in warning
+    assert summary.startswith("pylog: 2 matches in 2 records of 1 partition")
+    assert rest.startswith("pylog: 1 damaged range (")
+    assert rest.endswith(") could not be searched, see above")
+    done = pylog_run("search", tmp_path, "--value-contains", "timeout", "--json")
+    [damaged] = json.loads(done.lines[-1])["summary"]["unreadable"]
+    assert (damaged["nextOffset"], damaged["endOffset"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give what to search for: --key, --value-contains, --value-regex"),
+        (["--value-regex", "("], "'(' is not a regular expression"),
+        (["--json-path", "user"], "JSON path 'user' cannot be read"),
+        (["--key", "k", "-f", "%o", "--json"], "-f is neither for --json nor for --count"),
+        (["--key", "k", "-f", "%z"], "format '%z' has %z, known are %t"),
+        (["--key", "k", "--min-timestamp", "soon"], "'soon' is not a time"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    arguments: list[str], message: str, logs: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("search", logs, *arguments)
+    assert (done.status, done.output, done.error.count("\n")) == (2, b"", 1)
+    assert message in done.error
+
+
+def test_threads_do_not_change_what_is_found(logs: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("search", logs, "--value-contains", "timeout", "--threads", 3)
+    assert done.output == pylog_run("search", logs, "--value-contains", "timeout").output

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from pylog.reading.json_path import JsonPath
+
+DOCUMENT = (
+    b'{"user":{"id":7,"name":"Ann","roles":["admin","dev"]},"n":1.0,"big":100000000000000000001,'
+    b'"none":null,"ok":true,"a b":1,"it\'s":2,"items":[{"id":1},{"id":2}],"empty":""}'
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "$",
+        "$.user.id",
+        "$.user.id=7",
+        "$.user.id=7.0",
+        "$.user.name=Ann",
+        '$.user.name="Ann"',
+        "$['user'].name=Ann",
+        '$["user"]["name"]',
+        "$.user.roles[0]=admin",
+        "$.user.roles[-1]=dev",
+        "$.user.roles[*]=dev",
+        "$.user.*=7",
+        '$.user.roles=["admin", "dev"]',
+        "$.n=1",
+        "$.big=100000000000000000001",
+        "$.none",
+        "$.none=null",
+        "$.ok=true",
+        "$['a b']=1",
+        r"$['it\'s']=2",
+        "$.items[*].id=2",
+        '$.items[0]={"id":1.0}',
+        "$.empty=",
+    ],
+)
+def test_a_value_with_that_at_the_path_passes(path: str) -> None:
+    assert JsonPath.parse(path).holds(DOCUMENT)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "$.user.missing",
+        "$.user.id=8",
+        '$.user.id="7"',
+        "$.user.roles[2]",
+        "$.user.roles[-3]",
+        "$.user.roles.admin",
+        "$.user[0]",
+        "$.n=true",
+        "$.ok=1",
+        "$.ok=True",
+        "$.none=none",
+        "$.big=100000000000000000000",
+        "$.user.roles=[true]",
+        "$.items[*].id=3",
+        "$.items.*.name",
+    ],
+)
+def test_any_other_value_does_not(path: str) -> None:
+    assert not JsonPath.parse(path).holds(DOCUMENT)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, b"", b"text", b"\xff", b"{", b"[NaN]", b"Infinity", b"[" * 100_000, b"\xef\xbb\xbf{}"],
+)
+def test_what_is_not_json_has_no_places(value: bytes | None) -> None:
+    assert not JsonPath.parse("$").holds(value)
+
+
+def test_numbers_of_any_length_are_read() -> None:
+    assert JsonPath.parse("$[0]").holds(b"[" + b"9" * 10_000 + b"]")
+    assert JsonPath.parse("$[0]").holds(b"[1e99999999]")
+
+
+@pytest.mark.parametrize("text", ["", "user", "$user", "$.", "$.a[", "$.a[x]", "$..a", "$['a]"])
+def test_what_is_not_a_path_is_refused_with_the_place(text: str) -> None:
+    with pytest.raises(ValueError, match=r"cannot be read from .* on: expected a path such as"):
+        JsonPath.parse(text)
