@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SEVERITIES = tuple(str(each) for each in pylog.Severity)
 _IN_SUMMARY = 20
-_LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "note": logging.INFO}
+_LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
 _LOGGER = logging.getLogger("pylog_jobs.verify")  # also where this is __main__
 
@@ -147,7 +147,7 @@ def run(
         by_severity[severity] += count
     is_bad = any(by_severity[severity] for severity in parameters.failing)
     _LOGGER.info(
-        "%d errors, %d warnings, %d notes", *(by_severity[severity] for severity in _SEVERITIES)
+        "%d errors, %d warnings, %d infos", *(by_severity[severity] for severity in _SEVERITIES)
     )
     return Outcome(
         exit_status.FINDINGS if is_bad else exit_status.DONE,
@@ -157,7 +157,7 @@ def run(
             "partitions": parameters.partitions,
             "errors": by_severity["error"],
             "warnings": by_severity["warning"],
-            "notes": by_severity["note"],
+            "infos": by_severity["info"],
             "codes": {code: count for (_, code), count in sorted(counts.items())},
             "findings": listed[:_IN_SUMMARY],
         },

@@ -32,7 +32,14 @@ _PUBLIC = LazyNames(
         "pylog.files.server_properties": ("ServerProperties",),
         "pylog.files.staged_files": ("StagedRecords",),
         "pylog.inspect.export": ("ExportedFile", "export"),
-        "pylog.inspect.findings.finding": ("Finding", "Severity"),
+        "pylog.inspect.doctor": ("doctor",),
+        "pylog.inspect.doctor_report": (
+            "DoctorReport",
+            "LogDirectoryReport",
+            "PartitionReport",
+        ),
+        "pylog.inspect.findings.finding": ("Finding",),
+        "pylog.inspect.findings.severity": ("Severity",),
         "pylog.inspect.partition_listing": (
             "ListedPartition",
             "PartitionListing",
@@ -165,8 +172,12 @@ if TYPE_CHECKING:
     from pylog.files.staged_files import StagedRecords as StagedRecords
     from pylog.inspect.export import ExportedFile as ExportedFile
     from pylog.inspect.export import export as export
+    from pylog.inspect.doctor import doctor as doctor
+    from pylog.inspect.doctor_report import DoctorReport as DoctorReport
+    from pylog.inspect.doctor_report import LogDirectoryReport as LogDirectoryReport
+    from pylog.inspect.doctor_report import PartitionReport as PartitionReport
     from pylog.inspect.findings.finding import Finding as Finding
-    from pylog.inspect.findings.finding import Severity as Severity
+    from pylog.inspect.findings.severity import Severity as Severity
     from pylog.inspect.partition_listing import ListedPartition as ListedPartition
     from pylog.inspect.partition_listing import PartitionListing as PartitionListing
     from pylog.inspect.partition_listing import list_partitions as list_partitions

@@ -173,7 +173,7 @@ def test_the_next_opener_completes_what_was_announced(
             assert content == after(), where
         assert content in (before(), after()), where
         findings = pylog.read_table(directory, "findings").to_pylist()
-        assert not [each for each in findings if each["severity"] != "note"], where
+        assert not [each for each in findings if each["severity"] != "info"], where
 
     check_all(recording, LOSSES[loss], tmp_path / "crashed", check, counted)
 

@@ -73,4 +73,4 @@ class Account:
         assert len({each.key for each in entries}) == len(entries) == len(self.jobs)
         assert sorted(each.record_count for each in entries) == sorted(map(row_count, self.jobs))
         findings = pylog.read_table(self.directory, "findings").to_pylist()
-        assert not [each for each in findings if each["severity"] != "note"]
+        assert not [each for each in findings if each["severity"] != "info"]

@@ -80,7 +80,7 @@ def test_what_is_worth_failing_for_can_be_said() -> None:
 
     assert failing("error") == ("error",)
     assert failing("warning") == ("error", "warning")
-    assert failing("note") == ("error", "warning", "note")
+    assert failing("info") == ("error", "warning", "info")
 
 
 def test_nothing_to_verify_is_an_error(damaged: Path) -> None:

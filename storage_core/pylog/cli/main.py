@@ -35,6 +35,7 @@ COMMANDS = {
     "ls": "List topics and partitions: offsets, size, leader epoch.",
     "cat": "Print records, as JSON lines or as text.",
     "search": "Print the records in which something stands.",
+    "doctor": "Find everything that is wrong, and what to do about it.",
     "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
     "topics": "Describe topics: ids, partitions, leaders, replicas, configuration.",
     "export": "Write records to a file: Parquet, Arrow, CSV or JSON lines.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import CorruptRecordError, LogStorageError
 from pylog.files.partition_metadata import format_uuid
 from pylog.inspect.findings.directory_findings import directory_findings
-from pylog.inspect.findings.finding import Severity
+from pylog.inspect.findings.severity import Severity
 from pylog.locations import printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 from pylog.reading.attempts import Attempts
@@ -222,7 +222,7 @@ def _list_partition(view: LogView) -> ListedPartition:
         log_directory=printable_location(view.directory.log_directory),
         errors=attempts.errors,
         warnings=warnings,
-        notes=[each.message for each in findings if each.severity is Severity.NOTE],
+        notes=[each.message for each in findings if each.severity is Severity.INFO],
         is_readable=is_readable,
     )
 

@@ -38,6 +38,7 @@ from pylog.reading.control_batches import control_types
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_view import LogView
     from pylog.record.batch_scan import BatchScan
 
@@ -92,26 +93,58 @@ def find_transactions(view: LogView) -> Iterator[Transaction]:
     CorruptRecordError
         A header is impossible, or offsets go back.
     """
-    past = _Past(view)
-    log_start_offset = _log_start_offset(view)
-    open_transactions: dict[int, _OpenTransaction] = {}
-    damage_count = _damage_count(view)
-    for event in _events(view):
-        damage_count = _note_damage(view, damage_count, open_transactions)
-        transaction = open_transactions.get(event.producer_id)
-        if transaction is None:
-            transaction = past.begin(event)
-            open_transactions[event.producer_id] = transaction
-        if event.state is None:
-            transaction.add(event)
-            continue
-        del open_transactions[event.producer_id]
-        past.complete(transaction, event)
-        yield transaction.ended(event.state, event.base_offset, log_start_offset)
-    _note_damage(view, damage_count, open_transactions)
-    still_open = sorted(open_transactions.values(), key=lambda each: each.first_offset or 0)
-    for transaction in still_open:
-        yield transaction.ended("open", None, log_start_offset)
+    transactions = TransactionsInOrder(view)
+    for segment_window in header_windows(view):
+        yield from transactions.add(segment_window.window)
+    yield from transactions.still_open()
+
+
+class TransactionsInOrder:
+    """Follows the transactions of a log, window by window. One thread.
+
+    Parameters
+    ----------
+    view
+        Whose windows are added, all of them and in order. What its damage report has by then, if it
+        has one, is left out of them.
+    """
+
+    def __init__(self, view: LogView) -> None:
+        self._view = view
+        self._past = _Past(view)
+        self._log_start_offset = _log_start_offset(view)
+        self._open: dict[int, _OpenTransaction] = {}
+        self._damage_count = _damage_count(view)
+
+    def add(self, window: SegmentWindow) -> Iterator[Transaction]:
+        """Yield the transactions that end in a window."""
+        for event in _events(window):
+            self._note_damage()
+            transaction = self._open.get(event.producer_id)
+            if transaction is None:
+                transaction = self._past.begin(event)
+                self._open[event.producer_id] = transaction
+            if event.state is None:
+                transaction.add(event)
+                continue
+            del self._open[event.producer_id]
+            self._past.complete(transaction, event)
+            yield transaction.ended(event.state, event.base_offset, self._log_start_offset)
+
+    def still_open(self) -> Iterator[Transaction]:
+        """Yield what no marker has ended, once all windows have been added."""
+        self._note_damage()
+        still_open = sorted(self._open.values(), key=lambda each: each.first_offset or 0)
+        for transaction in still_open:
+            yield transaction.ended("open", None, self._log_start_offset)
+
+    def _note_damage(self) -> None:
+        """Mark what is open if damage was left out since the last look."""
+        now = _damage_count(self._view)
+        if now > self._damage_count:
+            for transaction in self._open.values():
+                transaction.is_damaged = True
+        self._damage_count = now
 
 
 class _Event(NamedTuple):
@@ -181,24 +214,13 @@ def _damage_count(view: LogView) -> int:
     return 0 if view.damage is None else view.damage.skip_count
 
 
-def _note_damage(view: LogView, before: int, open_transactions: dict[int, _OpenTransaction]) -> int:
-    """Mark what is open if damage was left out since ``before``; return the count of now."""
-    now = _damage_count(view)
-    if now > before:
-        for transaction in open_transactions.values():
-            transaction.is_damaged = True
-    return now
-
-
-def _events(view: LogView) -> Iterator[_Event]:
-    for segment_window in header_windows(view):
-        window = segment_window.window
-        scan = window.scan
-        # A marker is transactional, too; control batches of other kinds are not.
-        which = np.flatnonzero(scan.headers.is_transactional)
-        if which.size:
-            window.read_batches(scan.headers.is_control)
-            yield from _events_of(scan, which)
+def _events(window: SegmentWindow) -> Iterator[_Event]:
+    scan = window.scan
+    # A marker is transactional, too; control batches of other kinds are not.
+    which = np.flatnonzero(scan.headers.is_transactional)
+    if which.size:
+        window.read_batches(scan.headers.is_control)
+        yield from _events_of(scan, which)
 
 
 def _events_of(

@@ -16,12 +16,7 @@ from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.damaged_row import damaged_row
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
-from pylog.errors import (
-    CorruptRecordError,
-    InvalidRecordError,
-    LogStorageError,
-    MisplacedBatchError,
-)
+from pylog.errors import LogStorageError
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
 from pylog.reading.abort_watch import AbortWatch
 from pylog.reading.aborted_transactions import AbortedTransactions
@@ -31,6 +26,7 @@ from pylog.reading.filter_evaluation import is_past
 from pylog.reading.filtered_decode import FilteredDecoder
 from pylog.reading.refused_batches import RefusedBatches
 from pylog.reading.search_decode import SearchDecoder
+from pylog.reading.sound_decode import SoundDecode
 from pylog.reading.task_windows import TaskWindows
 from pylog.reading.windows_ahead import WindowsAhead
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
@@ -48,10 +44,6 @@ if TYPE_CHECKING:
     from pylog.reading.window_ahead import Decoder, WindowAhead
     from pylog.record.batch_scan import BatchHeaders
     from pylog.worker_threads import WorkerThreads
-
-_AFTER_DAMAGE = 16
-"""Batches that are decoded together after one that was refused, twice as many each time they are
-sound: every refusal costs what was decoded with it."""
 
 
 class TaskReader:
@@ -351,44 +343,15 @@ class TaskReader:
     def _decode_sound(
         self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
     ) -> Iterator[pa.RecordBatch]:
-        """Decode, leaving out batches whose records are not what their header promises.
+        """Decode, leaving out batches whose records are not what their header promises."""
 
-        Their checksum is right, and so where they end is known.
-        """
-        start, size = 0, len(headers)
-        while start < len(headers):
-            part = headers.select(slice(start, start + size))
-            try:
-                for batch in self._decode_batches(window, segment_slice, part):
-                    self._refused.settle(window)  # the first of this part is sound, then
-                    yield from self._damaged_rows()
-                    yield batch
-            except (CorruptRecordError, InvalidRecordError) as error:
-                if error.position is None:
-                    raise
-                bad = int(np.searchsorted(part.positions, error.position - window.file_position))
-                done = self._decoder.finished_batches
-                first = bad
-                if isinstance(error, MisplacedBatchError) and bad > done:
-                    first = bad - 1  # nobody knows which of the two is wrong
-                start += done
-                if first > done:
-                    size = first - done  # what is before may be sound; then this one once more
-                    continue
-                if done:
-                    self._refused.settle(window)
-                self._refused.add(
-                    segment_slice,
-                    window,
-                    (window.file_position + int(part.positions[first]), error.position),
-                    error.reason,
-                )
-                start += bad + 1 - done
-                size = _AFTER_DAMAGE
-            else:
-                self._refused.settle(window)
-                start += len(part)
-                size *= 2
+        def decode(part: BatchHeaders) -> Iterator[pa.RecordBatch]:
+            return self._decode_batches(window, segment_slice, part)
+
+        sound = SoundDecode(self._decoder, self._refused, segment_slice, window)
+        for batch in sound.batches(headers, decode):
+            yield from self._damaged_rows()
+            yield batch
 
     def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
         """Yield a row for each damaged range that has none yet, in mode PERMISSIVE."""

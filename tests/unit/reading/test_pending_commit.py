@@ -117,9 +117,9 @@ def test_a_pending_commit_is_a_note_of_a_listing_and_a_finding(directory: Path) 
     rows = pylog.read_table(directory, "findings").to_pylist()
     pending = [row for row in rows if row["code"] == "pending_commit"]
     assert [(row["severity"], row["next_offset"]) for row in pending] == [
-        ("note", 3),
-        ("note", 3),
-        ("note", 0),
+        ("info", 3),
+        ("info", 3),
+        ("info", 0),
     ]
     assert {row["path"] for row in pending} == {str(directory / MANIFEST)}
     assert not [row for row in rows if row["severity"] == "error"]

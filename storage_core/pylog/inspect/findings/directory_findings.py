@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptCheckpointError, CorruptRecordError, SegmentVanishedError
 from pylog.files.file_names import LOG_FILE_SUFFIX, MANIFEST
-from pylog.inspect.findings.finding import Finding, Severity, warning
+from pylog.inspect.findings.finding import Finding, warning
+from pylog.inspect.findings.severity import Severity
 from pylog.locations import join
 from pylog.reading.remote_offsets import find_remote_offsets, remote_offsets_note
 
@@ -46,7 +47,7 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
     remote = find_remote_offsets(view)
     if remote is not None:
         yield Finding(
-            Severity.NOTE,
+            Severity.INFO,
             REMOTE_OFFSETS,
             view.directory.path,
             remote_offsets_note(remote),
@@ -56,7 +57,7 @@ def directory_findings(view: LogView) -> Iterator[Finding]:
 
 
 def _pending_commit(view: LogView) -> Iterator[Finding]:
-    """Yield a note if a commit to the log is under way, or was interrupted."""
+    """Say so if a commit to the log is under way, or was interrupted."""
     path = join(view.directory.log_directory, MANIFEST)
     try:
         end, manifest = view.pending_end_offset, view.pending.manifest()
@@ -70,7 +71,7 @@ def _pending_commit(view: LogView) -> Iterator[Finding]:
         f"ends at offset {end}. Whatever opens the log directory to write next completes it"
     )
     yield Finding(
-        Severity.NOTE,
+        Severity.INFO,
         PENDING_COMMIT,
         path,
         message,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
-from pylog.inspect.findings.finding import Finding, Severity
+from pylog.inspect.findings.finding import Finding
+from pylog.inspect.findings.severity import Severity
 from pylog.locations import join
 from pylog.model import NO_PARTITION_LEADER_EPOCH
 

@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import NamedTuple
 
+from pylog.inspect.findings.finding_codes import FINDING_CODES
+from pylog.inspect.findings.severity import Severity
 from pylog.locations import printable_location
-
-
-class Severity(StrEnum):
-    """How bad a finding is.
-
-    Attributes
-    ----------
-    ERROR
-        Records are lost, or cannot be read.
-    WARNING
-        A side file is wrong or missing: a broker would rebuild, delete or ignore it. All records
-        are there.
-    NOTE
-        Worth knowing, and nothing is wrong: what a crash, an older broker or remote storage leaves.
-    """
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
 
 
 class Finding(NamedTuple):
@@ -33,7 +15,7 @@ class Finding(NamedTuple):
     Attributes
     ----------
     severity, code
-        How bad, and what it is in one word.
+        How bad, and what it is in one word: a key of `FINDING_CODES`.
     path
         The file, or the directory.
     message
@@ -53,6 +35,16 @@ class Finding(NamedTuple):
     next_offset: int | None = None
     end_offset: int | None = None
 
+    @property
+    def broker_action(self) -> str:
+        """What a broker does about it when it starts on the directory."""
+        return FINDING_CODES[self.code].broker_action
+
+    @property
+    def advice(self) -> str:
+        """What an operator can do about it."""
+        return FINDING_CODES[self.code].advice
+
     def row(self) -> tuple[object, ...]:
         """Return the values in the order of the table's columns."""
         return (
@@ -64,6 +56,8 @@ class Finding(NamedTuple):
             self.next_offset,
             self.end_offset,
             self.message,
+            self.broker_action,
+            self.advice,
         )
 
 
@@ -74,11 +68,9 @@ def warning(code: str, path: str, message: str) -> Finding:
 
 def missing_index(kind: str, path: str) -> Finding:
     """Return the warning that an index file of a segment is missing; ``kind`` as in its code."""
-    return warning(
-        f"missing_{kind}", path, "file is missing; a broker rebuilds it when it opens the log"
-    )
+    return warning(f"missing_{kind}", path, "the file is missing")
 
 
-def note(code: str, path: str, message: str) -> Finding:
-    """Return a note about a whole file."""
-    return Finding(Severity.NOTE, code, path, message)
+def info(code: str, path: str, message: str) -> Finding:
+    """Return what is worth knowing of a whole file."""
+    return Finding(Severity.INFO, code, path, message)

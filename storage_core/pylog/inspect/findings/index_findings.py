@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
-from pylog.inspect.findings.finding import missing_index, warning
+from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.time_index import TimeIndexEntries
+from pylog.inspect.findings.finding import Finding, missing_index, warning
+from pylog.inspect.findings.severity import Severity
 from pylog.inspect.index_columns import read_offset_index, read_time_index
 
 if TYPE_CHECKING:
@@ -20,11 +23,16 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.inspect.findings.finding import Finding
     from pylog.inspect.index_columns import IndexColumns
     from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.damage import DamagedRange
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.record.batch_scan import BatchHeaders
+
+_ENTRY_BYTES = {
+    INDEX_FILE_SUFFIX: OffsetIndexEntries.layout.struct.size,
+    TIME_INDEX_FILE_SUFFIX: TimeIndexEntries.layout.struct.size,
+}
 
 
 class IndexFindings:
@@ -33,13 +41,10 @@ class IndexFindings:
     Parameters
     ----------
     segment
-        Whose index files.
-    damaged
-        What could not be read of its ``.log``: entries about that are not judged.
+        Whose index files; they are read now.
     """
 
-    def __init__(self, segment: LogSegmentView, damaged: Sequence[Finding]) -> None:
-        self._damaged = damaged
+    def __init__(self, segment: LogSegmentView) -> None:
         self._offset_index = _Entries(segment, INDEX_FILE_SUFFIX)
         self._time_index = _Entries(segment, TIME_INDEX_FILE_SUFFIX)
 
@@ -50,26 +55,30 @@ class IndexFindings:
         self._check_offset_entries(headers, positions)
         self._check_time_entries(headers)
 
-    def findings(self, end_position: int, next_offset: int) -> Iterator[Finding]:
+    def findings(
+        self, end_position: int, next_offset: int, damaged: Sequence[DamagedRange]
+    ) -> Iterator[Finding]:
         """Yield what has been found, once all batches have been seen.
 
         Parameters
         ----------
         end_position, next_offset
             Byte and offset after the segment's last whole batch.
+        damaged
+            What could not be read of its ``.log``: entries about that are not judged.
         """
         entries = self._offset_index
         if entries.columns is None:
             yield missing_index("index", entries.path)
         else:
             entries.note(np.flatnonzero(entries.columns.values >= end_position))
-            for each in self._damaged:
+            for each in damaged:
                 entries.forget(entries.columns.values, each.position, each.end_position)
         yield from entries.findings("index")
         entries = self._time_index
         if entries.columns is not None:
             entries.note(np.flatnonzero(entries.columns.offsets >= next_offset))
-            for each in self._damaged:
+            for each in damaged:
                 entries.forget(entries.columns.offsets, each.next_offset, each.end_offset)
         yield from entries.findings("time_index")
 
@@ -97,6 +106,7 @@ class IndexFindings:
         is_hidden = (headers.record_counts[place] < 0) & (offsets < headers.last_offsets[place])
         fits = (is_last & (last >= place)) | is_behind | is_first | is_hidden
         self._offset_index.note(which[~(is_start & fits)])
+        self._offset_index.note_inside(which[~is_start])
 
     def _check_time_entries(self, headers: BatchHeaders) -> None:
         entries = self._time_index.columns
@@ -110,19 +120,25 @@ class IndexFindings:
 
 
 class _Entries:
-    """The entries of one index file, None if there is no such file, and those not borne out."""
+    """The entries of one index file, and which of them nothing bears out."""
 
     def __init__(self, segment: LogSegmentView, suffix: str) -> None:
         self.path = segment.file_path(suffix)
         self.columns: IndexColumns | None = None
+        self._entry_bytes = _ENTRY_BYTES[suffix]
         if suffix in segment.suffixes:
             read = read_offset_index if suffix == INDEX_FILE_SUFFIX else read_time_index
             self.columns = read(self.path, segment.base_offset)
             self._is_wrong = np.zeros(self.columns.offsets.size, dtype=np.bool_)
+            self._is_inside = np.zeros(self.columns.offsets.size, dtype=np.bool_)
 
     def note(self, which: npt.NDArray[np.int64]) -> None:
         """Note entries that nothing bears out, by their number."""
         self._is_wrong[which] = True
+
+    def note_inside(self, which: npt.NDArray[np.int64]) -> None:
+        """Note entries whose positions lie inside a batch, by their number."""
+        self._is_inside[which] = True
 
     def forget(self, values: npt.NDArray[np.int64], start: int | None, end: int | None) -> None:
         """Take back what was noted of entries whose values are in ``[start, end)``."""
@@ -141,6 +157,24 @@ class _Entries:
         wrong = np.flatnonzero(self._is_wrong)
         if wrong.size:
             first = int(wrong[0])
-            entry = f"({self.columns.offsets[first]}, {self.columns.values[first]})"
-            message = f"{wrong.size} entries fit no batch; the first is entry {first}: {entry}"
-            yield warning(f"wrong_{kind}", self.path, message)
+            offset = int(self.columns.offsets[first])
+            entry = f"({offset}, {self.columns.values[first]})"
+            message = f"{_counted(wrong.size)} no batch; the first is entry {first}: {entry}"
+            inside = int(self._is_inside[wrong].sum())
+            if inside:
+                message += f"; {inside} of them point into the middle of a batch"
+            at = first * self._entry_bytes
+            yield Finding(
+                Severity.WARNING,
+                f"wrong_{kind}",
+                self.path,
+                message,
+                at,
+                at + self._entry_bytes,
+                offset,
+            )
+
+
+def _counted(count: int) -> str:
+    """Return ``1 entry fits``, ``2 entries fit``."""
+    return "1 entry fits" if count == 1 else f"{count} entries fit"

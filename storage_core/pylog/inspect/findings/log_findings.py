@@ -6,66 +6,123 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.columnar.arrow_schema import record_schema
+from pylog.errors import CorruptRecordError, SegmentVanishedError, UnreadableFileError
 from pylog.files.storage import open_file
-from pylog.inspect.findings.finding import Finding, Severity
-from pylog.log_file.batch_walk import is_zero
-from pylog.reading.damage import DamageReport, ReadMode
-from pylog.reading.reader import TaskReader
-from pylog.reading.scan_task import ScanTask
-from pylog.reading.slicing import slice_of
+from pylog.inspect.findings.finding import Finding
+from pylog.inspect.findings.severity import Severity
+from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
 from pylog.record.batch_layout import RECORD_BATCH_OVERHEAD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from pylog.inspect.findings.log_walk import SegmentWalk
     from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.damage import DamagedRange
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
 
 DAMAGED = "damaged_batches"
+MISNAMED = "misnamed_segment"
+
+MOST_SEGMENT_BYTES = 2**31 - 1
+"""Positions in a ``.log`` file are int32 to a broker."""
+MOST_RELATIVE_OFFSET = 2**31 - 1
+"""So are offsets in an index, relative to the segment's."""
 
 
-def damage_findings(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
-    """Read a log from its first segment on; yield an error for each range that cannot be read.
-
-    Parameters
-    ----------
-    view
-        One that skips damage.
-    max_decompressed_bytes
-        As of `TaskReader`.
-    """
-    if not view.segments:
-        return
-    slices = tuple(
-        slice_of(view, index)
-        for index, segment in enumerate(view.segments)
-        if view.segment_end(index) or segment.defect is not None
-    )
-    start, end = view.segments[0].base_offset, view.log_end_offset
-    task = ScanTask(view.directory, slices, start, end)
-    damage = DamageReport(is_logged=False)
-    reader = TaskReader(
-        task,
-        record_schema([]),
-        mode=ReadMode.DROPMALFORMED,
-        damage=damage,
-        max_decompressed_bytes=max_decompressed_bytes,
-    )
-    for _ in reader.record_batches():  # decodes all records, so that none that is invalid hides
-        pass
-    for each in damage.ranges:
+def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[Finding]:
+    """Yield an error for each range that cannot be read."""
+    places = {each.file_path(): index for index, each in enumerate(view.segments)}
+    for each in damaged:
+        code, message = DAMAGED, each.reason
+        index = places.get(each.path)
+        if each.position == 0 and index is not None:
+            offset = _misnamed_offset(view, index)
+            if offset is not None:
+                code = MISNAMED
+                name = view.segments[index].base_offset
+                message = (
+                    f"the first batch, which is sound, has offset {offset}, and the file's name "
+                    f"says {name}"
+                )
         yield Finding(
             Severity.ERROR,
-            DAMAGED,
+            code,
             each.path,
-            each.reason,
+            message,
             each.position,
             each.end_position,
             each.next_offset,
             each.end_offset,
         )
+
+
+def _misnamed_offset(view: LogView, index: int) -> int | None:
+    """Return the offset of a segment's first batch if that alone is wrong about it."""
+    segment, limit = view.segments[index], view.next_base_offset(index)
+    try:
+        with segment.open_log() as source:
+            batch = read_header(source, 0, source.size())
+            if batch is None or not has_valid_checksum(source, batch):
+                return None
+    except (CorruptRecordError, SegmentVanishedError, UnreadableFileError):
+        return None
+    offset = batch.header.offset
+    if segment.base_offset <= offset and (limit is None or offset < limit):
+        return None
+    return offset
+
+
+def size_findings(walk: SegmentWalk) -> Iterator[Finding]:
+    """Yield what no broker can open, or has to split."""
+    segment = walk.segment
+    if segment.size_bytes > MOST_SEGMENT_BYTES:
+        message = f"file has {segment.size_bytes} bytes, expected at most {MOST_SEGMENT_BYTES}"
+        yield Finding(Severity.ERROR, "oversized_segment", segment.file_path(), message)
+    relative = walk.next_offset - 1 - segment.base_offset
+    if relative > MOST_RELATIVE_OFFSET:
+        message = (
+            f"last offset is {walk.next_offset - 1}, {relative} above the base offset, expected at "
+            f"most {MOST_RELATIVE_OFFSET} above it"
+        )
+        yield Finding(
+            Severity.WARNING,
+            "offset_overflow",
+            segment.file_path(),
+            message,
+            next_offset=segment.base_offset,
+            end_offset=walk.next_offset,
+        )
+
+
+def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterator[Finding]:
+    """Yield a warning if bytes follow the last batch of a segment that is not the last one.
+
+    Parameters
+    ----------
+    walk
+        The segment, once it has been walked.
+    damaged
+        Ranges of it that were left out: what is told already.
+    """
+    segment, end = walk.segment, walk.end_position
+    is_told = any(each.end_position >= segment.size_bytes for each in damaged)
+    if walk.slice.next_base_offset is None or end >= segment.size_bytes or is_told:
+        return
+    rest = segment.size_bytes - end
+    with open_file(segment.file_path()) as source:
+        zero = "zero bytes" if is_zero(source, end, segment.size_bytes) else "bytes"
+    yield Finding(
+        Severity.WARNING,
+        "segment_rest",
+        segment.file_path(),
+        f"the last whole batch is followed by {rest} {zero}, and another segment follows",
+        end,
+        segment.size_bytes,
+        walk.next_offset,
+        walk.next_offset,
+    )
 
 
 def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iterator[Finding]:
@@ -93,7 +150,7 @@ def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iter
 
 
 def tail_findings(view: LogView) -> Iterator[Finding]:
-    """Yield a note if something other than damage stands after the last batch of a log."""
+    """Yield one if something other than damage stands after the last batch of a log."""
     if not view.segments:
         return
     segment = view.segments[-1]
@@ -108,7 +165,7 @@ def tail_findings(view: LogView) -> Iterator[Finding]:
     if is_preallocated:
         code, what = "zero_tail", f"{rest} zero bytes: the file is preallocated, or has a hole"
     yield Finding(
-        Severity.NOTE,
+        Severity.INFO,
         code,
         path,
         f"the last whole batch is followed by {what}",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.files.file_names import TIME_INDEX_FILE_SUFFIX
-from pylog.inspect.findings.finding import missing_index, note
+from pylog.inspect.findings.finding import info, missing_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ class MissingTimeIndexes:
         self._is_expected |= bool(window.scan.headers.is_v2.any())
 
     def findings(self) -> Iterator[Finding]:
-        """Yield a warning for each missing file, or one note if no broker may have written any."""
+        """Yield a warning for each missing file; one line if no broker may have written any."""
         if self._is_expected:
             for path in self._missing:
                 yield missing_index("time_index", path)
@@ -55,4 +55,4 @@ class MissingTimeIndexes:
                 "no segment has a time index, as brokers before 0.10.1 leave a log; look-ups by "
                 "timestamp read batch headers instead"
             )
-            yield note(NO_TIME_INDEXES, self._path, message)
+            yield info(NO_TIME_INDEXES, self._path, message)

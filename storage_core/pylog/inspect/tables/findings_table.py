@@ -1,31 +1,27 @@
 """Table ``findings``: what is wrong with a log, and what is worth knowing; no row if nothing is.
 
-============ ======= ==================================================================
-column       type    meaning
-============ ======= ==================================================================
-severity     string  ``error``: records are lost or cannot be read; ``warning``: a side file
-                     that a broker would rebuild, delete or ignore; ``note``: worth knowing,
-                     and nothing is wrong
-code         string  what it is, in one word
-path         string  the file
-position     int64   bytes from here on, where that has a meaning
-end_position int64   up to here, exclusive
-next_offset  int64   offsets from here on, where that has a meaning
-end_offset   int64   up to here, exclusive; null where nothing sound follows
-message      string
-============ ======= ==================================================================
+============= ======= =================================================================
+column        type    meaning
+============= ======= =================================================================
+severity      string  ``error``: records are lost or cannot be read, or a broker does not start;
+                      ``warning``: a side file that a broker would rebuild, delete or ignore;
+                      ``info``: worth knowing, and nothing is wrong
+code          string  what it is, in one word; `pylog.inspect.findings.finding_codes` has all
+path          string  the file
+position      int64   bytes from here on, where that has a meaning
+end_position  int64   up to here, exclusive
+next_offset   int64   offsets from here on, where that has a meaning
+end_offset    int64   up to here, exclusive; null where nothing sound follows
+message       string
+broker_action string  what a broker does about it when it starts on the directory
+advice        string  what to do
+============= ======= =================================================================
 
-All is read: checksums are verified and records decoded, headers held against indexes. The log is
-walked up to three times; memory is that of one window and the indexes of one segment.
+All is read, in one walk: checksums are verified and records decoded, headers held against indexes.
+Memory is that of one window, of the indexes of two segments, and of what snapshots say. A file that
+cannot be read at all (a FIFO, a link that leads nowhere) is a damaged one.
 
-Codes: damaged_batches, filled_empty_batch, damaged_manifest (errors). unreadable (error: the
-directory, or a disk that fails; what would follow is not known). missing_log (an error where no
-``.log`` is left, else a warning). misnamed_log; missing_, damaged_, wrong_ with index, time_index
-or transaction_index; damaged_snapshot, damaged_checkpoint, damaged_metadata; leader_epoch_back,
-leader_epoch_disagrees; high_watermark_, recovery_point_, cleaner_offset_ and
-log_start_offset_above_log_end (warnings). torn_tail, zero_tail, leftover_file, no_time_indexes,
-remote_offsets, pending_commit (notes). A file that cannot be read at all (a FIFO, a link that leads
-nowhere) is a damaged one.
+What lies in a log directory beside its partitions is told by `pylog.doctor` alone.
 """
 
 from __future__ import annotations
@@ -34,24 +30,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pylog.errors import LogDirectoryError
-from pylog.inspect.findings.directory_findings import directory_findings
-from pylog.inspect.findings.epoch_findings import EpochFindings
-from pylog.inspect.findings.finding import Finding, Severity
-from pylog.inspect.findings.index_findings import IndexFindings
-from pylog.inspect.findings.log_findings import damage_findings, empty_batch_findings, tail_findings
-from pylog.inspect.findings.missing_time_indexes import MissingTimeIndexes
-from pylog.inspect.findings.side_file_findings import (
-    checkpoint_findings,
-    leftover_findings,
-    read_epochs,
-    snapshot_findings,
-)
-from pylog.inspect.findings.transaction_findings import transaction_findings
-from pylog.inspect.header_windows import SegmentHeaders
+from pylog.inspect.findings.partition_check import check_partition
 from pylog.inspect.tables.row_batches import record_batches, table_schema
-from pylog.reading.damage import DamageReport
-from pylog.reading.pending_commit import NoPendingCommit
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -68,6 +48,8 @@ FINDINGS_SCHEMA = table_schema(
     ("next_offset", pa.int64()),
     ("end_offset", pa.int64()),
     ("message", pa.string()),
+    ("broker_action", pa.string()),
+    ("advice", pa.string()),
 )
 
 
@@ -83,47 +65,16 @@ def findings_of(
     SegmentVanishedError
         A broker deletes or compacts the log faster than it can be looked at.
     """
-    # Whatever the caller does at damage: here it is what is asked for.
-    view = view.refreshed(DamageReport(is_logged=False))
-    rows = (finding.row() for finding in _findings(view, max_decompressed_bytes))
+    check = check_partition(view, max_decompressed_bytes=max_decompressed_bytes)
+    rows = (finding.row() for finding in check.findings)
     return record_batches(view.topic_partition, rows, FINDINGS_SCHEMA)
 
 
-def _findings(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
-    """Yield all findings, or those before a directory or file that cannot be read, and that."""
-    try:
-        yield from _findings_in_files(view, max_decompressed_bytes)
-    except LogDirectoryError as error:
-        path = view.directory.path if error.path is None else str(error.path)
-        yield Finding(Severity.ERROR, "unreadable", path, error.reason, error.position)
-
-
-def _findings_in_files(view: LogView, max_decompressed_bytes: int) -> Iterator[Finding]:
-    about_directory = list(directory_findings(view))
-    # What is wrong with files does not depend on whether readers are given what is in them.
-    view = view.refreshed(view.damage, pending=NoPendingCommit(view.directory.log_directory))
-    damaged = list(damage_findings(view, max_decompressed_bytes))
-    yield from damaged
-    yield from about_directory
-    yield from tail_findings(view)
-    epochs, unreadable = read_epochs(view)
-    epoch_findings = EpochFindings(view, epochs)
-    missing_time_indexes = MissingTimeIndexes(view)
-    end = view.segments[-1].base_offset if view.segments else 0
-    for index, segment in enumerate(view.segments):
-        headers = SegmentHeaders(view, index)
-        path = segment.file_path()
-        indexes = IndexFindings(segment, [each for each in damaged if each.path == path])
-        for window in headers:
-            yield from empty_batch_findings(segment, window)
-            indexes.add(window)
-            missing_time_indexes.add(window)
-            yield from epoch_findings.add(segment, window)
-        yield from indexes.findings(headers.end_position, headers.next_offset)
-        end = max(end, headers.next_offset)
-    yield from missing_time_indexes.findings()
-    yield from transaction_findings(view)
-    yield from snapshot_findings(view)
-    yield from unreadable
-    yield from checkpoint_findings(view, end)
-    yield from leftover_findings(view)
+def table_of_rows(rows: list[tuple[object, ...]]) -> pa.Table:
+    """Return a table of rows that begin with topic and partition, which may be None."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(FINDINGS_SCHEMA)
+    arrays = [
+        pa.array(values, type=field.type)
+        for values, field in zip(columns, FINDINGS_SCHEMA, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=FINDINGS_SCHEMA)

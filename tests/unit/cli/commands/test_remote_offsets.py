@@ -48,7 +48,7 @@ def test_what_a_broker_has_uploaded_is_a_note_with_its_offsets(
     directory = golden_root.partition(partition_id).directory
     row = remote_offsets_finding(directory)
     assert row is not None
-    assert (row["severity"], row["path"]) == ("note", str(directory))
+    assert (row["severity"], row["path"]) == ("info", str(directory))
     assert (row["next_offset"], row["end_offset"]) == (start, end)
     assert row["message"].startswith(NOTE.format(start, end))
 

@@ -1,0 +1,202 @@
+"""What `pylog.doctor` found, for people: by partition, and within it by kind of finding.
+
+In a terminal lines are wrapped at its width and severities have a colour, which reads on a light
+ground as on a dark one; elsewhere every paragraph is one line.
+"""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog import Severity
+from pylog.cli.rendering.byte_size import format_bytes
+from pylog.cli.rendering.counted import counted
+from pylog.cli.rendering.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import TextIO
+
+    from pylog import DoctorReport, Finding, LogDirectoryReport, PartitionReport
+
+_SHOWN_PLACES = 3
+_LEAST_WIDTH = 40
+_STYLES = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;35m", Severity.INFO: "\x1b[1m"}
+# Not worth a line of their own.
+_NOTHING, _NO_NEED = "nothing", "nothing needs to be done"
+_BOLD = "\x1b[1m"
+_PLAIN = "\x1b[0m"
+
+
+class Paragraph(NamedTuple):
+    """Text that may be wrapped.
+
+    Attributes
+    ----------
+    label
+        What its first line begins with, and later ones have blanks for.
+    text
+        The rest.
+    style
+        Escape sequence that the label is printed with in a terminal, or "".
+    """
+
+    label: str
+    text: str
+    style: str = ""
+
+
+def print_doctor_report(report: DoctorReport, least: Severity, output: TextIO) -> None:
+    """Print the findings that are at least so severe, and a summary of all."""
+    is_terminal = output.isatty()
+    width = _terminal_width() if is_terminal else None
+    has_colours = is_terminal and "NO_COLOR" not in os.environ
+    for paragraph in report_paragraphs(report, least):
+        output.writelines(_lines(paragraph, width, has_colours=has_colours))
+
+
+def _terminal_width() -> int:
+    import shutil  # noqa: PLC0415 - only where there is a terminal
+
+    return max(_LEAST_WIDTH, shutil.get_terminal_size().columns)
+
+
+def _lines(paragraph: Paragraph, width: int | None, *, has_colours: bool) -> Iterator[str]:
+    label, text = printable(paragraph.label), printable(paragraph.text)
+    if width is None:
+        lines = [text]
+    else:
+        lines = textwrap.wrap(
+            text, max(width - len(label), _LEAST_WIDTH // 2), break_on_hyphens=False
+        ) or [""]
+    start = label
+    if has_colours and paragraph.style:
+        start = f"{paragraph.style}{label}{_PLAIN}"
+    yield f"{start}{lines[0]}".rstrip() + "\n"
+    for line in lines[1:]:
+        yield f"{' ' * len(label)}{line}\n"
+
+
+def report_paragraphs(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
+    """Yield all that is printed, in order."""
+    for directory in report.directories:
+        found = [each for each in directory.findings if each.severity.is_at_least(least)]
+        if found:
+            yield Paragraph(directory.path, "", _BOLD)
+            yield from _kinds(found, directory.path)
+            yield Paragraph("", "")
+    for partition in report.partitions:
+        found = [each for each in partition.findings if each.severity.is_at_least(least)]
+        if found:
+            yield from _partition(partition, found)
+            yield Paragraph("", "")
+    yield from _summary(report, least)
+
+
+def _partition(partition: PartitionReport, found: Sequence[Finding]) -> Iterator[Paragraph]:
+    yield Paragraph(str(partition.topic_partition), f"  {partition.path}", _BOLD)
+    yield from _kinds(found, partition.path)
+    worst = min(each.severity.rank for each in found)
+    if worst == Severity.INFO.rank:
+        return
+    offsets = partition.offsets
+    counts = [
+        f"{offsets.records} records",
+        f"{offsets.control_records} control records" if offsets.control_records else "",
+        f"{offsets.compacted} removed by compaction" if offsets.compacted else "",
+        f"{offsets.missing} missing" if offsets.missing else "",
+        f"{offsets.damaged} damaged" if offsets.damaged else "",
+    ]
+    text = f"{partition.start_offset} to {partition.end_offset} (exclusive): "
+    yield Paragraph("  offsets   ", text + ", ".join(each for each in counts if each))
+    if partition.start is not None:
+        yield Paragraph("  start     ", partition.start.describe())
+
+
+def _kinds(found: Iterable[Finding], directory: str) -> Iterator[Paragraph]:
+    """Yield the findings, the worst first, and what is said of each kind once."""
+    kinds: dict[tuple[Severity, str], list[Finding]] = {}
+    for each in sorted(found, key=lambda finding: finding.severity.rank):
+        kinds.setdefault((each.severity, each.code), []).append(each)
+    for (severity, code), findings in kinds.items():
+        count = f", {len(findings)} times" if len(findings) > 1 else ""
+        yield Paragraph(f"  {severity:<9} ", f"{code}{count}", _STYLES[severity])
+        for each in findings[:_SHOWN_PLACES]:
+            yield Paragraph("    ", f"{_place(each, directory)}: {each.message}")
+        if len(findings) > _SHOWN_PLACES:
+            rest = len(findings) - _SHOWN_PLACES
+            yield Paragraph("    ", f"and {rest} more, which --json lists")
+        if findings[0].broker_action != _NOTHING:
+            yield Paragraph("    broker  ", findings[0].broker_action)
+        if findings[0].advice != _NO_NEED:
+            yield Paragraph("    advice  ", findings[0].advice)
+
+
+def _place(finding: Finding, directory: str) -> str:
+    """Return the file, below the directory if it lies there, with bytes and offsets."""
+    path = finding.path
+    if path == directory:
+        return "the directory"
+    if path.startswith(f"{directory}/"):
+        path = path[len(directory) + 1 :]
+    where = ""
+    if finding.position is not None and finding.end_position is not None:
+        where = f" bytes {finding.position} to {finding.end_position}"
+    elif finding.position is not None:
+        where = f" at byte {finding.position}"
+    if finding.next_offset is not None and finding.end_offset is not None:
+        if finding.next_offset < finding.end_offset:
+            where += f", offsets {finding.next_offset} to {finding.end_offset}"
+    elif finding.next_offset is not None:
+        where += f", from offset {finding.next_offset} on"
+    return f"{path}{where}"
+
+
+def _summary(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
+    bad = [each for each in report.partitions if _is_wrong(each.findings)]
+    losing = [each for each in report.partitions if each.start and each.start.loses_records]
+    topics = {each.topic_partition.topic for each in report.partitions}
+    parts = [
+        counted(len(topics), "topic"),
+        counted(len(report.partitions), "partition"),
+        f"{format_bytes(report.scanned_bytes)} of {format_bytes(report.size_bytes)} sound",
+        *_severities(report),
+    ]
+    yield Paragraph("", ", ".join(parts))
+    for directory in report.directories:
+        yield Paragraph("", _start_of(directory))
+    if losing:
+        names = ", ".join(str(each.topic_partition) for each in losing[:_SHOWN_PLACES])
+        more = len(losing) - _SHOWN_PLACES
+        names += f" and {more} more" if more > 0 else ""
+        yield Paragraph("", f"a broker that starts on this would lose records of {names}")
+    elif bad:
+        yield Paragraph("", "a broker that starts on this would lose no records")
+    hidden = sum(not each.severity.is_at_least(least) for each in report.findings)
+    if hidden:
+        yield Paragraph("", f"{counted(hidden, 'finding')} below --severity {least} not shown")
+
+
+def _severities(report: DoctorReport) -> Iterator[str]:
+    names = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "info"}
+    counts = report.counts
+    if not any(counts.values()):
+        yield "nothing found"
+    for severity, count in counts.items():
+        if count:
+            yield counted(count, names[severity])
+
+
+def _start_of(directory: LogDirectoryReport) -> str:
+    if directory.is_clean:
+        return f"{directory.path} was closed in order: a broker scans no batches at its start"
+    return (
+        f"{directory.path} was not closed in order, or is in use: a broker scans its logs from "
+        "their recovery points on"
+    )
+
+
+def _is_wrong(findings: Iterable[Finding]) -> bool:
+    return any(each.severity.is_at_least(Severity.WARNING) for each in findings)

@@ -1,0 +1,238 @@
+"""The public `doctor`: everything that is wrong with log directories, found without a change."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pylog.errors import LogStorageError
+from pylog.inspect.doctor_report import DoctorReport, LogDirectoryReport, PartitionReport
+from pylog.inspect.findings.log_directory_findings import check_log_directory, findings_between
+from pylog.inspect.findings.partition_check import check_partition
+from pylog.inspect.findings.side_file_findings import UNREADABLE_CHECKPOINT
+from pylog.keyword_arguments import names_nearest_keyword
+from pylog.locations import parent_of, printable_location
+from pylog.reading.discovery import directory_identity
+from pylog.reading.log_directory import open_directory
+from pylog.reading.topic_choice import ensure_known_topics
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.worker_threads import thread_count, usable_processors
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable
+
+    from pylog.inspect.findings.finding import Finding
+    from pylog.inspect.findings.log_directory_findings import LogDirectoryCheck
+    from pylog.inspect.findings.partition_check import PartitionCheck
+    from pylog.reading.log_view import LogView
+
+_MOST_THREADS = 16
+_PROGRESS_SECONDS = 0.1
+
+
+@names_nearest_keyword
+def doctor(
+    *paths: str | os.PathLike[str],
+    topics: Iterable[str] | None = None,
+    partitions: Iterable[int] | None = None,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> DoctorReport:
+    """Read all of some partitions and return whatever is wrong with them, and worth knowing.
+
+    Every checksum is verified and every record decoded; indexes, snapshots, checkpoints and the
+    names of files are held against the batches. Nothing is changed or locked, and a broker may go
+    on working on the directory. Each path is looked at by itself, so that replicas of several
+    brokers may be given at once; what one broker's directories contradict each other in is found,
+    too.
+
+    Parameters
+    ----------
+    *paths
+        Log directories or topic-partition directories.
+    topics
+        Only these; None for all, internal ones included.
+    partitions
+        Only these numbers; None for all.
+    threads
+        How many partitions are read side by side; as many as there are processors if None, or as
+        the environment variable ``PYLOG_NUM_THREADS`` says.
+    progress
+        Called now and then, in the caller's thread, with the bytes that have been read and those
+        that there are.
+    max_decompressed_bytes
+        A batch that has more, decompressed, is a finding.
+
+    Returns
+    -------
+    DoctorReport
+        The findings by partition and log directory.
+
+    Raises
+    ------
+    UnknownTopicOrPartitionError
+        A topic that was named is under none of the paths.
+    LogStorageError
+        A path cannot be read or holds no log.
+    SegmentVanishedError
+        A broker deletes or compacts a log faster than it can be looked at.
+    ValueError
+        ``threads`` is below 1.
+
+    Examples
+    --------
+    >>> pylog.doctor("/mnt/kafka-logs").to_table().to_pandas()
+    """
+    views, checks = _open(paths)
+    chosen = _choose(views, topics, partitions)
+    count = thread_count(threads, default=usable_processors())
+    work = _Work(chosen, max_decompressed_bytes, progress)
+    checked = work.run(max(1, min(_MOST_THREADS, count, len(chosen))))
+    between: dict[str, list[Finding]] = {}
+    for path, finding in findings_between(checks, views):
+        between.setdefault(path, []).append(finding)
+    shared: dict[str, list[Finding]] = {}
+    reports = [_report(check, {each.path for each in checks}, shared) for check in checked]
+    directories = [
+        LogDirectoryReport(
+            printable_location(each.path),
+            each.is_clean,
+            [*each.findings, *shared.get(each.path, ()), *between.get(each.path, ())],
+        )
+        for each in checks
+    ]
+    return DoctorReport(reports, directories)
+
+
+def _open(
+    paths: Iterable[str | os.PathLike[str]],
+) -> tuple[list[LogView], list[LogDirectoryCheck]]:
+    """Return the live partitions, and what is wrong with the log directories that were given."""
+    views: dict[str | tuple[int, int], LogView] = {}
+    checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
+    for path in paths:
+        directory = open_directory(path)
+        log_directories = {
+            each.log_directory
+            for each in [*(view.directory for view in directory), *directory.others]
+            if not each.is_named
+        }
+        for log_directory in log_directories:
+            checks.setdefault(
+                directory_identity(log_directory),
+                check_log_directory(log_directory, directory.others),
+            )
+        for view in directory:
+            views.setdefault(directory_identity(view.directory.path), view)
+    return list(views.values()), list(checks.values())
+
+
+def _choose(
+    views: Iterable[LogView], topics: Iterable[str] | None, partitions: Iterable[int] | None
+) -> list[LogView]:
+    chosen = list(views)
+    if topics is not None:
+        names = {topics} if isinstance(topics, str) else set(topics)
+        ensure_known_topics(sorted(names), {view.topic for view in chosen})
+        chosen = [view for view in chosen if view.topic in names]
+    if partitions is not None:
+        numbers = set(partitions)
+        chosen = [view for view in chosen if view.partition in numbers]
+    return sorted(chosen, key=lambda view: (view.directory.log_directory, view.topic_partition))
+
+
+def _report(
+    check: PartitionCheck, log_directories: set[str], shared: dict[str, list[Finding]]
+) -> PartitionReport:
+    """Return a partition's report; a checkpoint of all partitions is told once, of their directory.
+
+    Parameters
+    ----------
+    check
+        The partition.
+    log_directories
+        Those that have a report of their own.
+    shared
+        What is wrong with their checkpoints, by directory; added to.
+    """
+    findings = []
+    for each in check.findings:
+        log_directory = parent_of(each.path)
+        if each.code == UNREADABLE_CHECKPOINT and log_directory in log_directories:
+            known = shared.setdefault(log_directory, [])
+            if each not in known:
+                known.append(each)
+        else:
+            findings.append(each)
+    return PartitionReport(
+        check.view.topic_partition,
+        printable_location(check.view.directory.path),
+        findings,
+        check.size_bytes,
+        check.scanned_bytes,
+        check.start_offset,
+        check.end_offset,
+        check.offsets,
+        check.start,
+    )
+
+
+class _Work:
+    """Partitions that threads look at, the largest first; their results come in order."""
+
+    def __init__(
+        self,
+        views: list[LogView],
+        max_decompressed_bytes: int,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self._views = views
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self._progress = progress
+        self._done_bytes = 0
+        self._lock = threading.Lock()
+        self._is_stopped = False
+
+    def run(self, threads: int) -> list[PartitionCheck]:
+        """Return what is wrong with each partition."""
+        sizes = [_size_of(view) for view in self._views]
+        total_bytes = sum(sizes)
+        largest_first = sorted(range(len(sizes)), key=lambda index: -sizes[index])
+        pool = ThreadPoolExecutor(threads, "pylog-doctor")
+        try:
+            futures = {
+                index: pool.submit(partial(self._check, self._views[index]))
+                for index in largest_first
+            }
+            pending = set(futures.values())
+            while pending:
+                _, pending = wait(pending, _PROGRESS_SECONDS)
+                if self._progress is not None:
+                    self._progress(min(self._done_bytes, total_bytes), total_bytes)
+            return [futures[index].result() for index in range(len(sizes))]
+        finally:
+            self._is_stopped = True
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _check(self, view: LogView) -> PartitionCheck:
+        return check_partition(
+            view, max_decompressed_bytes=self._max_decompressed_bytes, on_bytes=self._note
+        )
+
+    def _note(self, size_bytes: int) -> None:
+        if self._is_stopped:
+            raise CancelledError
+        with self._lock:
+            self._done_bytes += size_bytes
+
+
+def _size_of(view: LogView) -> int:
+    """Return the size of a partition's files, 0 where it cannot be listed: that is a finding."""
+    try:
+        return view.size_bytes
+    except LogStorageError:
+        return 0

@@ -1,0 +1,135 @@
+"""What `pylog.doctor` returns: values that load neither Arrow nor NumPy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pylog.inspect.findings.severity import Severity
+from pylog.lazy_modules import LazyModule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from pylog.inspect.findings.broker_start import BrokerStart
+    from pylog.inspect.findings.finding import Finding
+    from pylog.inspect.findings.offset_totals import OffsetTotals
+    from pylog.inspect.tables import findings_table
+    from pylog.model import TopicPartition
+else:
+    findings_table = LazyModule("pylog.inspect.tables.findings_table")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReport:
+    """One partition.
+
+    Attributes
+    ----------
+    topic_partition, path
+        Which, and where it lies; without the secrets of a URI.
+    findings
+        In the order in which they are told: the log, the directory, indexes, side files.
+    size_bytes, scanned_bytes
+        Of the ``.log`` files; of them, what was read and is sound.
+    start_offset, end_offset
+        Of the files on the disk; the end is exclusive.
+    offsets
+        What has become of the offsets between them.
+    start
+        What a broker would do to the log; None where it cannot be read at all.
+    """
+
+    topic_partition: TopicPartition
+    path: str
+    findings: list[Finding]
+    size_bytes: int
+    scanned_bytes: int
+    start_offset: int
+    end_offset: int
+    offsets: OffsetTotals
+    start: BrokerStart | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirectoryReport:
+    """One log directory, the partitions in it left out.
+
+    Attributes
+    ----------
+    path
+        Without the secrets of a URI.
+    is_clean
+        Whether it was closed in order: the marker of a clean stop is in it.
+    findings
+        About the files right in it, and its partitions together.
+    """
+
+    path: str
+    is_clean: bool
+    findings: list[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """What is wrong with some log directories.
+
+    Attributes
+    ----------
+    partitions
+        By log directory, topic and partition.
+    directories
+        In the order in which they were given; none where partition directories were.
+    """
+
+    partitions: list[PartitionReport]
+    directories: list[LogDirectoryReport]
+
+    @property
+    def findings(self) -> Iterator[Finding]:
+        """All findings: those about log directories, then those about partitions."""
+        for directory in self.directories:
+            yield from directory.findings
+        for partition in self.partitions:
+            yield from partition.findings
+
+    @property
+    def counts(self) -> dict[Severity, int]:
+        """How many findings there are of each severity."""
+        counted = Counter(each.severity for each in self.findings)
+        return {severity: counted[severity] for severity in Severity}
+
+    @property
+    def worst(self) -> Severity | None:
+        """The severity of the worst finding; None without any."""
+        return next((severity for severity, count in self.counts.items() if count), None)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all ``.log`` files."""
+        return sum(each.size_bytes for each in self.partitions)
+
+    @property
+    def scanned_bytes(self) -> int:
+        """Of them, what was read and is sound."""
+        return sum(each.scanned_bytes for each in self.partitions)
+
+    def to_table(self) -> pa.Table:
+        """Return the findings as table ``findings``; topic and partition are null in some rows.
+
+        Namely in those about log directories.
+        """
+        rows: list[tuple[object, ...]] = [
+            (None, None, *finding.row())
+            for directory in self.directories
+            for finding in directory.findings
+        ]
+        rows += [
+            (*partition.topic_partition, *finding.row())
+            for partition in self.partitions
+            for finding in partition.findings
+        ]
+        return findings_table.table_of_rows(rows)

@@ -1,0 +1,153 @@
+"""All batches of a log in one walk: each window is read, checksummed and decoded once.
+
+Whoever looks at batches is shown the same windows. What is damaged is left out of them and noted,
+in two reports: what a broker that scans the log finds as well, and batches whose checksum is right
+while their records break the format, which only whoever decodes them notices. Those stay in the
+windows, since their headers are covered by the checksum.
+
+Decoding makes no columns: the kernels walk the records, and give none of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.decode import RecordDecoder
+from pylog.columnar.window import Window
+from pylog.reading.checked_windows import CheckedWindows
+from pylog.reading.damage import DamageReport
+from pylog.reading.refused_batches import RefusedBatches
+from pylog.reading.slicing import open_slice, slice_of
+from pylog.reading.sound_decode import SoundDecode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.log_view import LogView
+    from pylog.record.batch_scan import BatchHeaders
+
+
+class LogWalk:
+    """Iterates the segments of a log, each of which iterates its windows. One thread, one walk.
+
+    Parameters
+    ----------
+    view
+        One that skips damage.
+    damage
+        The view's report: bytes that are no sound batches.
+    max_decompressed_bytes
+        As of `RecordDecoder`; a batch that has more is noted.
+    on_bytes
+        Called with the size of each window that was read.
+
+    Attributes
+    ----------
+    refused
+        Batches whose records cannot be decoded; complete once a segment has been walked.
+    """
+
+    def __init__(
+        self,
+        view: LogView,
+        damage: DamageReport,
+        *,
+        max_decompressed_bytes: int,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> None:
+        self.view = view
+        self.damage = damage
+        self.refused = DamageReport(is_logged=False)
+        self.max_decompressed_bytes = max_decompressed_bytes
+        self._on_bytes = on_bytes
+        self._refusing = RefusedBatches(self.refused)
+        self._decoder = RecordDecoder(
+            view.topic_partition, record_schema([]), max_decompressed_bytes=max_decompressed_bytes
+        )
+
+    def __iter__(self) -> Iterator[SegmentWalk]:
+        """Yield the segments in offset order; each is to be walked before the next is asked for."""
+        lowest_offset = 0
+        for index in range(len(self.view.segments)):
+            segment = SegmentWalk(self, index, lowest_offset)
+            yield segment
+            lowest_offset = segment.next_offset
+        self._refusing.finish()
+
+    def check_records(self, segment: SegmentWalk, window: SegmentWindow) -> None:
+        """Decode the data batches of a window, and note those that cannot be."""
+        self._refusing.enter(segment.slice, window)
+        headers = window.scan.headers
+        chosen = headers.select(~headers.is_control) if headers.is_control.any() else headers
+
+        def decode(part: BatchHeaders) -> Iterator[object]:
+            batches = Window(window.scan.buffer, part, segment.slice.path, window.file_position)
+            return self._decoder.decode(batches, 0, 0)
+
+        for _ in SoundDecode(self._decoder, self._refusing, segment.slice, window).batches(
+            chosen, decode
+        ):
+            pass
+        self._refusing.leave(window)
+
+    def note_bytes(self, size_bytes: int) -> None:
+        """Tell whoever wants to know that a window was read."""
+        if self._on_bytes is not None:
+            self._on_bytes(size_bytes)
+
+    def end_segment(self) -> None:
+        """Note what was refused at the end of a segment."""
+        self._refusing.finish()
+
+
+class SegmentWalk:
+    """Iterates the windows of one segment; see `LogWalk`.
+
+    Attributes
+    ----------
+    segment, index, slice
+        Which one, and its bytes.
+    end_position, next_offset
+        Byte and offset after the last sound batch, once all windows have been seen.
+    """
+
+    def __init__(self, walk: LogWalk, index: int, lowest_offset: int) -> None:
+        self._walk = walk
+        self._lowest_offset = lowest_offset
+        self.index = index
+        self.segment: LogSegmentView = walk.view.segments[index]
+        self.slice = slice_of(walk.view, index)
+        self.end_position = 0
+        self.next_offset = max(lowest_offset, self.segment.base_offset)
+
+    def __iter__(self) -> Iterator[SegmentWindow]:
+        """Yield windows in file order.
+
+        Raises
+        ------
+        SegmentVanishedError
+            The file is gone, shorter or another one than when the view was taken.
+        """
+        opened = open_slice(self.slice, self._walk.damage, self._lowest_offset)
+        if opened is None:
+            return
+        with opened as source:
+            windows = CheckedWindows(
+                source,
+                self.slice,
+                lowest_offset=self._lowest_offset,
+                damage=self._walk.damage,
+                max_decompressed_bytes=self._walk.max_decompressed_bytes,
+            )
+            for window in windows:
+                if window.end_position >= self.slice.end_position:
+                    source.ensure_same()
+                self._walk.check_records(self, window)
+                self.next_offset = windows.next_offset
+                self.end_position = window.end_position
+                self._walk.note_bytes(window.scan.valid_bytes)
+                yield window
+            self._walk.end_segment()

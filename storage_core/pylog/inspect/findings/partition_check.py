@@ -1,0 +1,247 @@
+"""All findings about one partition, and what else a walk over it tells."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import LogDirectoryError, SegmentVanishedError
+from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from pylog.inspect.findings.broker_start import BrokerStart, broker_start
+from pylog.inspect.findings.directory_findings import directory_findings
+from pylog.inspect.findings.epoch_findings import EpochFindings
+from pylog.inspect.findings.finding import Finding
+from pylog.inspect.findings.index_findings import IndexFindings
+from pylog.inspect.findings.legacy_findings import LegacyFindings
+from pylog.inspect.findings.log_findings import (
+    damage_findings,
+    empty_batch_findings,
+    rest_findings,
+    size_findings,
+    tail_findings,
+)
+from pylog.inspect.findings.log_walk import LogWalk
+from pylog.inspect.findings.missing_time_indexes import MissingTimeIndexes
+from pylog.inspect.findings.offset_account import OffsetAccount
+from pylog.inspect.findings.offset_totals import OffsetTotals
+from pylog.inspect.findings.severity import Severity
+from pylog.inspect.findings.side_file_findings import (
+    checkpoint_findings,
+    leftover_findings,
+    read_checkpoints,
+)
+from pylog.inspect.findings.snapshot_findings import SnapshotFindings
+from pylog.inspect.findings.transaction_findings import TransactionFindings
+from pylog.reading.damage import DamagedRange, DamageReport
+from pylog.reading.pending_commit import NoPendingCommit
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pylog.inspect.findings.log_walk import SegmentWalk
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.log_view import LogView
+
+_MOST_LOOKS = 4
+"""How often a log is looked at that changes meanwhile, before what was found is believed."""
+
+
+class PartitionCheck(NamedTuple):
+    """What is wrong with one partition, and what its log holds.
+
+    Attributes
+    ----------
+    view
+        As it was looked at.
+    findings
+        In the order in which they are told: the log, the directory, indexes, side files.
+    damaged
+        What is no sound batch, and batches whose records cannot be decoded, in file order.
+    size_bytes, scanned_bytes
+        Of the ``.log`` files; of them, what was read and is sound.
+    start_offset, end_offset
+        Of the batches on the disk; the end is exclusive.
+    offsets
+        What has become of the offsets between them.
+    start
+        What a broker would do to the log.
+    """
+
+    view: LogView
+    findings: list[Finding]
+    damaged: list[DamagedRange]
+    size_bytes: int = 0
+    scanned_bytes: int = 0
+    start_offset: int = 0
+    end_offset: int = 0
+    offsets: OffsetTotals = OffsetTotals()
+    start: BrokerStart | None = None
+
+
+def check_partition(
+    view: LogView,
+    *,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    on_bytes: Callable[[int], None] | None = None,
+) -> PartitionCheck:
+    """Read all of one partition and return what is wrong with it.
+
+    A broker may go on working on it: where a log has changed meanwhile and something seems wrong,
+    it is looked at once more.
+
+    Parameters
+    ----------
+    view
+        The partition; all is read anew.
+    max_decompressed_bytes
+        A batch that has more, decompressed, is a finding.
+    on_bytes
+        Called with the size of each window that was read.
+
+    Raises
+    ------
+    SegmentVanishedError
+        A broker deletes or compacts the log faster than it can be looked at.
+    """
+    for looks_left in range(_MOST_LOOKS - 1, -1, -1):
+        damage = DamageReport(is_logged=False)
+        view = view.refreshed(damage)
+        try:
+            check = _check(view, damage, max_decompressed_bytes, on_bytes)
+        except SegmentVanishedError:
+            if not looks_left:
+                raise
+            continue
+        except LogDirectoryError as error:
+            path = view.directory.path if error.path is None else str(error.path)
+            found = Finding(Severity.ERROR, "unreadable", path, error.reason, error.position)
+            return PartitionCheck(view, [found], [])
+        seems_wrong = any(each.severity is not Severity.INFO for each in check.findings)
+        if not (looks_left and seems_wrong and _has_changed(view)):
+            return check
+    raise AssertionError  # the last look returns or raises
+
+
+def _has_changed(view: LogView) -> bool:
+    """Whether files have come, gone or grown since the view was taken."""
+    with suppress(LogDirectoryError):
+        now = view.refreshed(view.damage).listing
+        before = view.listing
+        return (
+            now.segments != before.segments
+            or now.file_count != before.file_count
+            or sorted(now.producer_snapshot_offsets) != sorted(before.producer_snapshot_offsets)
+        )
+    return False
+
+
+def _check(
+    view: LogView,
+    damage: DamageReport,
+    max_decompressed_bytes: int,
+    on_bytes: Callable[[int], None] | None,
+) -> PartitionCheck:
+    about_directory = list(directory_findings(view))
+    # What is wrong with files does not depend on whether readers are given what is in them.
+    view = view.refreshed(damage, pending=NoPendingCommit(view.directory.log_directory))
+    walk = LogWalk(view, damage, max_decompressed_bytes=max_decompressed_bytes, on_bytes=on_bytes)
+    return _Check(view, walk).run(about_directory)
+
+
+class _Check:
+    """Everything that looks at the batches of one log. All but the ``.log`` files is read first.
+
+    A broker appends to a log before it writes what is about the appended batches: so what is read
+    before the end of the log is known is about batches that are there.
+    """
+
+    def __init__(self, view: LogView, walk: LogWalk) -> None:
+        self._view = view
+        self._walk = walk
+        self._checkpoints = read_checkpoints(view)
+        self._epochs = EpochFindings(view, self._checkpoints.epochs)
+        self._snapshots = SnapshotFindings(view)
+        self._transactions = TransactionFindings(view)
+        self._last_indexes = IndexFindings(view.segments[-1]) if view.segments else None
+        self._time_indexes = MissingTimeIndexes(view)
+        self._legacy = LegacyFindings(walk.max_decompressed_bytes)
+        self._account = OffsetAccount(
+            view, self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
+        )
+        self._ends: list[int] = []
+        self._scanned_bytes = 0
+
+    def run(self, about_directory: list[Finding]) -> PartitionCheck:
+        """Walk over the log; return all of it."""
+        view, damage = self._view, self._walk.damage
+        about_segments: list[Finding] = []
+        end_offset = view.local_log_start_offset
+        for segment_walk in self._walk:
+            about_segments += self._about_segment(segment_walk)
+            self._ends.append(segment_walk.end_position)
+            end_offset = max(end_offset, segment_walk.next_offset)
+        damaged = sorted([*damage.ranges, *self._walk.refused.ranges], key=_place)
+        findings = [
+            *damage_findings(view, damaged),
+            *about_directory,
+            *tail_findings(view),
+            *self._account.findings(damage.ranges),
+            *about_segments,
+            *self._about_log(end_offset),
+        ]
+        recovery_point = self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT, 0)
+        return PartitionCheck(
+            view,
+            findings,
+            damaged,
+            sum(each.size_bytes for each in view.segments),
+            self._scanned_bytes,
+            view.local_log_start_offset,
+            end_offset,
+            self._account.totals(damage.ranges),
+            broker_start(view, recovery_point, damage.ranges, self._ends, end_offset),
+        )
+
+    def _about_segment(self, walk: SegmentWalk) -> Iterator[Finding]:
+        segment = walk.segment
+        is_last = walk.slice.next_base_offset is None
+        indexes = self._last_indexes if is_last and self._last_indexes else IndexFindings(segment)
+        self._account.begin(walk)
+        for window in walk:
+            yield from self._about_window(walk, window, indexes)
+        damaged = self._damaged_in(segment.file_path())
+        yield from size_findings(walk)
+        yield from rest_findings(walk, damaged)
+        yield from indexes.findings(walk.end_position, walk.next_offset, damaged)
+
+    def _about_window(
+        self, walk: SegmentWalk, window: SegmentWindow, indexes: IndexFindings
+    ) -> Iterator[Finding]:
+        self._scanned_bytes += window.scan.valid_bytes
+        yield from empty_batch_findings(walk.segment, window)
+        indexes.add(window)
+        self._time_indexes.add(window)
+        self._transactions.add(window)
+        self._snapshots.add(window)
+        self._legacy.add(walk, window)
+        self._account.add(walk, window)
+        yield from self._epochs.add(walk.segment, window)
+
+    def _about_log(self, end_offset: int) -> Iterator[Finding]:
+        yield from self._legacy.findings()
+        yield from self._time_indexes.findings()
+        is_whole = not self._walk.damage.ranges and not self._walk.refused.ranges
+        judges_entries = is_whole and not self._account.is_compacted
+        yield from self._transactions.findings(judges_entries=judges_entries)
+        yield from self._snapshots.findings(end_offset)
+        yield from checkpoint_findings(self._view, self._checkpoints, end_offset)
+        yield from leftover_findings(self._view)
+
+    def _damaged_in(self, path: str) -> Sequence[DamagedRange]:
+        ranges = [*self._walk.damage.ranges, *self._walk.refused.ranges]
+        return [each for each in ranges if each.path == path]
+
+
+def _place(damaged: DamagedRange) -> tuple[str, int]:
+    return damaged.path, damaged.position

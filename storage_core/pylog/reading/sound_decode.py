@@ -1,0 +1,91 @@
+"""Decoding that leaves out the batches whose records break the format.
+
+Their checksum is right, and so where they end is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+
+from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pylog.columnar.decode import RecordDecoder
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.filtered_decode import FilteredDecoder
+    from pylog.reading.refused_batches import RefusedBatches
+    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.record.batch_scan import BatchHeaders
+
+_Decoded = TypeVar("_Decoded")
+
+_AFTER_DAMAGE = 16
+"""Batches that are decoded together after one that was refused, twice as many each time they are
+sound: every refusal costs what was decoded with it."""
+
+
+class SoundDecode(NamedTuple):
+    """Decodes batches of one window.
+
+    Attributes
+    ----------
+    decoder
+        What `batches` decodes with; it says how far it came.
+    refused
+        Where what is left out is noted.
+    segment_slice, window
+        Where the batches lie.
+    """
+
+    decoder: RecordDecoder | FilteredDecoder
+    refused: RefusedBatches
+    segment_slice: SegmentSlice
+    window: SegmentWindow
+
+    def batches(
+        self, headers: BatchHeaders, decode: Callable[[BatchHeaders], Iterable[_Decoded]]
+    ) -> Iterator[_Decoded]:
+        """Yield what ``decode`` does of the sound batches, part by part.
+
+        Raises
+        ------
+        LogStorageError
+            One that is not about a batch.
+        """
+        window, start, size = self.window, 0, len(headers)
+        while start < len(headers):
+            part = headers.select(slice(start, start + size))
+            try:
+                for batch in decode(part):
+                    self.refused.settle(window)  # the first of this part is sound, then
+                    yield batch
+            except (CorruptRecordError, InvalidRecordError) as error:
+                if error.position is None:
+                    raise
+                bad = int(np.searchsorted(part.positions, error.position - window.file_position))
+                done = self.decoder.finished_batches
+                first = bad
+                if isinstance(error, MisplacedBatchError) and bad > done:
+                    first = bad - 1  # nobody knows which of the two is wrong
+                start += done
+                if first > done:
+                    size = first - done  # what is before may be sound; then this one once more
+                    continue
+                if done:
+                    self.refused.settle(window)
+                self.refused.add(
+                    self.segment_slice,
+                    window,
+                    (window.file_position + int(part.positions[first]), error.position),
+                    error.reason,
+                )
+                start += bad + 1 - done
+                size = _AFTER_DAMAGE
+            else:
+                self.refused.settle(window)
+                start += len(part)
+                size *= 2
