@@ -24,11 +24,11 @@ notebooks: $(VENV)/.dev ## Run the notebooks; write them as HTML to build/notebo
 	@cd notebooks && ../$(BIN)/python -m nbconvert --to html --execute --output-dir ../build/notebooks *.ipynb
 
 test: $(VENV)/.dev ## All tests
-	@$(BIN)/python -m pytest -n 2 -m "not spark and not broker"
-	@$(BIN)/python -m pytest -m "spark or broker"  # by themselves: JVMs, which use all cores
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not broker"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "spark or broker"
 
 test-fast: $(VENV)/.dev ## All tests but those that need Spark or a broker, or take long
-	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n 2 -m "not spark and not broker and not slow"
+	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not broker and not slow"
 
 test-spark-versions: $(VENV)/.dev ## The Spark tests with the newest 4.1, 4.2 and 4.3
 	@$(BIN)/python -m tests.spark_versions $(SPARKS)

@@ -84,7 +84,7 @@ def say(line: str) -> None:
 
 def main() -> int:
     """Run all; return the exit status, 0 if all tests passed with all versions."""
-    own, arguments = sys.argv[1:], ["tests/spark", "tests/notebooks"]
+    own, arguments = sys.argv[1:], ["tests/spark", "tests/notebooks", "tests/kills"]
     if "--" in own:
         at = own.index("--")
         own, arguments = own[:at], own[at + 1 :] or arguments

@@ -18,15 +18,19 @@ from tests.support.kafka_broker_jars import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 
 class NewBroker(Protocol):
     """The fixture `new_broker`."""
 
     def __call__(
-        self, version: str = ..., properties: Mapping[str, str] | None = ...
+        self,
+        version: str = ...,
+        properties: Mapping[str, str] | None = ...,
+        log_dir: Path | None = ...,
     ) -> KafkaBroker:
-        """Return a running broker on a directory of its own."""
+        """Return a running broker on a directory of its own; `log_dir` may lie elsewhere."""
 
 
 @pytest.fixture(scope="session")
@@ -48,10 +52,12 @@ def new_broker(
     with ExitStack() as stack:
 
         def start(
-            version: str = NEWEST_VERSION, properties: Mapping[str, str] | None = None
+            version: str = NEWEST_VERSION,
+            properties: Mapping[str, str] | None = None,
+            log_dir: Path | None = None,
         ) -> KafkaBroker:
             directory = tmp_path_factory.mktemp(f"kafka-{version}-")
-            broker = KafkaBroker(directory, version=version, properties=properties)
+            broker = KafkaBroker(directory, version=version, properties=properties, log_dir=log_dir)
             return stack.enter_context(broker)
 
         yield start

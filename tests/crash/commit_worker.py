@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,6 +57,9 @@ def _say(line: str) -> None:
 
 def main(directory: Path) -> None:
     """Serve until there are no more lines."""
+    with tempfile.TemporaryDirectory() as other:  # import and load, once for all children
+        job = job_in(Path(other), 0)
+        job.commit(stage(job, 0))
     while line := sys.stdin.readline():
         job = job_in(directory, int(line))
         child = os.fork()

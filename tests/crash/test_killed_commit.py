@@ -68,9 +68,9 @@ class Worker:
 
 
 @pytest.fixture
-def worker(tmp_path: Path) -> Iterator[Worker]:
-    (tmp_path / "logs").mkdir()
-    worker = Worker(tmp_path / "logs")
+def worker(memory_path: Path) -> Iterator[Worker]:
+    (memory_path / "logs").mkdir()
+    worker = Worker(memory_path / "logs")
     yield worker
     worker.close()
 
@@ -90,10 +90,10 @@ def visible(directory: Path) -> dict[int, Counter[str]]:
 
 @pytest.mark.slow
 def test_a_killed_commit_leaves_its_job_whole_or_not_at_all_and_it_is_written_once(
-    worker: Worker, tmp_path: Path, counted: Counted, request: pytest.FixtureRequest
+    worker: Worker, memory_path: Path, counted: Counted, request: pytest.FixtureRequest
 ) -> None:
     rounds = request.config.getoption("--soak") or ROUNDS
-    directory = tmp_path / "logs"
+    directory = memory_path / "logs"
     random_source = random.Random(SEED)
     outcomes: Counter[str] = Counter()
     longest = max(worker.run(number, None) for number in range(2))

@@ -14,6 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
 import pytest
 
 import pylog
@@ -98,14 +99,12 @@ class FaultyCopy:
     def write(self, data: bytes) -> None:
         self._path.write_bytes(data)
 
-    def scan(self, mode: str) -> list[Row]:
+    def table(self, mode: str) -> pa.Table:
         scan = pylog.scan(self.directory, columns=COLUMNS, timestamp_unit="ms", mode=mode)
-        found: list[Row] = []
-        for batch in scan.to_batches():
-            columns = [batch.column("offset"), batch.column("timestamp").cast("int64")]
-            columns += [batch.column("key"), batch.column("value")]
-            found += map(Row, *(column.to_pylist() for column in columns))
-        return found
+        return scan.to_table()
+
+    def scan(self, mode: str) -> list[Row]:
+        return rows_in(self.table(mode))
 
     def failfast(self) -> list[Row] | None:
         """Return the rows, None for the error that a user may expect."""
@@ -135,6 +134,12 @@ def _bytes(data: memoryview | bytes | None) -> bytes | None:
     return None if data is None else bytes(data)
 
 
+def rows_in(table: pa.Table) -> list[Row]:
+    columns = [table.column("offset"), table.column("timestamp").cast("int64")]
+    columns += [table.column("key"), table.column("value")]
+    return list(map(Row, *(column.to_pylist() for column in columns)))
+
+
 def rows_of(batches: Iterable[Batch]) -> list[Row]:
     return [row for batch in batches for row in batch.rows]
 
@@ -152,44 +157,68 @@ def test_the_sound_segment_is_read_whole(copy: FaultyCopy) -> None:
     assert copy.failfast() == copy.scan("DROPMALFORMED") == rows_of(copy.batches)
 
 
+class Judge:
+    """Says what became of the flips in one batch.
+
+    Tables are compared, not rows: there are a hundred thousand flips.
+    """
+
+    def __init__(self, copy: FaultyCopy, batch: Batch, schema: pa.Schema) -> None:
+        self._copy = copy
+        self._batch = batch
+        others = rows_of(each for each in copy.batches if each is not batch)
+        self._everything, self._others = (
+            pa.Table.from_pylist([row._asdict() for row in rows], schema)
+            for rows in (rows_of(copy.batches), others)
+        )
+
+    def outcome(self, position: int) -> str:
+        """Return what became of one flip; WRONG where that must not be."""
+        found, strict = self._copy.table("DROPMALFORMED"), self._failfast()
+        field = self._batch.outside_checksum(position)
+        is_whole = found.equals(self._everything)
+        are_same = strict is not None and strict.equals(found)
+        if field == "leader epoch":
+            return field if is_whole and are_same else f"WRONG {field} {position}"
+        if strict is None and found.equals(self._others):
+            return "caught"
+        if not self._batch.rows and is_whole:
+            return "caught, no record was in it" if strict is None else "no record was in it"
+        if field != "offset":
+            return f"WRONG at {position}"
+        others = COLUMNS[1:]
+        if are_same and found.select(others).equals(self._everything.select(others)):
+            return "offset wrong, nothing shows it"
+        if strict is None and set(rows_in(found)) <= set(rows_in(self._everything)):
+            return "offset wrong, and a neighbour left out with it"
+        return f"WRONG offset at {position}"
+
+    def _failfast(self) -> pa.Table | None:
+        try:
+            return self._copy.table("FAILFAST")
+        except LogStorageError:
+            return None
+
+
 @pytest.mark.slow
 def test_every_byte_flipped(copy: FaultyCopy, counted: Counted) -> None:
     copy.write(copy.data)
     outcomes: Counter[str] = Counter()
+    schema = copy.table("FAILFAST").schema
     descriptor = os.open(copy._path, os.O_RDWR)
     try:
         for batch in copy.batches:
-            others = [each for each in copy.batches if each is not batch]
+            judge = Judge(copy, batch, schema)
             for position in range(batch.start, batch.end):
                 for pattern in (0x01, 0xFF):
                     flipped = bytes([copy.data[position] ^ pattern])
                     os.pwrite(descriptor, flipped, position)
-                    outcomes[_judge(copy, batch, others, position)] += 1
+                    outcomes[judge.outcome(position)] += 1
                 os.pwrite(descriptor, copy.data[position : position + 1], position)
     finally:
         os.close(descriptor)
     counted("flips", outcomes)
     assert not [each for each in outcomes if each.startswith("WRONG")], outcomes
-
-
-def _judge(copy: FaultyCopy, batch: Batch, others: list[Batch], position: int) -> str:
-    """Return what became of one flip; WRONG where that must not be."""
-    strict, found = copy.failfast(), copy.scan("DROPMALFORMED")
-    field = batch.outside_checksum(position)
-    everything = rows_of(copy.batches)
-    if field == "leader epoch":
-        return field if strict == found == everything else f"WRONG {field} {position}"
-    if found == rows_of(others) and strict is None:
-        return "caught"
-    if not batch.rows and found == everything:
-        return "caught, no record was in it" if strict is None else "no record was in it"
-    if field != "offset":
-        return f"WRONG at {position}"
-    if strict == found and [row[1:] for row in found] == [row[1:] for row in everything]:
-        return "offset wrong, nothing shows it"
-    if strict is None and set(found) <= set(everything):
-        return "offset wrong, and a neighbour left out with it"
-    return f"WRONG offset at {position}"
 
 
 def test_every_cut(copy: FaultyCopy, counted: Counted) -> None:

@@ -41,7 +41,7 @@ class BrokerVisits:
             for partition, text in enumerate(sent):
                 producer.send(TOPIC, text.encode(), partition=partition).get(30)
         self._broker.stop()
-        self.account.sent.update(text.encode() for text in sent)
+        self.account.add([text.encode() for text in sent])
 
     def check_what_is_consumed(self) -> None:
         """Let the broker start at the end: it recovers nothing, and serves what we read."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["kafka_is_here", "new_broker"]
 
-CI_KILLS = 200
+CI_KILLS = 240
 
 
 @pytest.fixture

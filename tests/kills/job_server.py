@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import traceback
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -138,7 +139,15 @@ class JobServer:
         return int(self._process.stdout.readline())
 
 
+def _warm_up() -> None:
+    """Import and load, once for all children, what a job and another opener need."""
+    with tempfile.TemporaryDirectory() as directory:
+        run(directory, Request(0, makes_topic=True))
+        run(directory, Request(None))
+
+
 def _serve(directory: str) -> None:
+    _warm_up()
     while line := sys.stdin.readline():
         child = os.fork()
         if child == 0:

@@ -57,12 +57,15 @@ class Write:
         Where a stream has its files and its checkpoint; None for a batch job.
     kill
         A `KillPoint` as JSON; None to write by ``format("pylog")`` itself.
+    files_per_trigger
+        How many files a micro-batch of a stream has; None for all that are there.
     """
 
     directory: str
     number: int
     query: str | None = None
     kill: str | None = None
+    files_per_trigger: int | None = None
 
 
 class Driver:
@@ -112,12 +115,17 @@ class Driver:
     ) -> None:
         self.end()
 
+    def kill(self) -> None:
+        """Kill it, and all that it has started."""
+        if not self._has_ended:  # else its number may by now be another process's
+            kill_session(self._process.pid)
+
     def end(self) -> int:
         """Kill what is left of it; return its exit status."""
-        if self._has_ended:  # by now its number may be another process's
+        if self._has_ended:
             return self._process.wait()
+        self.kill()
         self._has_ended = True
-        kill_session(self._process.pid)
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
@@ -174,6 +182,8 @@ def _rows(spark: SparkSession, write: Write) -> DataFrame:
         )
     else:
         reader = spark.readStream.format("text").option("pathGlobFilter", "*.txt")
+        if write.files_per_trigger is not None:
+            reader = reader.option("maxFilesPerTrigger", write.files_per_trigger)
         frame = reader.load(f"{write.query}/input")
     row = PARTITION_OF_ROW.replace("row", "cast(substring(value, 15, 5) as int)")
     return frame.selectExpr("value", f"{row} partition")

@@ -111,11 +111,15 @@ class Rounds:
 @pytest.mark.slow
 @pytest.mark.broker
 def test_killed_commits_in_the_directory_of_a_broker_lose_and_double_nothing(
-    new_broker: NewBroker, tmp_path: Path, kills: Callable[[int], int], counted: Counted
+    memory_path: Path,
+    new_broker: NewBroker,
+    tmp_path: Path,
+    kills: Callable[[int], int],
+    counted: Counted,
 ) -> None:
-    visits = BrokerVisits(new_broker(LAST_VERSION_3))
+    visits = BrokerVisits(new_broker(LAST_VERSION_3, log_dir=memory_path / "logs"))
     rounds = Rounds(visits.account, tmp_path, visits)
-    rounds.run(kills(60))
+    rounds.run(kills(90))
     visits.account.check_at_the_end()
     visits.check_what_is_consumed()
     counted(f"killed commits and a broker, seed {SEED}", rounds.outcomes)
@@ -125,13 +129,13 @@ def test_killed_commits_in_the_directory_of_a_broker_lose_and_double_nothing(
 @pytest.mark.broker
 @pytest.mark.usefixtures("kafka_is_here")
 def test_killed_commits_that_make_topics_lose_and_double_nothing(
-    tmp_path: Path, kills: Callable[[int], int], counted: Counted
+    memory_path: Path, tmp_path: Path, kills: Callable[[int], int], counted: Counted
 ) -> None:
-    directory = tmp_path / "logs"
+    directory = memory_path / "logs"
     directory.mkdir()
     account = Account(directory)
     rounds = Rounds(account, tmp_path)
-    rounds.run(kills(50))
+    rounds.run(kills(70))
     account.check_at_the_end()
     counted(f"killed commits that make topics, seed {SEED}", rounds.outcomes)
     partitions = [directory / f"{TOPIC}-{each}" for each in range(PARTITIONS)]

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kills.broker_visits import BrokerVisits
-from tests.kills.jobs import row_count, value_of
+from tests.kills.jobs import add_input
 from tests.kills.kill_point import KillPoint, Victim
 from tests.kills.spark_driver import LOCAL, Driver, Write
 from tests.support.kafka_broker import KafkaBroker
+from tests.support.memory_directory import memory_directory
 from tests.support.spark_session import SPARK_CONF, require_java
 from tests.support.standalone_cluster import StandaloneCluster
 
@@ -79,12 +80,7 @@ class Rounds:
         if not is_stream:
             return Write(directory, number)
         query = self._root / f"query-{self._count // MICRO_BATCHES_A_QUERY}"
-        (query / "input").mkdir(parents=True, exist_ok=True)
-        for task in range(2):
-            path = query / "input" / f"{number:05}-{task}.tmp"
-            rows = range(task, row_count(number), 2)
-            path.write_text("".join(f"{value_of(number, row)}\n" for row in rows), "utf-8")
-            path.rename(path.with_suffix(".txt"))
+        add_input(query, number, files=2)
         return Write(directory, number, str(query))
 
     def _measure(self, step: str, *, is_large: bool) -> int:
@@ -158,9 +154,17 @@ class Rounds:
 
 
 @pytest.fixture(scope="module")
-def visits(kafka_is_here: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerVisits]:
+def memory() -> Iterator[Path]:
+    with memory_directory() as directory:
+        yield directory
+
+
+@pytest.fixture(scope="module")
+def visits(
+    kafka_is_here: None, memory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrokerVisits]:
     """Give a broker that is not running, and its log directory."""
-    with KafkaBroker(tmp_path_factory.mktemp("broker")) as broker:
+    with KafkaBroker(tmp_path_factory.mktemp("broker"), log_dir=memory / "logs") as broker:
         yield BrokerVisits(broker)
 
 
@@ -174,10 +178,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneClus
 
 
 @pytest.fixture(scope="module")
-def rounds(
-    cluster: StandaloneCluster, visits: BrokerVisits, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Rounds]:
-    root = tmp_path_factory.mktemp("rounds")
+def rounds(cluster: StandaloneCluster, visits: BrokerVisits, memory: Path) -> Iterator[Rounds]:
+    root = memory / "rounds"
+    root.mkdir()
     with Driver(cluster.master_url, root / "survivor", CONFIGURATION) as survivor:
         yield Rounds(visits, survivor, root)
         survivor.stop()
@@ -186,7 +189,7 @@ def rounds(
 def test_killed_python_workers(
     rounds: Rounds, kills: Callable[[int], int], counted: Counted
 ) -> None:
-    for number in range(kills(40)):
+    for number in range(kills(24)):
         # Every fifth time all attempts are killed, so that Spark gives the write up.
         rounds.run("write", Victim.PROCESS, times=ATTEMPTS if number % 5 == 4 else 1)
     _count(rounds, counted)

@@ -41,8 +41,6 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "written_partitions": frozenset({"pylog.model"}),
     # Stands between the product and the disk.
     "recording_io": frozenset({"pylog.files.durable_io"}),
-    # Runs the product's writer, and kills it.
-    "killing_source": frozenset({"pylog.files.durable_io", "pyspark_pylog"}),
     # Finds a Java and starts what runs on it.
     "spark_session": frozenset({"pylog_jobs"}),
     "kafka_broker_jars": frozenset({"pylog_jobs.java_home"}),
