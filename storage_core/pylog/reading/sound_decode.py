@@ -5,7 +5,7 @@ Their checksum is right, and so where they end is known.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pylog.columnar.decode import RecordDecoder
     from pylog.log_file.segment_windows import SegmentWindow
-    from pylog.reading.filtered_decode import FilteredDecoder
     from pylog.reading.refused_batches import RefusedBatches
     from pylog.reading.segment_slice import SegmentSlice
     from pylog.record.batch_scan import BatchHeaders
@@ -26,6 +24,13 @@ _Decoded = TypeVar("_Decoded")
 _AFTER_DAMAGE = 16
 """Batches that are decoded together after one that was refused, twice as many each time they are
 sound: every refusal costs what was decoded with it."""
+
+
+class _Decoder(Protocol):
+    """What says after an error how many batches of the call before it were decoded."""
+
+    @property
+    def finished_batches(self) -> int: ...
 
 
 class SoundDecode(NamedTuple):
@@ -41,7 +46,7 @@ class SoundDecode(NamedTuple):
         Where the batches lie.
     """
 
-    decoder: RecordDecoder | FilteredDecoder
+    decoder: _Decoder
     refused: RefusedBatches
     segment_slice: SegmentSlice
     window: SegmentWindow
