@@ -40,6 +40,14 @@ _PUBLIC = LazyNames(
         ),
         "pylog.inspect.findings.finding": ("Finding",),
         "pylog.inspect.findings.severity": ("Severity",),
+        "pylog.inspect.group_listing": (
+            "CommittedOffset",
+            "ConsumerGroup",
+            "GroupListing",
+            "GroupMember",
+        ),
+        "pylog.inspect.groups": ("groups",),
+        "pylog.inspect.listed_transactions": ("transactions",),
         "pylog.inspect.partition_listing": (
             "ListedPartition",
             "PartitionListing",
@@ -51,12 +59,13 @@ _PUBLIC = LazyNames(
         "pylog.inspect.search": ("Search", "SearchSummary", "search"),
         "pylog.inspect.tables.metadata_table": ("MetadataTable", "metadata_table"),
         "pylog.inspect.tables.table_names": ("TABLE_NAMES",),
-        "pylog.inspect.topics": (
+        "pylog.inspect.topic_description": (
             "DescribedPartition",
             "DescribedTopic",
             "TopicDescription",
-            "topics",
         ),
+        "pylog.inspect.topics": ("topics",),
+        "pylog.inspect.transaction_listing": ("ListedTransaction", "TransactionListing"),
         "pylog.locations": ("absolute_location",),
         "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
         "pylog.log.log_context": ("LogContext",),
@@ -106,7 +115,7 @@ _PUBLIC = LazyNames(
         "pylog.record.legacy_builder": ("LegacyBatchBuilder",),
         "pylog.record.record": ("Record", "RecordHeader"),
         "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
-        "pylog.time_text": ("parse_cleanup_time", "parse_time"),
+        "pylog.time_text": ("parse_cleanup_time", "parse_duration", "parse_time"),
         "pylog.validation.log_append_info": ("AppendedBatches", "LogAppendInfo"),
         "pylog.cleaner.log_cleaner": ("LogCleaner",),
         "pylog.cleaner.cleaning_task": ("CleaningTask",),
@@ -178,6 +187,12 @@ if TYPE_CHECKING:
     from pylog.inspect.doctor_report import PartitionReport as PartitionReport
     from pylog.inspect.findings.finding import Finding as Finding
     from pylog.inspect.findings.severity import Severity as Severity
+    from pylog.inspect.group_listing import CommittedOffset as CommittedOffset
+    from pylog.inspect.group_listing import ConsumerGroup as ConsumerGroup
+    from pylog.inspect.group_listing import GroupListing as GroupListing
+    from pylog.inspect.group_listing import GroupMember as GroupMember
+    from pylog.inspect.groups import groups as groups
+    from pylog.inspect.listed_transactions import transactions as transactions
     from pylog.inspect.partition_listing import ListedPartition as ListedPartition
     from pylog.inspect.partition_listing import PartitionListing as PartitionListing
     from pylog.inspect.partition_listing import list_partitions as list_partitions
@@ -190,10 +205,12 @@ if TYPE_CHECKING:
     from pylog.inspect.tables.metadata_table import MetadataTable as MetadataTable
     from pylog.inspect.tables.metadata_table import metadata_table as metadata_table
     from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES
-    from pylog.inspect.topics import DescribedPartition as DescribedPartition
-    from pylog.inspect.topics import DescribedTopic as DescribedTopic
-    from pylog.inspect.topics import TopicDescription as TopicDescription
+    from pylog.inspect.topic_description import DescribedPartition as DescribedPartition
+    from pylog.inspect.topic_description import DescribedTopic as DescribedTopic
+    from pylog.inspect.topic_description import TopicDescription as TopicDescription
     from pylog.inspect.topics import topics as topics
+    from pylog.inspect.transaction_listing import ListedTransaction as ListedTransaction
+    from pylog.inspect.transaction_listing import TransactionListing as TransactionListing
     from pylog.locations import absolute_location as absolute_location
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
@@ -249,6 +266,7 @@ if TYPE_CHECKING:
     from pylog.record.record import RecordHeader as RecordHeader
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
     from pylog.time_text import parse_cleanup_time as parse_cleanup_time
+    from pylog.time_text import parse_duration as parse_duration
     from pylog.time_text import parse_time as parse_time
     from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
     from pylog.record_lines.line_format import LineFormat as LineFormat

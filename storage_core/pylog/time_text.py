@@ -8,6 +8,7 @@ import re
 from pylog.positions import Timestamp
 
 _AGO = re.compile(r"-([0-9]+)([smhdw])", re.ASCII)
+_DURATION = re.compile(r"([0-9]+)([smhdw])", re.ASCII)
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _LAST_MS = 253_402_300_799_999
 """The end of the year 9999, the last time that an ISO date can name."""
@@ -67,3 +68,18 @@ def parse_cleanup_time(text: str, now_ms: int) -> int:
         )
         raise ValueError(msg)
     return milliseconds
+
+
+def parse_duration(text: str) -> int:
+    """Return the milliseconds of a length of time, such as ``15m`` or ``2h``.
+
+    Raises
+    ------
+    ValueError
+        It is not a whole number and one of the units s, m, h, d and w.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        msg = f"{text!r} is not a duration: give 30s, 15m, 2h, 7d or 4w"
+        raise ValueError(msg)
+    return int(match[1]) * _UNIT_MS[match[2]]

@@ -95,6 +95,17 @@ def console_consume(
     return done.stdout.split(_LINE_END.encode())[:-1]
 
 
+def run_tool(main_class: str, *arguments: str) -> str:
+    """Return what a tool of the newest Kafka prints, without what it says of problems.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        The tool failed.
+    """
+    return _run(NEWEST_VERSION, main_class, *arguments).stdout.decode()
+
+
 def console_line(record: Stored) -> bytes:
     """Return what `console_consume` must give for a record."""
     kind = "LogAppendTime" if record.timestamp_type == LOG_APPEND_TIME else "CreateTime"

@@ -21,7 +21,7 @@ USER_PAGES = [
         "README.md",
         *(
             f"docs/{page}.md"
-            for page in ("guarantees", "jobs", "remote", "spark", "tables", "writing")
+            for page in ("guarantees", "jobs", "operators", "remote", "spark", "tables", "writing")
         ),
     )
 ]

@@ -37,6 +37,8 @@ COMMANDS = {
     "search": "Print the records in which something stands.",
     "doctor": "Find everything that is wrong, and what to do about it.",
     "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
+    "groups": "List consumer groups: committed offsets, lag, members.",
+    "transactions": "List open transactions: since when, and whose they are.",
     "topics": "Describe topics: ids, partitions, leaders, replicas, configuration.",
     "export": "Write records to a file: Parquet, Arrow, CSV or JSON lines.",
     "create-topic": "Create a topic, and the log directory if it does not exist.",
@@ -112,9 +114,9 @@ class LazyGroup(click.Group):
 def program(*, debug: bool) -> None:
     """Read and write Apache Kafka's log directories without a broker.
 
-    ls, cat, search, dump, doctor, stats, groups, transactions, topics and export never write to,
-    lock or change a directory. All other commands lock it first, as a broker does, and refuse to
-    work while another process has it open.
+    Commands that only read never write to, lock or change a directory. create-topic and those below
+    it write: they lock the directory first, as a broker does, and refuse to work while another
+    process has it open.
     """
 
 

@@ -121,7 +121,28 @@ class TimeType(click.ParamType):  # type: ignore[type-arg]  # older clicks have 
             self.fail(str(error), param, ctx)
 
 
+class DurationType(click.ParamType):  # type: ignore[type-arg]  # as of TimeType
+    """A length of time, such as ``15m``, as milliseconds."""
+
+    name = "duration"
+
+    def convert(
+        self,
+        value: str | int,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        """Return the milliseconds."""
+        if isinstance(value, int):
+            return value
+        try:
+            return pylog.parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 DIRECTORY = LocationType("dir")
+DURATION = DurationType()
 FILE = LocationType("file")
 NOW = TimeType(pylog.parse_cleanup_time)
 TIME = TimeType(pylog.parse_time)

@@ -6,12 +6,14 @@ disk tells which of its last records the controllers have agreed on: all that ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pylog.files.partition_metadata import format_uuid
+from pylog.errors import InvalidRecordError, LogStorageError
+from pylog.files.file_names import PARTITION_METADATA
+from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs
+from pylog.inspect.topic_description import DescribedPartition, DescribedTopic, TopicDescription
 from pylog.internal_topics.metadata_image import MetadataImage
 from pylog.locations import is_remote, join, printable_location
 from pylog.reading.attempts import Attempts
@@ -27,106 +29,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pylog.errors import LogStorageError
     from pylog.files.partition_metadata import PartitionMetadata
     from pylog.internal_topics.metadata_image import PartitionRegistration, TopicImage
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedPartition:
-    """A partition of a topic. What only the cluster's metadata say is None without them.
-
-    Attributes
-    ----------
-    partition
-        Its number.
-    leader
-        The id of the broker that leads it; -1 if none does.
-    leader_epoch
-        How often that has changed.
-    replicas, isr
-        Ids of brokers: all that hold it, and those that are in sync.
-    adding_replicas, removing_replicas
-        Of a reassignment that is under way.
-    eligible_leader_replicas, last_known_elr
-        Of KIP-966.
-    directories
-        Where it lies under the paths, without the secrets of a URI.
-    """
-
-    partition: int
-    leader: int | None = None
-    leader_epoch: int | None = None
-    replicas: tuple[int, ...] | None = None
-    isr: tuple[int, ...] | None = None
-    adding_replicas: tuple[int, ...] | None = None
-    removing_replicas: tuple[int, ...] | None = None
-    eligible_leader_replicas: tuple[int, ...] | None = None
-    last_known_elr: tuple[int, ...] | None = None
-    directories: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedTopic:
-    """A topic.
-
-    Attributes
-    ----------
-    topic
-        Its name.
-    topic_id
-        As Kafka prints it, 22 characters; None if it is not known.
-    partitions
-        Sorted by number. Without the cluster's metadata these are those that lie under the paths,
-        and the topic may have more.
-    configs
-        The properties of the topic itself: from the cluster's metadata, else those that pylog has
-        stored beside the logs. None if neither is there.
-    is_in_metadata
-        Whether the cluster's metadata has it; None where there are none to ask.
-    """
-
-    topic: str
-    topic_id: str | None
-    partitions: tuple[DescribedPartition, ...]
-    configs: dict[str, str] | None
-    is_in_metadata: bool | None
-
-    @property
-    def replication_factor(self) -> int | None:
-        """How many replicas the first partition has, as Kafka's tool counts them."""
-        if not self.partitions or self.partitions[0].replicas is None:
-            return None
-        return len(self.partitions[0].replicas)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicDescription:
-    """What `topics` returns.
-
-    Attributes
-    ----------
-    topics
-        Sorted by name.
-    deleted
-        Topics that have been deleted: those of which the metadata's log still has it, and those
-        whose directories are on their way out.
-    metadata_path
-        Where the cluster's metadata were read; None where there are none.
-    metadata_end_offset
-        The offset after the last record of them.
-    errors
-        What could not be read beside that.
-    """
-
-    topics: list[DescribedTopic]
-    deleted: list[DescribedTopic]
-    metadata_path: str | None = None
-    metadata_end_offset: int | None = None
-    errors: list[LogStorageError] = field(default_factory=list)
 
 
 def topics(
@@ -150,8 +57,9 @@ def topics(
     ------
     UnknownTopicOrPartitionError
         There is no topic of a name that was given, or none that the pattern matches.
-    CorruptRecordError, InvalidRecordError
-        The cluster's metadata are damaged.
+    CorruptRecordError
+        The cluster's metadata are damaged. A record that is not understood is no error of this
+        function: it is left out, and among `TopicDescription.errors`.
     LogStorageError
         A path cannot be read, or holds no log.
     ValueError
@@ -175,7 +83,7 @@ def topics(
 def _from_metadata(view: LogView, local: _LocalTopics, attempts: Attempts) -> TopicDescription:
     image = MetadataImage()
     for value in metadata_values(view):
-        image.apply(value)
+        attempts.read(partial(_apply, image, value, view))
     known = {topic.name for topic in image.topics}
     described = [local.described_by(topic) for topic in image.topics]
     # The metadata's own log is a topic to no tool of Kafka's.
@@ -191,6 +99,17 @@ def _from_metadata(view: LogView, local: _LocalTopics, attempts: Attempts) -> To
         view.log_end_offset,
         attempts.errors,
     )
+
+
+def _apply(image: MetadataImage, value: bytes | None, view: LogView) -> None:
+    try:
+        image.apply(value)
+    except InvalidRecordError as error:
+        reason = (
+            f"a record is not understood and left out, since a later version of Kafka wrote it or "
+            f"it is broken: {error.reason}"
+        )
+        raise InvalidRecordError(reason, view.directory.path) from error
 
 
 class _LocalTopics:
@@ -234,16 +153,23 @@ class _LocalTopics:
         )
 
     def deleted(self) -> list[DescribedTopic]:
-        """Return topics that are being deleted, by the names of their directories."""
-        numbers: dict[str, set[int]] = {}
+        """Return topics that are being deleted, from their directories."""
+        numbers: dict[tuple[str, str | None], set[int]] = {}
         for each in self._deleted:
-            numbers.setdefault(each.topic_partition.topic, set()).add(
-                each.topic_partition.partition
-            )
+            # The id tells topics apart that had one name after another.
+            key = each.topic_partition.topic, self._deleted_id(each)
+            numbers.setdefault(key, set()).add(each.topic_partition.partition)
         return [
-            DescribedTopic(name, None, tuple(map(DescribedPartition, sorted(of))), None, None)
-            for name, of in sorted(numbers.items())
+            DescribedTopic(name, topic_id, tuple(map(DescribedPartition, sorted(of))), None, None)
+            for (name, topic_id), of in numbers.items()
         ]
+
+    def _deleted_id(self, directory: PartitionDirectory) -> str | None:
+        try:
+            metadata = read_partition_metadata(join(directory.path, PARTITION_METADATA))
+        except LogStorageError:
+            return None  # it is on its way out, and what is wrong with it does not matter
+        return format_uuid(metadata.topic_id)
 
     def _places(self, name: str, number: int) -> tuple[str, ...]:
         return tuple(

@@ -32,7 +32,7 @@ from pylog.files.producer_snapshot import NO_OFFSET, read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
 from pylog.inspect.header_windows import header_windows
 from pylog.locations import join
-from pylog.model import ControlRecordType
+from pylog.model import NO_TIMESTAMP, ControlRecordType
 from pylog.reading.control_batches import control_types
 
 if TYPE_CHECKING:
@@ -71,6 +71,11 @@ class Transaction(NamedTuple):
         Of its data batches that are there.
     begins_before_log_start
         Whether its first offset lies below the log start offset; None where that is not known.
+    first_timestamp
+        The largest timestamp of its first batch that is there, in ms; None where none is left, or
+        the batch has no timestamps.
+    marker_timestamp
+        In ms; None while it is open.
     """
 
     producer_id: int
@@ -83,6 +88,8 @@ class Transaction(NamedTuple):
     batches: int
     records: int
     begins_before_log_start: bool | None
+    first_timestamp: int | None
+    marker_timestamp: int | None
 
 
 def find_transactions(view: LogView) -> Iterator[Transaction]:
@@ -129,7 +136,7 @@ class TransactionsInOrder:
                 continue
             del self._open[event.producer_id]
             self._past.complete(transaction, event)
-            yield transaction.ended(event.state, event.base_offset, self._log_start_offset)
+            yield transaction.ended(event.state, event, self._log_start_offset)
 
     def still_open(self) -> Iterator[Transaction]:
         """Yield what no marker has ended, once all windows have been added."""
@@ -158,6 +165,7 @@ class _Event(NamedTuple):
     base_sequence: int
     size_bytes: int
     record_count: int
+    max_timestamp: int
 
 
 @dataclass(slots=True)
@@ -172,17 +180,18 @@ class _OpenTransaction:
     size_bytes: int = 0
     batches: int = 0
     records: int = 0
+    first_timestamp: int | None = None
     is_damaged: bool = False
 
     def add(self, event: _Event) -> None:
+        if not self.batches and event.max_timestamp != NO_TIMESTAMP:
+            self.first_timestamp = event.max_timestamp
         self.last_offset = event.last_offset
         self.size_bytes += event.size_bytes
         self.batches += 1
         self.records += event.record_count
 
-    def ended(
-        self, state: str, marker_offset: int | None, log_start_offset: int | None
-    ) -> Transaction:
+    def ended(self, state: str, marker: _Event | None, log_start_offset: int | None) -> Transaction:
         began_before = self.began_before
         if log_start_offset is None:
             began_before = began_before or None
@@ -194,11 +203,13 @@ class _OpenTransaction:
             self.first_offset,
             self.last_offset,
             "unknown" if self.is_damaged else state,
-            marker_offset,
+            None if marker is None else marker.base_offset,
             self.size_bytes,
             self.batches,
             self.records,
             began_before,
+            self.first_timestamp,
+            None if marker is None else marker.max_timestamp,
         )
 
 
@@ -238,6 +249,7 @@ def _events_of(
         headers.base_sequences,
         headers.sizes_bytes,
         headers.record_counts,
+        headers.max_timestamps,
     )
     rows = zip(*(column[which].tolist() for column in columns), strict=True)
     for fields, control, kind in zip(rows, is_control.tolist(), kinds.tolist(), strict=True):

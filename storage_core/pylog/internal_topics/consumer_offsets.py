@@ -30,8 +30,11 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER = 7
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT = 8
 SHARE_GROUP_MEMBER_METADATA = 10
 SHARE_GROUP_METADATA = 11
+SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT = 14
 STREAMS_GROUP_METADATA = 17
 STREAMS_GROUP_MEMBER_METADATA = 19
+STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA = 20
+STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = 22
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 """The protocol type of groups whose members' subscriptions and assignments can be read."""
@@ -67,14 +70,20 @@ GROUP_RECORD_TYPES = {
     SHARE_GROUP_METADATA: (_type("ShareGroupMetadata", KafkaVersion.V4_0),),
     12: (_type("ShareGroupTargetAssignmentMetadata", KafkaVersion.V4_0),),
     13: (_type("ShareGroupTargetAssignmentMember", KafkaVersion.V4_0),),
-    14: (_type("ShareGroupCurrentMemberAssignment", KafkaVersion.V4_0),),
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: (
+        _type("ShareGroupCurrentMemberAssignment", KafkaVersion.V4_0),
+    ),
     15: (_type("ShareGroupStatePartitionMetadata", KafkaVersion.V4_0),),
     16: (_type("ConsumerGroupRegularExpression", KafkaVersion.V4_0),),
     STREAMS_GROUP_METADATA: (_type("StreamsGroupMetadata", KafkaVersion.V4_1),),
     STREAMS_GROUP_MEMBER_METADATA: (_type("StreamsGroupMemberMetadata", KafkaVersion.V4_1),),
-    20: (_type("StreamsGroupTargetAssignmentMetadata", KafkaVersion.V4_1),),
+    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: (
+        _type("StreamsGroupTargetAssignmentMetadata", KafkaVersion.V4_1),
+    ),
     21: (_type("StreamsGroupTargetAssignmentMember", KafkaVersion.V4_1),),
-    22: (_type("StreamsGroupCurrentMemberAssignment", KafkaVersion.V4_1),),
+    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: (
+        _type("StreamsGroupCurrentMemberAssignment", KafkaVersion.V4_1),
+    ),
     23: (_type("StreamsGroupTopology", KafkaVersion.V4_1),),
 }
 

@@ -5,16 +5,11 @@ Source: ControlRecordUtils (Kafka 4.3); KIP-595, KIP-630, KIP-853.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pylog.internal_topics.message_json import json_text
 from pylog.internal_topics.message_reader import Readable, read_message
 from pylog.internal_topics.schema import parse_messages
-from pylog.internal_topics.versions import LATEST_KAFKA_VERSION
+from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.model import ControlRecordType
-
-if TYPE_CHECKING:
-    from pylog.internal_topics.versions import KafkaVersion
 
 _MESSAGES = parse_messages("""
     common Voter
@@ -56,8 +51,12 @@ _BY_TYPE = {
 }
 
 
-def has_control_json(control_type: ControlRecordType) -> bool:
-    """Whether the value of such a control record is a message."""
+def has_control_json(
+    control_type: ControlRecordType, kafka_version: KafkaVersion = LATEST_KAFKA_VERSION
+) -> bool:
+    """Whether that version's dump tool prints what such a control record says."""
+    if control_type is ControlRecordType.LEADER_CHANGE and kafka_version < KafkaVersion.V4_1:
+        return False
     return control_type in _BY_TYPE
 
 

@@ -69,7 +69,12 @@ def _double(value: float) -> str:
         return '"NaN"'
     if math.isinf(value):
         return '"Infinity"' if value > 0 else '"-Infinity"'
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    shortest = repr(value)
+    # Java looks for two digits where one would do.
+    nearest = f"{value:.1e}"
+    if float(nearest) == value:
+        shortest = nearest
+    sign, digits, exponent = Decimal(shortest).normalize().as_tuple()
     text = "".join(map(str, digits))
     point = len(text) + int(exponent)
     prefix = "-" if sign else ""

@@ -36,6 +36,7 @@ ENDS_EARLY = "the message ends before its last field"
 
 _MAX_STRING_BYTES = 0x7FFF
 _VARINT_BYTES = 5
+_CONTINUED = 0x80
 _FIXED = {
     "int8": struct.Struct(">b"),
     "int16": struct.Struct(">h"),
@@ -71,9 +72,10 @@ class Readable:
 
     def fixed(self, layout: struct.Struct) -> Any:  # noqa: ANN401 - an integer or a float
         """Return the one value of ``layout`` that comes next."""
-        if self.remaining < layout.size:
-            raise InvalidRecordError(ENDS_EARLY)
-        (value,) = layout.unpack_from(self._data, self._position)
+        try:
+            (value,) = layout.unpack_from(self._data, self._position)
+        except struct.error:
+            raise InvalidRecordError(ENDS_EARLY) from None
         self._position += layout.size
         return value
 
@@ -97,6 +99,9 @@ class Readable:
 
     def unsigned_varint(self) -> int:
         """Return the next int32 of that form; a negative one takes 5 bytes."""
+        if self._position < len(self._data) and self._data[self._position] < _CONTINUED:
+            self._position += 1
+            return self._data[self._position - 1]
         try:
             value, self._position = decode_unsigned_varint(
                 self._data, self._position, len(self._data)

@@ -108,9 +108,7 @@ def _value_text(fields: dict[str, Any]) -> str:
     if topics is None:
         reason = f"state {TRANSACTION_STATES[status]} has null for its partitions"
         raise InvalidRecordError(reason)
-    shown = scala_set_order(
-        (each["topic"], partition) for each in topics for partition in each["partitionIds"]
-    )
+    shown = scala_set_order((each["topic"], each["partitionIds"]) for each in topics)
     return (
         f"producerId:{fields['producerId']},"
         f"producerEpoch:{fields['producerEpoch']},"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TARGETS = ("batch", "legacy", "index", "txnindex", "snapshot", "checkpoint")
+TARGETS = ("batch", "legacy", "index", "txnindex", "snapshot", "checkpoint", "internal_topics")
 
 
 class Target(Protocol):

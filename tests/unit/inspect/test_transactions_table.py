@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,8 @@ def test_sizes_batches_and_records_are_those_of_the_data(tmp_path: Path) -> None
         "batches": 2,
         "records": 5,
         "begins_before_log_start": False,
+        "first_timestamp": dt.datetime(1970, 1, 1, 0, 0, 1, 1000, tzinfo=dt.UTC),
+        "marker_timestamp": dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC),
     }
 
 

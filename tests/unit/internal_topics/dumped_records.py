@@ -13,6 +13,7 @@ import re
 import struct
 import sys
 import tempfile
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
@@ -132,7 +133,7 @@ def _pairs(decoder: str, version: str) -> Iterator[Pair]:
             )
         case "transaction-log":
             # Damage, and a state that does not exist, end the tools up to 4.0.
-            return _coordinator_pairs(
+            some = _coordinator_pairs(
                 random,
                 transaction_state.TRANSACTION_RECORD_TYPES,
                 {
@@ -143,6 +144,7 @@ def _pairs(decoder: str, version: str) -> Iterator[Pair]:
                 },
                 has_damage=version >= "4.1",
             )
+            return chain(some, _wide_transactions())
         case "share-group-state":
             return _coordinator_pairs(random, share_group_state.SHARE_STATE_RECORD_TYPES)
         case "cluster-metadata":
@@ -157,6 +159,27 @@ def _pairs(decoder: str, version: str) -> Iterator[Pair]:
             "remotePartitionDeleteState": lambda: random.choice((0, 1, 2, 3)),
         },
     )
+
+
+def _wide_transactions() -> Iterator[Pair]:
+    """Yield transactions over many partitions, which old tools print in an order of their own."""
+    for topics, partitions in (
+        (1, 11),
+        (1, 12),
+        (1, 13),
+        (2, 6),
+        (4, 6),
+        (5, 4),
+        (3, 40),
+        (10, 50),
+    ):
+        value = struct.pack(">hqhibi", 0, 5, 1, 60_000, 1, topics)
+        for topic in range(topics):
+            name = b"topic-%d" % topic
+            numbers = range(topic, topic + partitions)
+            value += struct.pack(">h", len(name)) + name
+            value += struct.pack(f">i{partitions}i", partitions, *numbers)
+        yield b"\x00\x00\x00\x01x", value + struct.pack(">qq", 1, 1)
 
 
 def _nearest(message: Message, version: int) -> int:

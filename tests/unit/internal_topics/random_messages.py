@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _WIDTHS = {"int8": ">b", "int16": ">h", "int32": ">i", "int64": ">q"}
 _BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
-_TEXTS = ("", "a", "orders-eu", "ünï", 'quo"te\\', "tab\tnew\nline\x01", "\U0001f600 x")
+_TEXTS = ("", "a", "orders-eu", "ünï", 'quo"ted\\', "tab\tnew\nline\x01", "\U0001f600 x")
 _DOUBLES = (0.0, 1.0, -2.5, 1e7, 1e-4, 123456789.125, 1e300, float("nan"), float("inf"), 0.1)
 _UNKNOWN_TAG = 99
 

@@ -27,7 +27,7 @@ from pylog.cli.rendering.topic_text import topic_document, topic_lines, where_fr
 def topics(
     paths: tuple[str, ...], *, topics: tuple[str, ...], pattern: str | None, as_json: bool
 ) -> int:
-    """Describe topics: ids, partitions, leaders, replicas, configuration.
+    """Describe topics: ids, partitions, leaders, configuration.
 
     A log directory with __cluster_metadata-0 (that of a controller, or of any KRaft broker) has the
     metadata of the whole cluster: its newest snapshot and log tell all topics and their partitions,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from pylog.cli.rendering.camel_case import camel_case
 from pylog.cli.rendering.printable import printable
 
 if TYPE_CHECKING:
@@ -105,12 +106,7 @@ def _topic_fields(topic: DescribedTopic) -> dict[str, Any]:
         "replicationFactor": topic.replication_factor,
         "configs": topic.configs,
         "partitions": [
-            {_camel_case(name): value for name, value in asdict(each).items()}
+            {camel_case(name): value for name, value in asdict(each).items()}
             for each in topic.partitions
         ],
     }
-
-
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(map(str.title, rest))

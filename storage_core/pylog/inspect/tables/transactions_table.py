@@ -1,22 +1,24 @@
 """Table ``transactions``: what each producer wrote between two of its markers.
 
-======================= ======= ===============================================================
-column                  type    meaning
-======================= ======= ===============================================================
+======================= ========= ===============================================================
+column                  type      meaning
+======================= ========= ===============================================================
 producer_id             int64
-producer_epoch          int32   of its data; of the marker where no data is left
-first_offset            int64   of its first batch, also of one that is gone, if that is known
-last_offset             int64   of its last data batch; null where no data is left
-state                   string  committed, aborted, or open: no marker follows; unknown: damage was
-                                left out inside it, and a marker may have been there
-marker_offset           int64   null while it is open
-size_in_bytes           int64   of its data batches
-batches                 int64   data batches that are there
-records                 int64   records in them
-begins_before_log_start bool    whether its first offset lies below the log start offset, where
-                                retention has deleted it; null where that is not known, for want
-                                of a side file that can be read
-======================= ======= ===============================================================
+producer_epoch          int32     of its data; of the marker where no data is left
+first_offset            int64     of its first batch, also of one that is gone, if that is known
+last_offset             int64     of its last data batch; null where no data is left
+state                   string    committed, aborted, or open: no marker follows; unknown: damage
+                                  was left out inside it, and a marker may have been there
+marker_offset           int64     null while it is open
+size_in_bytes           int64     of its data batches
+batches                 int64     data batches that are there
+records                 int64     records in them
+begins_before_log_start bool      whether its first offset lies below the log start offset, where
+                                  retention has deleted it; null where that is not known, for want
+                                  of a side file that can be read
+first_timestamp         timestamp largest one of its first batch that is there; null where none is
+marker_timestamp        timestamp null while it is open
+======================= ========= ===============================================================
 
 The order is that of `pylog.inspect.transactions`, which finds them.
 """
@@ -27,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pylog.inspect.tables.row_batches import record_batches, table_schema
+from pylog.inspect.tables.row_batches import TIMESTAMP, record_batches, table_schema
 from pylog.inspect.transactions import find_transactions
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ TRANSACTIONS_SCHEMA = table_schema(
     ("batches", pa.int64()),
     ("records", pa.int64()),
     ("begins_before_log_start", pa.bool_()),
+    ("first_timestamp", TIMESTAMP),
+    ("marker_timestamp", TIMESTAMP),
 )
 
 

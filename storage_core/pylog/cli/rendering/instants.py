@@ -1,0 +1,30 @@
+"""Times and durations for people."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+_UNITS_MS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))
+_LATEST_MS = 253_402_300_799_999  # the end of the year 9999
+
+
+def time_text(milliseconds: int | None) -> str:
+    """Return a time in UTC to the second, ``2026-11-23T04:00:00Z``; ``-`` if it is not known."""
+    if milliseconds is None:
+        return "-"
+    if not 0 <= milliseconds <= _LATEST_MS:
+        return f"{milliseconds} ms"
+    return dt.datetime.fromtimestamp(milliseconds // 1000, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def duration_text(milliseconds: int | None) -> str:
+    """Return a duration in its two largest units, ``2h 5m``; ``-`` if it is not known."""
+    if milliseconds is None:
+        return "-"
+    sign, rest = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
+    parts: list[str] = []
+    for unit, length in _UNITS_MS:
+        count, rest = divmod(rest, length)
+        if count or parts:
+            parts.append(f"{count}{unit}")
+    return sign + " ".join(parts[:2] or ["0s"])

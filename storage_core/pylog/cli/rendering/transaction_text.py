@@ -1,0 +1,78 @@
+"""Transactions for people, and as a JSON document."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from pylog.cli.rendering.aligned_columns import aligned_columns
+from pylog.cli.rendering.camel_case import camel_case
+from pylog.cli.rendering.counted import counted
+from pylog.cli.rendering.instants import duration_text, time_text
+from pylog.cli.rendering.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog import ListedTransaction, TransactionListing
+
+_LEFT = {"TOPIC", "STATE", "STARTED", "TRANSACTIONAL ID", "COORDINATOR", "NOTE"}
+
+
+def transaction_lines(listing: TransactionListing) -> Iterator[str]:
+    """Yield a table, if there is a row for it, and the sums."""
+    rows = listing.transactions
+    if rows:
+        columns = {
+            "TOPIC": [printable(row.topic) for row in rows],
+            "PARTITION": [str(row.partition) for row in rows],
+            "PRODUCER": [f"{row.producer_id}/{row.producer_epoch}" for row in rows],
+            "STATE": [row.state for row in rows],
+            "FIRST": [_known(row.first_offset) for row in rows],
+            "LAST": [_known(row.last_offset) for row in rows],
+            "MARKER": [_known(row.marker_offset) for row in rows],
+            "STARTED": [time_text(row.started_ms) for row in rows],
+            "OPEN FOR": [duration_text(row.open_ms) for row in rows],
+            "TRANSACTIONAL ID": [printable(row.transactional_id or "-") for row in rows],
+            "COORDINATOR": [row.coordinator_state or "-" for row in rows],
+            "NOTE": [_note(row) for row in rows],
+        }
+        for heading in ("MARKER", "OPEN FOR"):
+            if not any(cell != "-" for cell in columns[heading]):
+                del columns[heading]
+        if not listing.has_coordinators:
+            del columns["TRANSACTIONAL ID"], columns["COORDINATOR"]
+        if not any(columns["NOTE"]):
+            del columns["NOTE"]
+        yield from aligned_columns(columns, _LEFT)
+    totals = listing.totals
+    states = [f"{totals.get(state, 0)} {state}" for state in ("open", "committed", "aborted")]
+    if totals.get("unknown"):
+        states.append(f"{totals['unknown']} unknown (damage may have hidden a marker)")
+    yield f"{', '.join(states)}, in {counted(len(listing.counts), 'partition')}"
+
+
+def _note(row: ListedTransaction) -> str:
+    notes = ["overdue"] if row.is_overdue else []
+    return ", ".join([*notes, "hanging"] if row.is_hanging else notes)
+
+
+def _known(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def transaction_document(listing: TransactionListing) -> dict[str, Any]:
+    """Return the document of ``--json``."""
+    return {
+        "transactions": [
+            {camel_case(name): value for name, value in asdict(each).items()}
+            for each in listing.transactions
+        ],
+        "partitions": [
+            {"topic": place.topic, "partition": place.partition, "transactions": counts}
+            for place, counts in listing.counts.items()
+        ],
+        "totals": listing.totals,
+        "hasCoordinators": listing.has_coordinators,
+        "errors": [str(each) for each in listing.errors],
+    }

@@ -1,0 +1,189 @@
+"""Groups as their coordinator's records leave them: members, state, committed offsets.
+
+Source: GroupMetadataManager, ClassicGroup, ConsumerGroup.maybeUpdateGroupState (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pylog.errors import InvalidRecordError
+from pylog.internal_topics import consumer_offsets
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Iterable
+
+    from pylog.internal_topics.coordinator_record import CoordinatorRecord
+
+CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
+_STABLE_MEMBER = 0
+
+
+class StoredOffset(NamedTuple):
+    """An offset that a group has committed for a partition; None where its version has no such."""
+
+    offset: int
+    leader_epoch: int | None
+    metadata: str
+    commit_timestamp: int
+    topic_id: uuid.UUID | None
+
+
+@dataclass(slots=True)
+class MemberState:
+    """A member: who it is, and what it is assigned.
+
+    Attributes
+    ----------
+    member_id, instance_id, client_id, client_host
+        As the member and the broker named them.
+    assigned
+        Partitions by the topic's name, or by its id in groups whose broker assigns them.
+    epoch, state
+        Of its assignment, in those groups.
+    """
+
+    member_id: str
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    assigned: dict[str | uuid.UUID, list[int]] = field(default_factory=dict)
+    epoch: int | None = None
+    state: int = _STABLE_MEMBER
+
+
+@dataclass(slots=True)
+class GroupState:
+    """A group; what no record has said is None.
+
+    Attributes
+    ----------
+    kind
+        `CLASSIC`, `CONSUMER`, `SHARE` or `STREAMS`.
+    epoch
+        The generation of a classic group, the epoch of others.
+    assignment_epoch
+        The epoch that the target assignment was made for.
+    """
+
+    group_id: str
+    kind: str = CLASSIC
+    protocol_type: str | None = None
+    protocol: str | None = None
+    epoch: int | None = None
+    assignment_epoch: int | None = None
+    members: dict[str, MemberState] = field(default_factory=dict)
+    offsets: dict[tuple[str, int], StoredOffset] = field(default_factory=dict)
+
+    @property
+    def state(self) -> str:
+        """The state that a coordinator gives the group when it loads these records."""
+        if not self.members:
+            return "Empty"
+        if self.kind in (CLASSIC, SHARE):
+            return "Stable"
+        if (self.epoch or 0) > (self.assignment_epoch or 0):
+            return "Assigning"
+        for member in self.members.values():
+            if member.state != _STABLE_MEMBER or member.epoch != self.assignment_epoch:
+                return "Reconciling"
+        return "Stable"
+
+
+def group_states(records: Iterable[CoordinatorRecord]) -> dict[str, GroupState]:
+    """Return the groups, by id, that the last record of each key tells of; none is a tombstone.
+
+    Records of types that say nothing of these are left out.
+    """
+    groups: dict[str, GroupState] = {}
+    for record in records:
+        take = _TAKERS.get(record.type_id)
+        if take is None or record.value is None:
+            continue
+        group_id = record.key.get("group", record.key.get("groupId", ""))
+        group = groups.setdefault(group_id, GroupState(group_id))
+        take(group, record.key, record.value)
+    return groups
+
+
+def _take_offset(group: GroupState, key: dict[str, Any], value: dict[str, Any]) -> None:
+    leader_epoch = value.get("leaderEpoch", -1)
+    group.offsets[key["topic"], key["partition"]] = StoredOffset(
+        value["offset"],
+        None if leader_epoch < 0 else leader_epoch,
+        value["metadata"],
+        value["commitTimestamp"],
+        value.get("topicId"),
+    )
+
+
+def _take_classic(group: GroupState, _key: dict[str, Any], value: dict[str, Any]) -> None:
+    group.protocol_type = value["protocolType"]
+    group.protocol = value["protocol"]
+    group.epoch = value["generation"]
+    for each in value["members"]:
+        member = MemberState(
+            each["memberId"], each.get("groupInstanceId"), each["clientId"], each["clientHost"]
+        )
+        if group.protocol_type == consumer_offsets.CONSUMER_PROTOCOL_TYPE:
+            member.assigned.update(_assigned(each["assignment"]))
+        group.members[member.member_id] = member
+
+
+def _assigned(assignment: bytes) -> dict[str, list[int]]:
+    try:
+        fields = consumer_offsets.read_assignment(assignment)
+    except InvalidRecordError:
+        return {}  # another protocol's: the broker does not look at it either
+    return {each["topic"]: each["partitions"] for each in fields["assignedPartitions"]}
+
+
+def _take_epoch(kind: str) -> Any:  # noqa: ANN401 - see `_TAKERS`
+    def take(group: GroupState, _key: dict[str, Any], value: dict[str, Any]) -> None:
+        group.kind = kind
+        group.epoch = value["epoch"]
+
+    return take
+
+
+def _take_member(group: GroupState, key: dict[str, Any], value: dict[str, Any]) -> None:
+    member = _member(group, key["memberId"])
+    member.instance_id = value.get("instanceId")
+    member.client_id = value["clientId"]
+    member.client_host = value["clientHost"]
+
+
+def _take_assignment_epoch(group: GroupState, _key: dict[str, Any], value: dict[str, Any]) -> None:
+    group.assignment_epoch = value["assignmentEpoch"]
+
+
+def _take_assignment(group: GroupState, key: dict[str, Any], value: dict[str, Any]) -> None:
+    member = _member(group, key["memberId"])
+    member.epoch = value["memberEpoch"]
+    member.state = value["state"]
+    for each in value.get("assignedPartitions", ()):
+        member.assigned[each["topicId"]] = each["partitions"]
+
+
+def _member(group: GroupState, member_id: str) -> MemberState:
+    return group.members.setdefault(member_id, MemberState(member_id))
+
+
+_TAKERS = {
+    consumer_offsets.LEGACY_OFFSET_COMMIT: _take_offset,
+    consumer_offsets.OFFSET_COMMIT: _take_offset,
+    consumer_offsets.GROUP_METADATA: _take_classic,
+    consumer_offsets.CONSUMER_GROUP_METADATA: _take_epoch(CONSUMER),
+    consumer_offsets.CONSUMER_GROUP_MEMBER_METADATA: _take_member,
+    consumer_offsets.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _take_assignment_epoch,
+    consumer_offsets.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _take_assignment,
+    consumer_offsets.SHARE_GROUP_METADATA: _take_epoch(SHARE),
+    consumer_offsets.SHARE_GROUP_MEMBER_METADATA: _take_member,
+    consumer_offsets.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: _take_assignment,
+    consumer_offsets.STREAMS_GROUP_METADATA: _take_epoch(STREAMS),
+    consumer_offsets.STREAMS_GROUP_MEMBER_METADATA: _take_member,
+    consumer_offsets.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: _take_assignment_epoch,
+    consumer_offsets.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: _take_assignment,
+}

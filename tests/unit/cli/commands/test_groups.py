@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.support.batches import Stored, batch_v2, plain_records
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.golden import GoldenRoot
+    from tests.unit.cli.conftest import Outcome
+
+CASE = "4.3.0/internal-logdir"
+MEMBER = "member-grp-member-c656a42a-3091-4c4d-9729-1a560e6cc6b8"
+
+
+def test_offsets_have_the_columns_of_kafkas_tool(
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("groups", golden_root.case(CASE), "--group", "grp-late")
+    assert (done.status, done.error) == (0, "")
+    assert [line.split() for line in done.lines] == [
+        ["grp-late:", "classic,", "Empty,", "0", "members"],
+        ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"],
+        ["grp-late", "orders", "1", "9", "49", "40"],
+        [],
+        ["1", "group,", "in", "2", "partitions", "of", "__consumer_offsets"],
+    ]
+
+
+def test_csv_is_what_kafkas_tool_reads_from_a_file(
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("groups", golden_root.case(CASE), "--csv")
+    assert done.lines == [
+        "grp-late,orders,1,9",
+        "grp-member,invoices-eu,0,39",
+        "grp-member,invoices-eu,1,11",
+    ]
+
+
+def test_members_are_listed_with_what_they_are_assigned(
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
+) -> None:
+    arguments = ("--group", "grp-member", "--at", "1795220320290")
+    done = pylog_run("groups", golden_root.case(CASE), *arguments, "--members")
+    assert done.lines[0] == "grp-member: classic, Stable, 1 member, epoch 1, range"
+    assert done.lines[2].split(maxsplit=5) == [
+        *("grp-member", MEMBER, "-", "/127.0.0.1", "member-grp-member"),
+        "orders-0, orders-1",
+    ]
+    done = pylog_run("groups", golden_root.case(CASE), *arguments)
+    assert done.lines[1].split()[6:] == ["CONSUMER-ID", "HOST", "CLIENT-ID"]
+    assert done.lines[2].split()[5:] == ["13", MEMBER, "/127.0.0.1", "member-grp-member"]
+
+
+def test_json_has_groups_members_and_offsets(
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("groups", golden_root.case(CASE), "--group", "grp-late", "--json")
+    (group,) = json.loads(done.output)["groups"]
+    assert (group["groupId"], group["kind"], group["members"]) == ("grp-late", "classic", [])
+    assert group["offsets"] == [
+        {
+            "topic": "orders",
+            "partition": 1,
+            "offset": 9,
+            "leaderEpoch": 0,
+            "metadata": "after expiry",
+            "commitTimestamp": 1795220385864,
+            "logStartOffset": 0,
+            "logEndOffset": 49,
+            "memberId": None,
+            "lag": 40,
+        }
+    ]
+
+
+def test_records_that_are_not_understood_are_a_finding(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    odd = batch_v2([Stored(0, 1, b"\x00\x63", b"x")])
+    write_partition(tmp_path, {0: [odd]}, name="__consumer_offsets-0")
+    done = pylog_run("groups", tmp_path)
+    assert done.status == 1
+    assert done.error.startswith("pylog: warning: 1 record of __consumer_offsets cannot be under")
+    assert done.lines == ["0 groups, in 1 partition of __consumer_offsets"]
+
+
+def test_wrong_usage_and_a_directory_without_groups_are_told(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]}, name="orders-0")
+    done = pylog_run("groups", tmp_path)
+    assert done.status == 2
+    assert "no partition of __consumer_offsets is here" in done.error
+    done = pylog_run("groups", tmp_path, "--csv", "--json")
+    assert done.status == 2
+    assert "give one of --members, --csv and --json" in done.error

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.batches import batch_v2, plain_records
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.golden import GoldenRoot
+    from tests.unit.cli.conftest import Outcome
+
+CASE = "4.3.0/internal-logdir"
+
+
+def test_open_transactions_have_their_age_and_whose_they_are(
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
+) -> None:
+    case = golden_root.case(CASE)
+    done = pylog_run("transactions", case, "--now", "2026-11-21T00:20:00Z")
+    assert done.status == 0
+    assert [line.split() for line in done.lines] == [
+        [
+            *("TOPIC", "PARTITION", "PRODUCER", "STATE", "FIRST", "LAST", "STARTED"),
+            *("OPEN", "FOR", "TRANSACTIONAL", "ID", "COORDINATOR"),
+        ],
+        [
+            *("__consumer_offsets", "1", "2/0", "open", "22", "22", "2026-11-21T00:18:41Z"),
+            *("1m", "18s", "A-tx-z", "Ongoing"),
+        ],
+        [
+            *("orders", "1", "2/0", "open", "45", "48", "2026-11-21T00:18:41Z"),
+            *("1m", "18s", "A-tx-z", "Ongoing"),
+        ],
+        ["2", "open,", "6", "committed,", "6", "aborted,", "in", "4", "partitions"],
+    ]
+
+
+def test_an_overdue_transaction_is_a_finding(
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
+) -> None:
+    arguments = (golden_root.case(CASE), "--now", "2026-11-21T00:20:00Z", "--max-timeout", "1m")
+    done = pylog_run("transactions", *arguments)
+    assert done.status == 1
+    assert [line.split()[-1] for line in done.lines[:3]] == ["NOTE", "overdue", "overdue"]
+
+
+def test_all_of_them_are_listed_where_that_is_asked_for(
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
+) -> None:
+    case = golden_root.case(CASE)
+    done = pylog_run("transactions", case, "--all", "--topic", "orders", "--json")
+    document = json.loads(done.output)
+    assert document["totals"] == {"committed": 3, "open": 1}
+    assert [(each["state"], each["markerOffset"]) for each in document["transactions"]] == [
+        ("open", None),
+        ("committed", 49),
+        ("committed", 54),
+        ("committed", 59),
+    ]
+
+
+def test_partitions_are_chosen_by_number(
+    golden_root: GoldenRoot, pylog_run: Callable[..., Outcome]
+) -> None:
+    arguments = (golden_root.case(CASE), "--topic", "orders", "--threads", "1", "--partition")
+    assert pylog_run("transactions", *arguments, "0").lines == [
+        "0 open, 3 committed, 0 aborted, in 1 partition"
+    ]
+    assert pylog_run("transactions", *arguments, "1").lines[1].split()[:2] == ["orders", "1"]
+
+
+def test_without_transactions_only_the_sums_are_printed(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
+    done = pylog_run("transactions", tmp_path)
+    assert (done.status, done.lines) == (0, ["0 open, 0 committed, 0 aborted, in 0 partitions"])
+
+
+@pytest.mark.parametrize("text", ["15", "m", "-5m", "1.5h", ""])
+def test_a_duration_that_is_none_is_told(
+    text: str, tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("transactions", tmp_path, "--max-timeout", text)
+    assert done.status == 2
+    assert "is not a duration: give 30s, 15m, 2h, 7d or 4w" in done.error

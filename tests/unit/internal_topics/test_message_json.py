@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylog.internal_topics.message_json import json_text
+from pylog.internal_topics.versions import KafkaVersion
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        # What Java's Double.toString gives.
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (1.0, "1.0"),
+        (100.0, "100.0"),
+        (0.001, "0.001"),
+        (0.00099, "9.9E-4"),
+        (9_999_999.0, "9999999.0"),
+        (10_000_000.0, "1.0E7"),
+        (123_456_789.125, "1.23456789125E8"),
+        (-1.5e300, "-1.5E300"),
+        (4.9e-324, "4.9E-324"),
+        (float("nan"), '"NaN"'),
+        (float("-inf"), '"-Infinity"'),
+        ('q" \\ \x01\x1f\n\t/é\u2028', '"q\\" \\\\ \\u0001\\u001F\\n\\t/é\u2028"'),
+        (b"\xff\x00", '"/wA="'),
+        (uuid.UUID(int=1), '"AAAAAAAAAAAAAAAAAAAAAQ"'),
+        ({"a": [True, None, -1], "b": {}}, '{"a":[true,null,-1],"b":{}}'),
+    ],
+)
+def test_values_are_printed_as_jackson_prints_them(value: object, text: str) -> None:
+    assert json_text(value) == text  # type: ignore[arg-type]
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
+def test_json_says_what_was_printed(value: object) -> None:
+    assert json.loads(json_text(value)) == value  # type: ignore[arg-type]
+
+
+def test_a_version_is_known_by_its_text_and_later_ones_are_greater() -> None:
+    assert [str(each) for each in KafkaVersion] == ["3.9", "4.0", "4.1", "4.2", "4.3"]
+    assert KafkaVersion.parse("4.1") is KafkaVersion.V4_1
+    assert KafkaVersion.V3_9 < KafkaVersion.V4_0
+    with pytest.raises(ValueError, match=r"'4\.4' is not known, expected one of 3\.9, 4\.0"):
+        KafkaVersion.parse("4.4")
