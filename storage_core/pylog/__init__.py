@@ -48,6 +48,8 @@ _PUBLIC = LazyNames(
         ),
         "pylog.inspect.groups": ("groups",),
         "pylog.inspect.listed_transactions": ("transactions",),
+        "pylog.inspect.dump.dump": ("Dump", "dump"),
+        "pylog.inspect.dump.file_report": ("FileReport",),
         "pylog.inspect.partition_listing": (
             "ListedPartition",
             "PartitionListing",
@@ -66,6 +68,8 @@ _PUBLIC = LazyNames(
         ),
         "pylog.inspect.topics": ("topics",),
         "pylog.inspect.transaction_listing": ("ListedTransaction", "TransactionListing"),
+        "pylog.internal_topics.decoders": ("DECODER_NAMES", "DecoderName"),
+        "pylog.internal_topics.versions": ("KafkaVersion",),
         "pylog.locations": ("absolute_location",),
         "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
         "pylog.log.log_context": ("LogContext",),
@@ -185,6 +189,9 @@ if TYPE_CHECKING:
     from pylog.inspect.doctor_report import DoctorReport as DoctorReport
     from pylog.inspect.doctor_report import LogDirectoryReport as LogDirectoryReport
     from pylog.inspect.doctor_report import PartitionReport as PartitionReport
+    from pylog.inspect.dump.dump import Dump as Dump
+    from pylog.inspect.dump.dump import dump as dump
+    from pylog.inspect.dump.file_report import FileReport as FileReport
     from pylog.inspect.findings.finding import Finding as Finding
     from pylog.inspect.findings.severity import Severity as Severity
     from pylog.inspect.group_listing import CommittedOffset as CommittedOffset
@@ -211,6 +218,9 @@ if TYPE_CHECKING:
     from pylog.inspect.topics import topics as topics
     from pylog.inspect.transaction_listing import ListedTransaction as ListedTransaction
     from pylog.inspect.transaction_listing import TransactionListing as TransactionListing
+    from pylog.internal_topics.decoders import DECODER_NAMES as DECODER_NAMES
+    from pylog.internal_topics.decoders import DecoderName as DecoderName
+    from pylog.internal_topics.versions import KafkaVersion as KafkaVersion
     from pylog.locations import absolute_location as absolute_location
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager

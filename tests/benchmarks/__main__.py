@@ -11,6 +11,7 @@ from tests.benchmarks.batches import CODECS
 from tests.benchmarks.cleaning import measure_cleaning
 from tests.benchmarks.counting import count_sets
 from tests.benchmarks.data_sets import Bench
+from tests.benchmarks.dumping import measure_dumping
 from tests.benchmarks.encoding import encode_sets
 from tests.benchmarks.following import measure_following
 from tests.benchmarks.java_peer import JavaTools, java_tools
@@ -50,9 +51,9 @@ def _arguments() -> argparse.Namespace:
         metavar="SUBSTRING",
         default="",
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
-        "spark-100B, spark-1000B, encode, own, cleaning, commit, count, cat, memory, look-up, "
-        "planning, following, pruning, spark-small, spark-compact, spark-kafka, spark-write, "
-        "remote, start-up, threads",
+        "spark-100B, spark-1000B, encode, own, cleaning, commit, count, cat, dump, doctor, stats, "
+        "search, memory, look-up, planning, following, pruning, spark-small, spark-compact, "
+        "spark-kafka, spark-write, remote, start-up, threads",
     )
     parser.add_argument(
         "--large",
@@ -92,6 +93,8 @@ def _start_up(results: Results, bench: Bench) -> None:
 
 
 def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
+    if only in "dump":
+        _dumping(results, bench, rounds)
     if only in "threads":
         results.threads = measure_threads(bench, rounds, _say)
     if only in "cleaning":
@@ -130,6 +133,13 @@ def _measure_spark(results: Results, bench: Bench, only: str, rounds: int) -> No
             results.writes = measure_spark_writes(bench, rounds, _say)
         except NotHereError as error:
             results.notes.append(f"writes by Spark: {error}")
+
+
+def _dumping(results: Results, bench: Bench, rounds: int) -> None:
+    try:
+        results.dumping = measure_dumping(bench, min(rounds, 5), _say)
+    except NotHereError as error:
+        results.notes.append(f"dumping: {error}")
 
 
 def _cleaning(results: Results, bench: Bench, rounds: int) -> None:

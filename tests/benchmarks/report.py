@@ -231,6 +231,12 @@ def _others(results: Results) -> Iterator[str]:
             for f in results.printing
         )
         yield from _table(("command", "M records/s, median", "processor µs a record"), printed)
+    if results.dumping:
+        yield from _section("Dumping 500 MB of records of 100 B")
+        dumped = (
+            (f.reader, f"{f.best_seconds:.2f} / {f.median_seconds:.2f}") for f in results.dumping
+        )
+        yield from _table(("command", "seconds, best / median"), dumped)
     if results.memory:
         yield from _section("Memory")
         rows_of_memory = (

@@ -33,6 +33,7 @@ class Results:
     cleaning: list[CleaningResult] = field(default_factory=list)
     counts: list[Figure] = field(default_factory=list)
     printing: list[Figure] = field(default_factory=list)
+    dumping: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)
     threads: ThreadsResult = field(default_factory=ThreadsResult)
     look_ups: list[LookUpFigure] = field(default_factory=list)

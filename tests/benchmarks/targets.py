@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tests.benchmarks import (
     cleaning,
+    dumping,
     encoding,
     kafka_source,
     owned_logs,
@@ -44,6 +45,7 @@ SPARK_CLEANING_TIMES = 1.5
 COMMIT_SECONDS = 1.0
 LEAST_JOB_BYTES = 900_000_000  # a quick run says nothing of a job of 1 GB
 LINES_PER_SECOND = 1e6
+DUMP_TIMES = 10.0
 MEMORY_MB = 32.0
 THREADS_TIMES = 1.8
 THREAD_MB = 32.0
@@ -270,6 +272,30 @@ def _printing(results: Results) -> Iterator[Target]:
         yield Target(text, f"{rate / 1e6:.2f} M records/s", rate >= LINES_PER_SECOND)
 
 
+def _without_start(results: Results, name: str) -> Ratio:
+    """Return how many times as fast as Kafka's tool ours dumps, both without their start."""
+    figures = {each.reader: each for each in results.dumping}
+
+    def seconds(tool: str) -> list[float]:
+        starts = figures[dumping.STARTS[tool]].seconds()
+        return [whole - start for whole, start in zip(figures[tool].seconds(), starts, strict=True)]
+
+    ours, kafkas = seconds(name), seconds(dumping.KAFKAS)
+    pairs = zip(kafkas, ours, strict=True)
+    return Ratio(min(kafkas) / min(ours), statistics.median(slow / fast for slow, fast in pairs))
+
+
+def _dumping(results: Results) -> Iterator[Target]:
+    figures = {each.reader: each for each in results.dumping}
+    for name in (dumping.OURS, dumping.OURS_JSON):
+        text = f"`{name}`, 100 B: ≥ {DUMP_TIMES:g} times {dumping.KAFKAS}"
+        if not figures:
+            yield Target(text, _NOT_MEASURED, None)
+            continue
+        yield _at_least(text, faster(figures[name], figures[dumping.KAFKAS]), DUMP_TIMES)
+        yield _at_least(f"{text}, without start", _without_start(results, name), DUMP_TIMES)
+
+
 def _memory(results: Results) -> Iterator[Target]:
     text = f"peak memory of a 64 MB and a 1 GB segment within {MEMORY_MB:g} MB"
     if results.memory:
@@ -451,6 +477,7 @@ def targets(results: Results) -> list[Target]:
         _spark,
         _count,
         _printing,
+        _dumping,
         _memory,
         _threads,
         _look_ups,

@@ -30,14 +30,21 @@ def dump_path(partition: GoldenPartition) -> Path:
     return partition.log_directory / f"dump.{partition.name}.txt.gz"
 
 
-def dumped_files(partition: GoldenPartition) -> dict[str, list[Fields]]:
-    """Return the lines of each file that Kafka dumped, by the file's name, as fields.
+def dump_text(path: Path) -> str:
+    """Return what a golden file has of a tool's output."""
+    return gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
+
+
+def dumped_files(dump: GoldenPartition | str) -> dict[str, list[Fields]]:
+    """Return the lines of each file that was dumped, by the file's name, as fields.
+
+    Of what Kafka's tool printed of a golden partition, or of such a text.
 
     A record's line has field ``isRecord``, that of a transaction marker ``endTxnMarker``.
     """
     return {
         name: [fields for line in body.split("\n") if (fields := _fields(line))]
-        for name, body in _sections(partition).items()
+        for name, body in _sections(_text(dump)).items()
     }
 
 
@@ -45,21 +52,21 @@ def not_dumped(partition: GoldenPartition) -> set[str]:
     """Return the files at which the tool gave up; what it said of them is a beginning at most."""
     return {
         name
-        for name, body in _sections(partition).items()
+        for name, body in _sections(_text(partition)).items()
         if "[stderr] Exception in thread" in body
     }
 
 
-def _sections(partition: GoldenPartition) -> dict[str, str]:
+def _sections(text: str) -> dict[str, str]:
     sections = {}
-    for section in re.split(r"^Dumping ", _text(partition), flags=re.MULTILINE)[1:]:
+    for section in re.split(r"^Dumping ", text, flags=re.MULTILINE)[1:]:
         name, _, body = section.partition("\n")
         sections[name.rpartition("/")[2]] = body
     return sections
 
 
-def _text(partition: GoldenPartition) -> str:
-    return gzip.decompress(dump_path(partition).read_bytes()).decode("utf-8", "replace")
+def _text(dump: GoldenPartition | str) -> str:
+    return dump if isinstance(dump, str) else dump_text(dump_path(dump))
 
 
 def _fields(line: str) -> Fields:

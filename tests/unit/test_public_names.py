@@ -21,6 +21,7 @@ import pylog
 WORKERS = {
     "CleaningTask",
     "CompactionJob",
+    "Dump",
     "GroupTask",
     "LargeCleaning",
     "LargeCleaningPlan",
@@ -37,6 +38,7 @@ WORKERS = {
     "apply_retention",
     "compact",
     "delete_records",
+    "dump",
     "ends_within_bytes",
     "groups",
     "metadata_table",

@@ -35,6 +35,7 @@ COMMANDS = {
     "ls": "List topics and partitions: offsets, size, leader epoch.",
     "cat": "Print records, as JSON lines or as text.",
     "search": "Print the records in which something stands.",
+    "dump": "Print what kafka-dump-log prints: batches, records, index entries, producers.",
     "doctor": "Find everything that is wrong, and what to do about it.",
     "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
     "groups": "List consumer groups: committed offsets, lag, members.",

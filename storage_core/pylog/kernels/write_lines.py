@@ -68,6 +68,7 @@ STATE_NEEDED = 3
 """Bytes of output that the next line may take; 0 where all has been written."""
 STATES = 4
 
+LITERAL_PADDING = 8
 NUMBER_BYTES = 20
 """The longest int64 in decimal."""
 _MEASURED_BYTES = 1 << 16
@@ -83,17 +84,16 @@ _QUOTES = np.uint64(0x22) * _ONES
 _BACKSLASHES = np.uint64(0x5C) * _ONES
 _DELETES = np.uint64(0x7F) * _ONES
 
-_POWERS = np.array([10**digits for digits in range(20)], dtype=np.uint64)
-_DECIMAL_PAIRS = np.frombuffer("".join(f"{i:02d}" for i in range(100)).encode(), dtype=np.uint8)
+_LOWEST = -(2**63)
+_EIGHT_DIGITS = 100_000_000
+_DECIMAL_PAIRS = np.frombuffer("".join(f"{i:02d}" for i in range(100)).encode(), dtype="<u2")
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _SIXTY_FOUR = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _BASE64_PAIRS = np.frombuffer(
     bytes(letter for i in range(4096) for letter in (_SIXTY_FOUR[i >> 6], _SIXTY_FOUR[i & 63])),
-    dtype=np.uint8,
+    dtype="<u2",
 )
 _BASE64_START = np.frombuffer(b'{"base64":', dtype=np.uint8)
-_HUNDRED = np.uint64(100)
-_TEN = np.uint64(10)
 
 
 @intrinsic("load_word")
@@ -113,34 +113,75 @@ def _copy_bytes(
         dst[dst_at + i] = src[src_at + i]
 
 
+@intrinsic("store_word")
+def _store(buf: npt.NDArray[np.uint8], at: int, word: int) -> None:
+    """Write ``word`` to the 8 bytes at ``buf[at]``, its lowest byte first."""
+    for i in range(8):
+        buf[at + i] = (word >> (8 * i)) & 0xFF
+
+
+@helper
+def _eight_digits(value: int) -> int:
+    """Return a number below 10^8 as a word of 8 digits, the first one in the lowest byte."""
+    high = value // 10_000
+    low = value - high * 10_000
+    high_pair = high // 100
+    low_pair = low // 100
+    return (
+        np.int64(_DECIMAL_PAIRS[high_pair])
+        | (np.int64(_DECIMAL_PAIRS[high - high_pair * 100]) << 16)
+        | (np.int64(_DECIMAL_PAIRS[low_pair]) << 32)
+        | (np.int64(_DECIMAL_PAIRS[low - low_pair * 100]) << 48)
+    )
+
+
+@helper
+def _write_short(out: npt.NDArray[np.uint8], at: int, value: int) -> int:
+    """Write a number from 0 to 10^8 - 1; return the position after it. 8 bytes are touched."""
+    if value < 10:
+        out[at] = 0x30 + value
+        at += 1
+        return at
+    if value < 10_000:
+        digits = 2 if value < 100 else (3 if value < 1_000 else 4)
+    elif value < 1_000_000:
+        digits = 5 if value < 100_000 else 6
+    else:
+        digits = 7 if value < 10_000_000 else 8
+    _store(out, at, _eight_digits(value) >> (64 - 8 * digits))
+    at += digits
+    return at
+
+
 @helper
 def _write_number(out: npt.NDArray[np.uint8], at: int, value: int) -> int:
     """Write a number in decimal; return the position after it."""
     if value < 0:
         out[at] = 0x2D
         at += 1
-        rest = np.uint64(-(value + 1)) + np.uint64(1)
+        if value == _LOWEST:  # its opposite is no int64
+            _store(out, at, _eight_digits(np.int64(92_233_720)))
+            _store(out, at + 8, _eight_digits(np.int64(36_854_775)))
+            out[at + 16] = 0x38
+            out[at + 17] = 0x30
+            out[at + 18] = 0x38
+            at += 19
+            return at
+        value = -value
+    high = value // _EIGHT_DIGITS
+    if high == 0:
+        at = _write_short(out, at, value)
+        return at  # noqa: RET504 - a helper returns Any
+    if high < _EIGHT_DIGITS:
+        at = _write_short(out, at, high)
     else:
-        rest = np.uint64(value)
-    digits = np.int64(1)
-    while digits < 20 and rest >= _POWERS[digits]:
-        digits += 1
-    end = at + digits
-    to = end
-    while rest >= _HUNDRED:
-        quotient = rest // _HUNDRED
-        pair = np.int64(rest - quotient * _HUNDRED)
-        to -= 2
-        out[to] = _DECIMAL_PAIRS[2 * pair]
-        out[to + 1] = _DECIMAL_PAIRS[2 * pair + 1]
-        rest = quotient
-    if rest >= _TEN:
-        pair = np.int64(rest)
-        out[to - 2] = _DECIMAL_PAIRS[2 * pair]
-        out[to - 1] = _DECIMAL_PAIRS[2 * pair + 1]
-    else:
-        out[to - 1] = 0x30 + np.int64(rest)
-    return end
+        highest = high // _EIGHT_DIGITS
+        at = _write_short(out, at, highest)
+        _store(out, at, _eight_digits(high - highest * _EIGHT_DIGITS))
+        at += 8
+    _store(out, at, _eight_digits(value - high * _EIGHT_DIGITS))
+    at += 8
+    return at
 
 
 @helper
@@ -206,7 +247,7 @@ def _plain_end(buf: npt.NDArray[np.uint8], at: int, end: int) -> int:
         at += 8
     while at < end:
         byte = np.int64(buf[at])
-        if byte < 0x20 or byte >= 0x7F or byte == 0x22 or byte == 0x5C:
+        if byte < 0x20 or byte >= 0x7F or byte in (0x22, 0x5C):
             break
         at += 1
     return at
@@ -287,7 +328,7 @@ def _write_unicode_escape(out: npt.NDArray[np.uint8], at: int, code: int) -> int
 @helper
 def _short_escape(code: int) -> int:
     r"""Return the letter of a character's short escape, such as ``n`` of ``\n``; 0 if none."""
-    if code == 0x22 or code == 0x5C:
+    if code in (0x22, 0x5C):
         return np.int64(code)
     if code == 0x08:
         return np.int64(0x62)
@@ -341,25 +382,34 @@ def _write_base64(
     """Write a JSON string of the base64 of ``buf[start:end]``; return the position after it."""
     out[at] = 0x22
     at += 1
-    while end - start >= 3:
+    while end - start >= 8:  # 6 of which are used
+        word = _load(buf, start)
+        first = word & 0xFF
+        second = (word >> 8) & 0xFF
+        fourth = (word >> 24) & 0xFF
+        fifth = (word >> 32) & 0xFF
+        _store(
+            out,
+            at,
+            np.int64(_BASE64_PAIRS[(first << 4) | (second >> 4)])
+            | (np.int64(_BASE64_PAIRS[((second & 0xF) << 8) | ((word >> 16) & 0xFF)]) << 16)
+            | (np.int64(_BASE64_PAIRS[(fourth << 4) | (fifth >> 4)]) << 32)
+            | (np.int64(_BASE64_PAIRS[((fifth & 0xF) << 8) | ((word >> 40) & 0xFF)]) << 48),
+        )
+        start += 6
+        at += 8
+    while start < end:
+        size = min(end - start, 3)
         first = np.int64(buf[start])
-        second = np.int64(buf[start + 1])
-        high = 2 * ((first << 4) | (second >> 4))
-        low = 2 * (((second & 0xF) << 8) | np.int64(buf[start + 2]))
-        out[at] = _BASE64_PAIRS[high]
-        out[at + 1] = _BASE64_PAIRS[high + 1]
-        out[at + 2] = _BASE64_PAIRS[low]
-        out[at + 3] = _BASE64_PAIRS[low + 1]
-        start += 3
-        at += 4
-    if end > start:
-        first = np.int64(buf[start])
-        second = np.int64(buf[start + 1]) if end - start == 2 else np.int64(0)
-        high = 2 * ((first << 4) | (second >> 4))
-        out[at] = _BASE64_PAIRS[high]
-        out[at + 1] = _BASE64_PAIRS[high + 1]
-        out[at + 2] = _BASE64_PAIRS[2 * ((second & 0xF) << 8)] if end - start == 2 else 0x3D
-        out[at + 3] = 0x3D
+        second = np.int64(buf[start + 1]) if size > 1 else np.int64(0)
+        third = np.int64(buf[start + 2]) if size > 2 else np.int64(0)
+        high = np.int64(_BASE64_PAIRS[(first << 4) | (second >> 4)])
+        low = np.int64(_BASE64_PAIRS[((second & 0xF) << 8) | third])
+        out[at] = high & 0xFF
+        out[at + 1] = high >> 8
+        out[at + 2] = low & 0xFF if size > 1 else 0x3D
+        out[at + 3] = low >> 8 if size > 2 else 0x3D
+        start += size
         at += 4
     out[at] = 0x22
     return at + 1
@@ -375,15 +425,17 @@ def _write_bytes(
     style: int,
 ) -> int:
     if style == STYLE_TEXT:
-        return _write_text(out, at, buf, start, end)
-    if style == STYLE_BASE64:
-        return _write_base64(out, at, buf, start, end)
-    if _is_well_formed(buf, start, end):
-        return _write_string(out, at, buf, start, end)
-    _copy_bytes(out, at, _BASE64_START, 0, _BASE64_START.size)
-    at = _write_base64(out, at + _BASE64_START.size, buf, start, end)
-    out[at] = 0x7D
-    return at + 1
+        at = _write_text(out, at, buf, start, end)
+    elif style == STYLE_BASE64:
+        at = _write_base64(out, at, buf, start, end)
+    elif _is_well_formed(buf, start, end):
+        at = _write_string(out, at, buf, start, end)
+    else:
+        _copy_bytes(out, at, _BASE64_START, 0, _BASE64_START.size)
+        at = _write_base64(out, at + _BASE64_START.size, buf, start, end)
+        out[at] = 0x7D
+        at += 1
+    return at
 
 
 @helper
@@ -412,7 +464,7 @@ def _most_bytes(buf: npt.NDArray[np.uint8], start: int, end: int, style: int) ->
 
 @helper
 def _is_null(validity: npt.NDArray[np.uint8], row: int) -> bool:
-    return (np.int64(validity[row >> 3]) >> (row & 7)) & 1 == 0
+    return not (np.int64(validity[row >> 3]) >> (row & 7)) & 1
 
 
 @helper
@@ -424,9 +476,12 @@ def _write_literal(
     number: int,
 ) -> int:
     start = literal_ends[number]
-    size = literal_ends[number + 1] - start
-    _copy_bytes(out, at, literals, start, size)
-    return at + size
+    end = literal_ends[number + 1]
+    # Word by word: they are short, and there is room for what follows the last one.
+    for position in range(start, end, 8):
+        _store(out, at + position - start, _load(literals, position))
+    at += end - start
+    return at
 
 
 @kernel(
@@ -470,7 +525,8 @@ def write_lines(
     most_batch_bytes, most_record_bytes
         What literals and numbers of such a line take at the most.
     literals, literal_ends
-        Literal i is ``literals[literal_ends[i]:literal_ends[i + 1]]``.
+        Literal i is ``literals[literal_ends[i]:literal_ends[i + 1]]``; LITERAL_PADDING more bytes
+        follow the last one.
     batches
         Shape (batches, columns).
     batch_rows
@@ -499,6 +555,20 @@ def write_lines(
     for i in range(batch + 1):
         if i < batch_rows.size:
             end_row += batch_rows[i]
+    key_style = np.int64(-1)
+    value_style = np.int64(-1)
+    has_names = False
+    has_detail = False
+    for i in range(record_step, steps.shape[0]):
+        what = steps[i, 0]
+        if what == KEY:
+            key_style = steps[i, 1]
+        elif what == VALUE:
+            value_style = steps[i, 1]
+        elif what == HEADER_NAMES:
+            has_names = True
+        elif what == DETAIL:
+            has_detail = True
     at = np.int64(0)
     needed = np.int64(0)
     while batch < batches.shape[0]:
@@ -515,19 +585,24 @@ def write_lines(
             step = last_step
             last_step = np.int64(steps.shape[0])
             needed = np.int64(most_record_bytes)
-            for i in range(step, last_step):
-                what = steps[i, 0]
-                style = steps[i, 1]
-                if what == KEY:
-                    needed += _most_bytes(key_data, key_ends[row], key_ends[row + 1], style)
-                elif what == VALUE:
-                    needed += _most_bytes(value_data, value_ends[row], value_ends[row + 1], style)
-                elif what == HEADER_NAMES:
-                    first = np.int64(name_list_ends[row])
-                    last = np.int64(name_list_ends[row + 1])
+            if key_style >= 0:
+                needed += _most_bytes(
+                    key_data, np.int64(key_ends[row]), np.int64(key_ends[row + 1]), key_style
+                )
+            if value_style >= 0:
+                needed += _most_bytes(
+                    value_data,
+                    np.int64(value_ends[row]),
+                    np.int64(value_ends[row + 1]),
+                    value_style,
+                )
+            if has_names:
+                first = np.int64(name_list_ends[row])
+                last = np.int64(name_list_ends[row + 1])
+                if last > first:
                     needed += 6 * np.int64(name_ends[last] - name_ends[first]) + 3 * (last - first)
-                elif what == DETAIL:
-                    needed += detail_ends[row + 1] - detail_ends[row]
+            if has_detail:
+                needed += detail_ends[row + 1] - detail_ends[row]
         needed += _SPARE_BYTES
         if out.size - at < needed:
             break

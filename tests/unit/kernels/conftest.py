@@ -25,6 +25,7 @@ from pylog.kernels import (
     scan_batches,
     skip_headers,
     split_batch,
+    write_lines,
 )
 from pylog.native.kernel import Kernel
 
@@ -36,7 +37,7 @@ MODULES = (
     find_bytes,
     *(hash_record_keys, header_keys, legacy_to_v2, murmur2, offset_map, parse_lines),
     rebuild_batches,
-    *(scan_batches, skip_headers, split_batch),
+    *(scan_batches, skip_headers, split_batch, write_lines),
 )
 KERNELS = [value for each in MODULES for value in vars(each).values() if isinstance(value, Kernel)]
 

@@ -24,7 +24,7 @@ from pylog.internal_topics.decoders import DecoderName, dump_decoder
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.reading.head_start import HeadStart
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.worker_threads import WorkerThreads, thread_count
+from pylog.worker_threads import WorkerThreads, thread_count, usable_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -67,7 +67,7 @@ class Dump:
         if self._options.is_json:
             for report in self.reports:
                 for line in report.json_lines():
-                    yield memoryview(f"{line}\n".encode("utf-8", "surrogateescape"))
+                    yield memoryview(line.encode())
 
     def texts(self) -> Iterator[str]:
         """Yield what the tool writes to stderr in the end: what does not agree, by file."""
@@ -180,7 +180,7 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
         Whose text to print: "3.9", "4.0", "4.1", "4.2" or "4.3".
     start_offset, end_offset
         Only batches and records in this range; the end is exclusive. Of a directory, only ``.log``
-        files and their two indexes are dumped then.
+        files are dumped then.
     start_timestamp, end_timestamp
         The same by timestamp, in ms. Records are compared by their own; of batches alone, those are
         printed that may have such a record as far as their headers say.
@@ -189,7 +189,8 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
     values
         In JSON, how keys and values are written; text that is not UTF-8 is ``{"base64": …}``.
     threads
-        How many make text; None for the environment variable ``PYLOG_NUM_THREADS``, else 1.
+        How many make text; None for the environment variable ``PYLOG_NUM_THREADS``, else one for
+        each processor.
     max_decompressed_bytes
         The most that the records of a batch may have, decompressed.
 
@@ -240,5 +241,5 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
         ),
         max_decompressed_bytes=max_decompressed_bytes,
     )
-    files = dump_files(map(os.fspath, paths), topics, partitions, options.wanted)
-    return Dump(list(files), options, thread_count(threads, default=1))
+    files = dump_files([os.fspath(path) for path in paths], topics, partitions, options.wanted)
+    return Dump(list(files), options, thread_count(threads, default=usable_processors()))

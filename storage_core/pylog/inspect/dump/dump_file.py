@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogDirectoryError
@@ -139,7 +140,7 @@ def _is_file(location: str) -> bool:
         return DumpFile.at(location).suffix in SUFFIXES
     if os.path.isdir(location):  # noqa: PTH112 - kept as text
         return False
-    if DumpFile.at(location).suffix in SUFFIXES or os.path.lexists(location):  # noqa: PTH110
+    if DumpFile.at(location).suffix in SUFFIXES or os.path.lexists(location):
         return True
     reason = "no such file or directory"
     raise LogDirectoryError(reason, location)
@@ -166,7 +167,7 @@ def _files_of_partition(directory: str, wanted: RecordRange) -> Iterator[DumpFil
         if _is_segment_file(entry.name) or entry.name.endswith(CHECKPOINT_SUFFIX)
     ]
     bases = sorted({_base_offset(name) for name in names if name.endswith(LOG_FILE_SUFFIX)})
-    following = dict(zip(bases, bases[1:], strict=False))
+    following = dict(pairwise(bases))
     for name in names:
         if wanted.is_restricted and not _may_have(name, following, wanted):
             continue
@@ -174,8 +175,8 @@ def _files_of_partition(directory: str, wanted: RecordRange) -> Iterator[DumpFil
 
 
 def _may_have(name: str, following: Mapping[int, int], wanted: RecordRange) -> bool:
-    """Whether a file may say something of the offsets wanted; ``following`` has the next bases."""
-    if not name.endswith((LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX)):
+    """Whether a file may hold records that are wanted; ``following`` has the next base offsets."""
+    if not name.endswith(LOG_FILE_SUFFIX):
         return False
     base = _base_offset(name)
     end = following.get(base)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_MESSAGE_BYTES = 5 << 20
 """Kafka's default of --max-message-size."""
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordRange:
     """The records that are wanted; None stands for no end.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from pylog.files.file_names import (
@@ -16,6 +15,7 @@ from pylog.inspect.dump.checkpoint_dump import checkpoint_heading
 from pylog.inspect.dump.dump_file import CHECKPOINT_SUFFIX, DumpFile
 from pylog.inspect.dump.dump_part import DumpPart, TextPart, UnknownFile
 from pylog.inspect.dump.index_dump import IndexDump
+from pylog.inspect.dump.json_line import json_line
 from pylog.inspect.dump.log_dump import LogDump, log_heading
 from pylog.inspect.dump.snapshot_dump import SnapshotDump
 from pylog.inspect.dump.time_index_dump import TimeIndexDump
@@ -37,7 +37,7 @@ def file_parts(file: DumpFile, options: DumpOptions, decoders: Decoders) -> Iter
         The file cannot be read on.
     """
     if options.is_json:
-        yield TextPart(json.dumps({"type": "file", "path": file.path}) + "\n")
+        yield TextPart(json_line({"type": "file", "path": file.path}))
     else:
         yield TextPart(f"Dumping {file.path}\n")
     if file.suffix == LOG_FILE_SUFFIX:

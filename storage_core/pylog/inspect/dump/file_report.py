@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
+from pylog.inspect.dump.json_line import json_line
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class FileReport:
     def json_lines(self) -> Iterator[str]:
         """Yield a JSON object for each thing that was found."""
         for reason in self.errors:
-            yield json.dumps({"type": "error", "path": self.path, "reason": reason})
+            yield json_line({"type": "error", "path": self.path, "reason": reason})
         for kind, names, pairs in (
             ("indexMismatch", ("indexOffset", "logOffset"), self.index_mismatches),
             ("timestampMismatch", ("indexTimestamp", "logTimestamp"), self.timestamp_mismatches),
@@ -134,4 +134,4 @@ class FileReport:
         ):
             for pair in pairs:
                 fields = dict(zip(names, pair, strict=True))
-                yield json.dumps({"type": kind, "path": self.path, **fields})
+                yield json_line({"type": kind, "path": self.path, **fields})

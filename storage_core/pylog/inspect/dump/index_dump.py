@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.errors import CorruptIndexError, LogStorageError
+from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.storage import open_file
 from pylog.inspect.dump.index_file import OFFSET_INDEX, read_entries
 from pylog.inspect.dump.index_lines import number_lines
 from pylog.inspect.dump.line_writer import write_lines
 from pylog.inspect.dump.record_arrays import no_records
-from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.record.batch_layout import (
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,

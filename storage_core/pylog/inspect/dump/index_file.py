@@ -55,7 +55,9 @@ def read_entries(source: ByteSource, kind: EntryType) -> Iterator[EntryColumns]:
         entries = np.frombuffer(data[: len(data) // width * width], dtype=kind.dtype)
         if not entries.size:
             return
-        columns = EntryColumns(entries["first"].astype(np.int64), entries["second"].astype(np.int64))
+        columns = EntryColumns(
+            entries["first"].astype(np.int64), entries["second"].astype(np.int64)
+        )
         is_zero = columns[kind.offset_field] == 0
         if position == 0:
             is_zero[0] = False

@@ -36,7 +36,7 @@ class LineTemplate(NamedTuple):
     most_batch_bytes, most_record_bytes
         What the literals and numbers of a line take at the most.
     literals, literal_ends
-        uint8 and int64: literal i is ``literals[literal_ends[i]:literal_ends[i + 1]]``.
+        uint8 and int64: literal i is ``literals[literal_ends[i]:literal_ends[i + 1]]``; padded.
     """
 
     steps: npt.NDArray[np.int64]
@@ -161,8 +161,10 @@ class TemplateBuilder:
         record_step = len(self._steps) if self._record_step is None else self._record_step
         steps = np.array(self._steps, dtype=np.int64).reshape(-1, kernel.STEP_FIELDS)
         ends = np.cumsum([0, *map(len, self._literals)], dtype=np.int64)
-        literals = np.frombuffer(b"".join(self._literals), dtype=np.uint8)
-        return LineTemplate(steps, record_step, *self._most_bytes, literals, ends)
+        padded = b"".join([*self._literals, bytes(kernel.LITERAL_PADDING)])
+        literals = np.frombuffer(padded, dtype=np.uint8)
+        of_batch, of_record = self._most_bytes
+        return LineTemplate(steps, record_step, of_batch, of_record, literals, ends)
 
     def _number_of_record(self, what: int) -> Self:
         self._count(kernel.NUMBER_BYTES)

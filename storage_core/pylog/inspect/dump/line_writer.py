@@ -62,10 +62,10 @@ def write_lines(
     memoryview
         UTF-8; it owns its memory.
     """
-    if int(batch_rows.sum()) != records.count or batch_rows.size != table.shape[0]:
-        msg = f"{records.count} records for batches with {int(batch_rows.sum())}"
+    if int(batch_rows.sum()) != records.rows or batch_rows.size != table.shape[0]:
+        msg = f"{records.rows} records for batches with {int(batch_rows.sum())}"
         raise ValueError(msg)
-    detail_ends, detail_data = _details(details, records.count)
+    detail_ends, detail_data = _details(details, records.rows)
     state = np.zeros(kernel.STATES, dtype=np.int64)
     state[kernel.STATE_HAS_LINE] = is_continued
     size_bytes = _expected_bytes(template, table, records)
@@ -104,9 +104,9 @@ def _expected_bytes(
     template: LineTemplate, table: npt.NDArray[np.int64], records: RecordArrays
 ) -> int:
     """Return how much memory is worth having at first: little for few lines."""
-    lines = table.shape[0] * template.most_batch_bytes + records.count * template.most_record_bytes
+    lines = table.shape[0] * template.most_batch_bytes + records.rows * template.most_record_bytes
     data = records.keys.data.size + records.values.data.size
-    return min(max(lines + 3 * data, _LEAST_OUTPUT_BYTES), OUTPUT_BYTES)
+    return int(min(max(lines + 3 * data, _LEAST_OUTPUT_BYTES), OUTPUT_BYTES))
 
 
 def _details(

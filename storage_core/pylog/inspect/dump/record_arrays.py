@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
-import pyarrow as pa
 
 from pylog.columnar.arrow_buffers import all_valid_bitmap, int64_values
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
+    import pyarrow as pa
 
     from pylog.record.legacy_batch import StoredMessage
     from pylog.record.record import Record
@@ -202,7 +202,7 @@ class RecordArrays(NamedTuple):
         )
 
     @property
-    def count(self) -> int:
+    def rows(self) -> int:
         """How many records there are."""
         return int(self.offsets.size)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from pylog.files.producer_snapshot import NO_OFFSET, ProducerStateEntry, read_producer_snapshot
+from pylog.inspect.dump.json_line import json_line
 from pylog.internal_topics.versions import KafkaVersion
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class SnapshotDump:
                 "offsetDelta": entry.offset_delta,
                 "timestamp": entry.timestamp,
             }
-        return json.dumps(fields, separators=(",", ":")) + "\n"
+        return json_line(fields)
 
 
 def _first_sequence(entry: ProducerStateEntry) -> int:

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-def stored_checks(
-    group: DecodedGroup, is_valid: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
+def stored_checks(group: DecodedGroup, is_valid: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Return the checksum of each record of a group, -1 - it where it is wrong; none for v2.
 
     Parameters

@@ -74,7 +74,7 @@ class TimeIndexDump:
                 table = np.column_stack((timestamps, file.base_offset + relative))
                 with open_file(file.sibling(LOG_FILE_SUFFIX).location) as log:
                     found = find_indexed_batches(log, table[:, 1], options, self._decoders)
-                table = table[: found.count]
+                table = table[: found.known]
                 self._verify(table, found, before)
                 before = int(table[-1, 0]) if len(table) else before
                 if not options.only_verifies_indexes:
@@ -124,7 +124,7 @@ class IndexedBatches(NamedTuple):
         Of the first batch that ends at or after each; -1 if there is none.
     max_timestamps
         Of that batch's records, if it ends exactly there; -1 without records.
-    count
+    known
         Of how many of the offsets, from the first one on, this is known.
     error
         What the tool ends with after these.
@@ -132,7 +132,7 @@ class IndexedBatches(NamedTuple):
 
     last_offsets: Int64Array
     max_timestamps: Int64Array
-    count: int
+    known: int
     error: LogStorageError | None
 
 
@@ -232,7 +232,7 @@ def _max_timestamp(data: memoryview, max_decompressed_bytes: int) -> int:
     largest = NO_TIMESTAMP
     while not batch.is_finished:
         records = batch.next_part(_MOST_RECORDS)
-        if records.count:
+        if records.rows:
             largest = max(largest, int(records.timestamps.max()))
     if batch.fault is not None:
         raise InvalidRecordError(batch.fault)

@@ -135,7 +135,7 @@ class WindowLines:
         details, fault = self._details(table, batch_rows, records)
         if fault is not None:
             raise InvalidRecordError(fault[1])
-        self.gaps.note(records.offsets)
+        self._note(records)
         yield from self._write(table, batch_rows, records, details)
 
     def _batch_lines(
@@ -145,17 +145,21 @@ class WindowLines:
         batch = SingleBatch(data, self._options.max_decompressed_bytes)
         while not batch.is_finished:
             records = batch.next_part(_MOST_RECORDS)
-            rows = np.array([records.count], dtype=np.int64)
+            rows = np.array([records.rows], dtype=np.int64)
             chosen, rows, records = self._wanted(table, rows, records)
             details, fault = self._details(chosen, rows, records)
             if fault is not None:
-                records = records.select(np.arange(records.count) < fault[0])
+                records = records.select(np.arange(records.rows) < fault[0])
                 rows[:] = fault[0]
-            self.gaps.note(records.offsets)
+            self._note(records)
             yield from self._write(chosen, rows, records, details)
             reason = batch.fault if fault is None else fault[1]
             if reason is not None:
                 raise self._error(reason, position)
+
+    def _note(self, records: RecordArrays) -> None:
+        if not self._options.wanted.is_restricted:  # else there are gaps by intention
+            self.gaps.note(records.offsets)
 
     def _write(
         self,
@@ -196,7 +200,7 @@ class WindowLines:
         if not make.is_of_all and not table[:, columns.IS_CONTROL].any():
             return texts, None
         is_control = np.repeat(table[:, columns.IS_CONTROL] != 0, batch_rows)
-        rows = np.arange(records.count) if make.is_of_all else np.flatnonzero(is_control)
+        rows = np.arange(records.rows) if make.is_of_all else np.flatnonzero(is_control)
         for row in rows.tolist():
             key, value = records.keys.value(row), records.values.value(row)
             try:

@@ -1,0 +1,300 @@
+"""``pylog dump``: what kafka-dump-log prints, of files, partitions and topics."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+import pylog
+from pylog.cli import exit_status, options
+from pylog.cli.command_help import argument, command
+from pylog.cli.parameter_types import FILE, TIME
+from pylog.cli.rendering.compile_notice import announce_compilation
+from pylog.cli.rendering.printable import printable
+from pylog.cli.rendering.whole_output import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_STRING_DECODER = "StringDecoder"
+_DECODERS = {
+    "offsets": "__consumer_offsets: committed offsets and group metadata",
+    "transaction-log": "__transaction_state: transactions",
+    "cluster-metadata": "__cluster_metadata: records of the controllers",
+    "remote-log-metadata": "__remote_log_metadata: segments in a remote store",
+    "share-group-state": "__share_group_state: the state of share groups",
+}
+"""The tool's, in the order in which they win if several are given."""
+
+
+def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
+    for name, what in reversed(_DECODERS.items()):
+        function = click.option(
+            f"--{name}-decoder", is_flag=True, help=f"Keys and values are of {what}."
+        )(function)
+    return function
+
+
+@command("dump")
+@argument(
+    "paths",
+    metavar="PATH",
+    nargs=-1,
+    type=FILE,
+    help_text="Files (.log, .index, .timeindex, .txnindex, .snapshot, .checkpoint), "
+    "<topic>-<partition> directories, or log directories (entries of a broker's log.dirs).",
+)
+@click.option(
+    "--files",
+    metavar="FILE[,FILE...]",
+    multiple=True,
+    help="Files, as kafka-dump-log takes them.",
+)
+@options.topics(
+    "Of directories, only these topics; may be given several times. Default: all but internal ones "
+    "(a PATH that is a partition directory is dumped whatever its topic)."
+)
+@click.option(
+    "--partition",
+    "partitions",
+    metavar="N",
+    multiple=True,
+    type=click.IntRange(min=0),
+    help="Of directories, only this partition of each topic; may be given several times.",
+)
+@click.option(
+    "--print-data-log",
+    is_flag=True,
+    help="Print keys and values, as text. Implies --deep-iteration; a decoder implies this.",
+)
+@click.option(
+    "--deep-iteration", is_flag=True, help="Print a line for each record, not only for each batch."
+)
+@click.option(
+    "--skip-record-metadata",
+    is_flag=True,
+    help="Of a record's line, print keys and values alone; that of a control record is empty.",
+)
+@click.option(
+    "--max-bytes",
+    metavar="BYTES",
+    type=click.IntRange(min=0),
+    help="Look at so many bytes of each .log file only.",
+)
+@click.option(
+    "--max-message-size",
+    metavar="BYTES",
+    type=click.IntRange(min=1),
+    default=5 << 20,
+    help="How many bytes from an index entry's position on are looked at to verify it.",
+)
+@click.option(
+    "--verify-index-only",
+    is_flag=True,
+    help="Verify .index and .timeindex files, without printing their entries.",
+)
+@click.option(
+    "--index-sanity-check",
+    is_flag=True,
+    help="Only make the check that a broker makes of .index and .timeindex files at its start.",
+)
+@click.option(
+    "--key-decoder-class",
+    metavar="CLASS",
+    help=f"Of kafka-dump-log; what there is here is its default, {_STRING_DECODER}: UTF-8.",
+)
+@click.option("--value-decoder-class", metavar="CLASS", help="The same for values.")
+@_decoder_options
+@click.option(
+    "--kafka-version",
+    metavar="VERSION",
+    default="4.3",
+    help="Print the text of this version's tool: 3.9, 4.0, 4.1, 4.2 or 4.3.",
+)
+@click.option(
+    "--offset",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Only the record with this offset, and its batch.",
+)
+@click.option(
+    "--start-offset",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Only records from this offset on (inclusive), and their batches.",
+)
+@click.option(
+    "--end-offset",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Only records below this offset (exclusive), and their batches.",
+)
+@click.option(
+    "--start-timestamp",
+    metavar="TIME",
+    type=TIME,
+    help="Only records whose timestamp is TIME or later (inclusive). TIME: see above.",
+)
+@click.option(
+    "--end-timestamp",
+    metavar="TIME",
+    type=TIME,
+    help="Only records whose timestamp is before TIME (exclusive).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON objects, one a line; see above.")
+@click.option(
+    "--values",
+    type=click.Choice(options.VALUE_FORMATS),
+    help="With --json: how keys and values are printed. Default: base64.",
+)
+@click.option(
+    "--threads",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How many threads decompress, decode and make text. Default: what the environment "
+    "variable PYLOG_NUM_THREADS says, else one for each processor. The output does not depend on "
+    "it.",
+)
+@click.option(
+    "--max-decompressed-bytes",
+    metavar="BYTES",
+    type=click.IntRange(min=1),
+    default=pylog.DEFAULT_MAX_DECOMPRESSED_BYTES,
+    help="The most bytes that the records of one batch may have after decompression; a batch with "
+    "more counts as damage.",
+)
+def dump(
+    paths: tuple[str, ...],
+    *,
+    files: tuple[str, ...],
+    topics: tuple[str, ...],
+    partitions: tuple[int, ...],
+    print_data_log: bool,
+    deep_iteration: bool,
+    skip_record_metadata: bool,
+    max_bytes: int | None,
+    max_message_size: int,
+    verify_index_only: bool,
+    index_sanity_check: bool,
+    key_decoder_class: str | None,
+    value_decoder_class: str | None,
+    kafka_version: str,
+    offset: int | None,
+    start_offset: int | None,
+    end_offset: int | None,
+    start_timestamp: int | None,
+    end_timestamp: int | None,
+    as_json: bool,
+    values: str | None,
+    threads: int | None,
+    max_decompressed_bytes: int,
+    **decoders: bool,
+) -> int:
+    """Print what kafka-dump-log prints: batches, records, index entries, producers.
+
+    The text is that of Kafka's tool, line for line, and so are the options that it has. Besides,
+    directories can be given, and ranges of offsets and timestamps. Of a directory all files that
+    can be dumped are, sorted by name. With a range, these are its .log files.
+
+    A file that is damaged ends where the tool would end, and the next one follows. What is wrong
+    is told on stderr in the end: damage, indexes that do not agree with their log and, as Kafka's
+    tool has it, records whose offsets do not follow each other, which is normal for compacted
+    topics and transactions.
+
+    TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
+    long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC. Records are
+    compared by their own timestamps. Without --deep-iteration, those batches are printed that may
+    have such a record, as far as their headers say.
+
+    JSON objects have the names that the text has; "type" is file, batch, record, indexEntry,
+    timeIndexEntry, abortedTransaction or producer, and for what is wrong error, indexMismatch,
+    timestampMismatch, timestampOutOfOrder, offsetNotFound or offsetGap. Keys and values are base64
+    or null; with --values text, there is "values":"text", and they are text, or {"base64": ...} if
+    they are not UTF-8. What a decoder makes is an object.
+
+    Exit status: 0 nothing wrong was seen, 1 damage was found, or an index does not agree with its
+    log, 2 wrong usage or nothing that can be read.
+    """
+    if values is not None and not as_json:
+        msg = "--values is for --json; the text has what Kafka's tool prints"
+        raise click.UsageError(msg)
+    _ensure_known_classes(key_decoder_class, value_decoder_class)
+    start_offset, end_offset = _offsets(offset, start_offset, end_offset)
+    dumped = pylog.dump(
+        *_named(paths, files),
+        topics=options.names_in(topics, None),
+        partitions=partitions,
+        print_data_log=print_data_log,
+        deep_iteration=deep_iteration,
+        skip_record_metadata=skip_record_metadata,
+        max_bytes=max_bytes,
+        max_message_size=max_message_size,
+        verify_index_only=verify_index_only,
+        index_sanity_check=index_sanity_check,
+        decoder=_first_decoder(decoders),
+        kafka_version=kafka_version,
+        start_offset=start_offset,
+        end_offset=end_offset,
+        start_timestamp=start_timestamp,
+        end_timestamp=end_timestamp,
+        output="jsonl" if as_json else "text",
+        values="text" if values == "text" else "base64",
+        threads=threads,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+    announce_compilation()
+    for lines in dumped:
+        write_whole(sys.stdout.buffer, lines)
+    return _report(dumped, as_json=as_json)
+
+
+def _named(paths: tuple[str, ...], files: tuple[str, ...]) -> list[str]:
+    """Return the paths, those first that are arguments."""
+    named = [*paths, *(name for text in files for name in text.split(",") if name)]
+    if not named:
+        msg = "give a PATH, or --files"
+        raise click.UsageError(msg)
+    return named
+
+
+def _ensure_known_classes(*names: str | None) -> None:
+    for name in names:
+        if name is not None and name.rpartition(".")[2] != _STRING_DECODER:
+            msg = f"decoder class {name!r}: classes of Java cannot be loaded here"
+            raise click.UsageError(msg)
+
+
+def _offsets(
+    offset: int | None, start_offset: int | None, end_offset: int | None
+) -> tuple[int | None, int | None]:
+    """Return the range of offsets that the three options ask for."""
+    if offset is None:
+        return start_offset, end_offset
+    if start_offset is not None or end_offset is not None:
+        msg = "give either --offset, or --start-offset and --end-offset"
+        raise click.UsageError(msg)
+    return offset, offset + 1
+
+
+def _first_decoder(decoders: dict[str, bool]) -> pylog.DecoderName | None:
+    """Return the name of the first decoder that was asked for."""
+    for name in pylog.DECODER_NAMES:
+        if decoders[f"{name.replace('-', '_')}_decoder"]:
+            return name
+    return None
+
+
+def _report(dumped: pylog.Dump, *, as_json: bool) -> int:
+    """Say on stderr what is wrong, and return the exit status."""
+    sys.stdout.flush()
+    for report in dumped.reports:
+        for reason in report.errors:
+            sys.stderr.write(f"pylog: error: {printable(reason)}\n")
+    if not as_json:
+        for text in dumped.texts():
+            sys.stderr.write(f"{printable(text)}\n")
+    if not dumped.is_readable:
+        return exit_status.UNUSABLE
+    return exit_status.SOUND if dumped.is_sound else exit_status.FINDINGS

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
+from tests.support.log_files import offset_index_bytes, segment_path, write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Outcome
+
+    Run = Callable[..., Outcome]
+
+BATCHES = [batch_v2(plain_records(0, 3)), batch_v2(plain_records(3, 3))]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = segment_path(tmp_path, 0)
+    path.write_bytes(joined(BATCHES))
+    return path
+
+
+def test_kafkas_options_are_taken_by_their_names(log: Path, pylog_run: Run) -> None:
+    done = pylog_run(
+        "dump",
+        *("--files", f"{log},{log}", "--print-data-log", "--max-bytes", len(BATCHES[0].data)),
+        *("--skip-record-metadata", "--deep-iteration", "--max-message-size", 1000),
+        *("--verify-index-only", "--index-sanity-check"),
+        *("--key-decoder-class", "org.apache.kafka.tools.api.StringDecoder"),
+    )
+    assert (done.status, done.error) == (0, "")
+    lines = done.output.decode("utf-8", "replace").split("\n")
+    assert lines[0] == f"Dumping {log}"
+    assert lines[3].startswith("| key: k0 payload: ")
+    assert len(lines) == 2 * 6 + 1
+
+
+def test_what_is_wrong_is_told_on_stderr_in_the_end(log: Path, pylog_run: Run) -> None:
+    index = log.with_suffix(".index")
+    index.write_bytes(offset_index_bytes([(4, len(BATCHES[0].data))], 0))
+    other = segment_path(log.parent, 7)
+    other.write_bytes(BATCHES[0].data + bytes(50))
+    done = pylog_run("dump", index, other, "--deep-iteration")
+    assert done.status == 1
+    zeros = "Found record size 0 smaller than minimum record overhead (14)"
+    assert done.error.split("\n") == [
+        f"pylog: error: {other} at byte {len(BATCHES[0].data)}: {zeros}",
+        f"Mismatches in :{index}",
+        "  Index offset: 4, log offset: 5",
+        "",
+    ]
+
+
+def test_a_wrong_checksum_gives_status_1(log: Path, pylog_run: Run) -> None:
+    log.write_bytes(with_bad_crc(BATCHES[0]).data)
+    done = pylog_run("dump", log)
+    assert (done.status, done.error) == (1, "")
+    assert done.lines[-1].endswith("isvalid: false")
+
+
+def test_offsets_that_do_not_follow_each_other_are_told_and_not_wrong(
+    log: Path, pylog_run: Run
+) -> None:
+    log.write_bytes(BATCHES[1].data)
+    done = pylog_run("dump", "--deep-iteration", log)
+    assert done.status == 0
+    assert done.error == f"Non-consecutive offsets in {log}\n  -1 is followed by 3\n"
+
+
+def test_json_lines_are_asked_for_by_a_flag(tmp_path: Path, pylog_run: Run) -> None:
+    write_partition(tmp_path, {0: BATCHES}, name="orders-0")
+    done = pylog_run(
+        "dump", tmp_path, "--topic", "orders", "--partition", 0, "--json", "--offset", 4
+    )
+    assert done.status == 0
+    assert [json.loads(line)["type"] for line in done.lines] == ["file", "batch"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "give a PATH, or --files"),
+        (("x.log", "--offset", 1, "--end-offset", 5), "give either --offset"),
+        (("x.log", "--values", "text"), "--values is for --json"),
+        (("x.log", "--value-decoder-class", "a.B"), "classes of Java cannot be loaded here"),
+        (("x.log", "--kafka-version", "2.8"), "2.8"),
+    ],
+)
+def test_wrong_usage_is_status_2(
+    arguments: tuple[object, ...], reason: str, pylog_run: Run
+) -> None:
+    done = pylog_run("dump", *arguments)
+    assert done.status == 2
+    assert reason in done.error
+    assert done.error.count("\n") == 1
+
+
+def test_nothing_that_can_be_read_is_status_2(tmp_path: Path, pylog_run: Run) -> None:
+    done = pylog_run("dump", segment_path(tmp_path, 0))
+    assert done.status == 2
+    assert done.error.startswith(f"pylog: error: {segment_path(tmp_path, 0)}: ")
+
+
+def test_a_file_of_another_kind_is_passed_over(tmp_path: Path, pylog_run: Run) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    done = pylog_run("dump", tmp_path / "notes.txt")
+    assert done.lines == [f"Dumping {tmp_path / 'notes.txt'}"]
+    assert done.error == f"pylog: error: Ignoring unknown file {tmp_path / 'notes.txt'}\n"
+    assert done.status == 1
