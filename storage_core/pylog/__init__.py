@@ -59,6 +59,7 @@ _PUBLIC = LazyNames(
         "pylog.inspect.statistics.log_statistics": ("LogStatistics",),
         "pylog.inspect.statistics.stats": ("stats",),
         "pylog.inspect.search": ("Search", "SearchSummary", "search"),
+        "pylog.inspect.statistics.time_steps": ("TimeSteps",),
         "pylog.inspect.tables.metadata_table": ("MetadataTable", "metadata_table"),
         "pylog.inspect.tables.table_names": ("TABLE_NAMES",),
         "pylog.inspect.topic_description": (
@@ -209,6 +210,7 @@ if TYPE_CHECKING:
     from pylog.inspect.search import Search as Search
     from pylog.inspect.search import SearchSummary as SearchSummary
     from pylog.inspect.search import search as search
+    from pylog.inspect.statistics.time_steps import TimeSteps as TimeSteps
     from pylog.inspect.tables.metadata_table import MetadataTable as MetadataTable
     from pylog.inspect.tables.metadata_table import metadata_table as metadata_table
     from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES

@@ -18,6 +18,7 @@ from tests.benchmarks.java_peer import JavaTools, java_tools
 from tests.benchmarks.job_commits import measure_job_commits
 from tests.benchmarks.kafka_source import measure_kafka_source
 from tests.benchmarks.legacy_sets import LEGACY_SETS, legacy_name, legacy_set
+from tests.benchmarks.log_statistics import measure_statistics
 from tests.benchmarks.machine import load_average, machine_lines
 from tests.benchmarks.measuring import NotHereError
 from tests.benchmarks.memory import measure_memory
@@ -95,6 +96,8 @@ def _start_up(results: Results, bench: Bench) -> None:
 def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
     if only in "dump":
         _dumping(results, bench, rounds)
+    if only in "stats":
+        results.statistics = measure_statistics(bench, rounds, _say)
     if only in "threads":
         results.threads = measure_threads(bench, rounds, _say)
     if only in "cleaning":

@@ -220,6 +220,14 @@ def _others(results: Results) -> Iterator[str]:
             for f in results.counts
         )
         yield from _table(("data set", "MB of log", "MB/s of log", "M records/s"), rows)
+    if results.statistics:
+        yield from _section("Statistics, one core")
+        statistics = (
+            (f.reader, f"{f.log_bytes / 1e6:.0f}", _megabytes(f), _millions(f))
+            for f in results.statistics
+        )
+        head = ("data set, what is read", "MB of log", "MB/s of log", "M records/s")
+        yield from _table(head, statistics)
     if results.printing:
         yield from _section("Lines of records of 100 B")
         printed = (

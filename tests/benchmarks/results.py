@@ -32,6 +32,7 @@ class Results:
     commits: list[CommitFigure] = field(default_factory=list)
     cleaning: list[CleaningResult] = field(default_factory=list)
     counts: list[Figure] = field(default_factory=list)
+    statistics: list[Figure] = field(default_factory=list)
     printing: list[Figure] = field(default_factory=list)
     dumping: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)

@@ -14,6 +14,7 @@ from tests.benchmarks import (
     dumping,
     encoding,
     kafka_source,
+    log_statistics,
     owned_logs,
     printing,
     spark_cleaning,
@@ -261,6 +262,18 @@ def _count(results: Results) -> Iterator[Target]:
         yield Target(text, _NOT_MEASURED, None)
 
 
+def _statistics(results: Results) -> Iterator[Target]:
+    text = f"`pylog stats` by headers, 16 KB batches: ≥ {COUNT_GB_PER_SECOND:g} GB/s of log"
+    figures = [each for each in results.statistics if each.reader.endswith(log_statistics.HEADERS)]
+    for figure in figures:
+        rate = figure.log_bytes / figure.best_seconds / 1e9
+        yield Target(
+            f"{text} ({figure.reader})", f"{rate:.1f} GB/s (best)", rate >= COUNT_GB_PER_SECOND
+        )
+    if not figures:
+        yield Target(text, _NOT_MEASURED, None)
+
+
 def _printing(results: Results) -> Iterator[Target]:
     figures = {each.reader: each for each in results.printing}
     for command in (printing.JSON, printing.APPEND):
@@ -476,6 +489,7 @@ def targets(results: Results) -> list[Target]:
         _commits,
         _spark,
         _count,
+        _statistics,
         _printing,
         _dumping,
         _memory,

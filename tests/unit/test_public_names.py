@@ -29,6 +29,7 @@ WORKERS = {
     "LogCleaner",
     "LogContext",
     "LogManager",
+    "LogStatistics",
     "MetadataTable",
     "RecordKeysTask",
     "Scan",
@@ -48,6 +49,7 @@ WORKERS = {
     "scan",
     "topics",
     "transactions",
+    "stats",
     "truncate_log",
     "write_topic",
 }

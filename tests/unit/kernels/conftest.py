@@ -15,6 +15,7 @@ from pylog.kernels import (
     decode_records,
     encode_records,
     find_bytes,
+    frequent_keys,
     hash_record_keys,
     header_keys,
     legacy_to_v2,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 MODULES = (
     *(crc32c, decode_control, decode_headers, decode_legacy, decode_records, encode_records),
-    find_bytes,
-    *(hash_record_keys, header_keys, legacy_to_v2, murmur2, offset_map, parse_lines),
+    *(find_bytes, frequent_keys, hash_record_keys, header_keys, legacy_to_v2, murmur2),
+    *(offset_map, parse_lines),
     rebuild_batches,
     *(scan_batches, skip_headers, split_batch, write_lines),
 )

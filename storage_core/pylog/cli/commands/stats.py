@@ -152,10 +152,11 @@ def _print(found: pylog.LogStatistics, top: int) -> None:
     if is_terminal:
         width = min(_MOST_WIDTH, shutil.get_terminal_size().columns)
     text = StatisticsText(
-        found.document(),
+        found,
         width,
         blocks=can_show_blocks(sys.stdout.encoding),
         most_topics=top,
         heading=(lambda line: click.style(line, bold=True)) if is_terminal else str,
+        drawing=(lambda bar: click.style(bar, fg="green")) if is_terminal else str,
     )
     sys.stdout.writelines(f"{line}\n" for line in text.lines())

@@ -14,22 +14,26 @@ from pylog.cli.rendering.time_chart import time_chart
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from pylog import LogStatistics
+
     Row = Mapping[str, Any]
-    Document = Mapping[str, Any]
 
 _MOST_PARTITIONS = 12
-_MOST_SAVINGS = 6
+_LEAST_NEEDED = ("BYTES/BATCH", "BATCHES", "PARTITIONS")
+"""Columns that a table of topics does without where it is wider than the terminal."""
+
+_MOST_SAVINGS = 3  # with batches as they are, and with others
 _KEY_CHARACTERS = 32
 _LEAST_BAR, _MOST_BAR = 10, 60
 _INDENT = "  "
 
 
 class StatisticsText:
-    """Lines about a document of `LogStatistics`.
+    """Lines about `LogStatistics`.
 
     Parameters
     ----------
-    document
+    found
         What to show.
     width
         Of the terminal; no bar goes beyond it, and tables that are wider wrap.
@@ -37,24 +41,27 @@ class StatisticsText:
         Whether the output takes block characters.
     most_topics
         How many topics have a part of their own; the others are in the table of topics.
-    heading
-        What is done to headings, such as making them bold.
+    heading, drawing
+        What is done to headings and to bars, such as giving them a colour.
     """
 
     def __init__(
         self,
-        document: Document,
+        found: LogStatistics,
         width: int,
         *,
         blocks: bool,
         most_topics: int,
         heading: Callable[[str], str],
+        drawing: Callable[[str], str],
     ) -> None:
-        self._document = document
+        self._found = found
+        self._document = found.document()
         self._width = width
         self._blocks = blocks
         self._most_topics = most_topics
         self._heading = heading
+        self._drawing = drawing
 
     def lines(self) -> Iterator[str]:
         """Yield all lines."""
@@ -85,7 +92,12 @@ class StatisticsText:
                 else _percent(each["liveBytes"], each["liveBytes"] + each["deadBytes"])
                 for each in topics
             ]
-        yield from aligned_columns(columns, {"TOPIC"})
+        lines = list(aligned_columns(columns, {"TOPIC"}))
+        for heading in _LEAST_NEEDED:
+            if len(lines[0]) > self._width:
+                del columns[heading]
+                lines = list(aligned_columns(columns, {"TOPIC"}))
+        yield from lines
 
     def _topic(self, topic: Row) -> Iterator[str]:
         yield from self._partitions(topic)
@@ -150,10 +162,11 @@ class StatisticsText:
     def _times(self, topic: Row) -> Iterator[str]:
         rows = self._rows("times", topic)
         timed = [each for each in rows if each["start"] is not None]
-        if timed:
-            width = self._width - len(_INDENT) * 2
+        steps = self._found.time_steps(topic["topic"], self._width - len(_INDENT) * 2)
+        if steps is not None:
             yield f"{_INDENT}bytes by time of the largest timestamp of their batch (UTC)"
-            for line in time_chart(timed, width, blocks=self._blocks):
+            chart, *about = time_chart(steps, blocks=self._blocks)
+            for line in (self._drawing(chart), *about):
                 yield f"{_INDENT * 2}{line}"
         spanning = sum(each["spanningBytes"] for each in timed)
         if spanning:
@@ -181,7 +194,11 @@ class StatisticsText:
             return
         sampled = format_bytes(rows[0]["sampledBytes"])
         yield f"{_INDENT}would take, by {sampled} that were compressed again"
-        best = sorted(rows, key=lambda each: each["ratio"])[:_MOST_SAVINGS]
+        by_ratio = sorted(rows, key=lambda each: each["ratio"])
+        best = [
+            *[each for each in by_ratio if each["batchSize"] is None][:_MOST_SAVINGS],
+            *[each for each in by_ratio if each["batchSize"] is not None][:_MOST_SAVINGS],
+        ]
         stored = {"codec": "as it is", "level": None, "batchSize": None}
         labels = [_variant(each) for each in best]
         yield from self._bars(
@@ -231,7 +248,7 @@ class StatisticsText:
         width = min(_MOST_BAR, max(_LEAST_BAR, rest))
         highest = max(values) or 1
         for label, value, note in zip(labels, values, notes, strict=True):
-            drawn = bar(value / highest, width, blocks=self._blocks)
+            drawn = self._drawing(bar(value / highest, width, blocks=self._blocks))
             yield f"{_INDENT * 2}{label.rjust(label_width)} {drawn} {note}".rstrip()
 
     def _closing(self, topics: Sequence[Row]) -> Iterator[str]:

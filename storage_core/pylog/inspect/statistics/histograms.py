@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     Int64Array = npt.NDArray[np.int64]
 
 HOUR_MS = 3_600_000
-_MOST_INTERVALS = 1 << 14
-"""Two years of hours. More are only there where timestamps are wrong, or a log is very old."""
+_MOST_INTERVALS = 1 << 12
+"""Half a year of hours. More are only there where timestamps are wrong, or a log is very old."""
 _COARSER = (24, 28, 16)
 """An hour, a day, four weeks, 448 days, and then each time 16 times as long."""
 _SIZES = 64
@@ -52,8 +52,10 @@ class SizeHistogram:
         # The exponent of a float is the number of bits: 0 for 0, 1 for 1, 2 for 2 and 3.
         places = np.frexp(sizes.astype(np.float64))[1]
         self._sums[0] += np.bincount(places, minlength=_SIZES)
-        np.add.at(self._sums[1], places, records)
-        np.add.at(self._sums[2], places, sizes_bytes)
+        for row, values in ((1, records), (2, sizes_bytes)):
+            # In floats, which are exact: a batch holds less than 2^31 of either.
+            counted = np.bincount(places, values, minlength=_SIZES)
+            self._sums[row] += counted.astype(np.int64)
 
     def merge(self, other: SizeHistogram) -> None:
         """Add all that another one has."""
@@ -142,6 +144,10 @@ class TimeHistogram:
             yield TimeCount(place * self.interval_ms, *sums)
 
     def _add(self, places: Int64Array, sums: Int64Array) -> None:
+        if places.size:
+            # Batches that follow each other are mostly of one interval.
+            starts = np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1]]))
+            places, sums = places[starts], np.add.reduceat(sums, starts, axis=1)
         places = np.concatenate([self._places, places])
         sums = np.concatenate([self._sums, sums], axis=1)
         self._places, inverse = np.unique(places, return_inverse=True)

@@ -136,7 +136,6 @@ class KeySample:
                     of_run,
                     sampled_share,
                     records=sizes.size,
-                    compared=unique.size + 1,
                 )
                 for weights, of_run in ((None, records_of_run), (sizes, bytes_of_run))
             ]

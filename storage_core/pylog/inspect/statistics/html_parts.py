@@ -177,7 +177,8 @@ def column_chart(columns: Sequence[Column], highest: str, labels: Sequence[str])
     highest
         HTML: what the height of the chart stands for.
     labels
-        HTML: below the chart, spread over its width.
+        HTML: below the chart, spread over its width; where there is one for each column, below its
+        left edge.
     """
     top = max((each.value for each in columns), default=0) or 1
     gap = _GAP if len(columns) <= 80 else 0.0
@@ -198,10 +199,11 @@ def column_chart(columns: Sequence[Column], highest: str, labels: Sequence[str])
         for y in (0.5, _CHART_HEIGHT / 2, _CHART_HEIGHT - 0.5)
     )
     below = "".join(f"<span>{each}</span>" for each in labels)
+    axis = "axis starts" if len(labels) == len(columns) else "axis"
     return (
         f'<div class="columns"><span class="top">{highest}</span>'
         f'<svg viewBox="0 0 {max(1, len(columns))} {_CHART_HEIGHT}" preserveAspectRatio="none" '
-        f'role="img">{lines}{"".join(drawn)}</svg><div class="axis">{below}</div></div>'
+        f'role="img">{lines}{"".join(drawn)}</svg><div class="{axis}">{below}</div></div>'
     )
 
 

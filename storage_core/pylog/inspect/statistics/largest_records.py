@@ -42,9 +42,8 @@ class LargestRecords:
         rows = np.arange(sizes.size)
         if len(self._kept) >= self._most:
             rows = np.flatnonzero(sizes > self._kept[-1].size_bytes)
-        if rows.size > self._most:
-            largest = np.argpartition(sizes[rows], rows.size - self._most)
-            rows = rows[largest[rows.size - self._most :]]
+        # Stable: of records of one size the first ones are kept, whenever one looks.
+        rows = rows[np.argsort(-sizes[rows], kind="stable")[: self._most]]
         pairs = zip(sizes[rows].tolist(), offsets[rows].tolist(), strict=True)
         self._keep([LargeRecord(size, source, offset) for size, offset in pairs])
 

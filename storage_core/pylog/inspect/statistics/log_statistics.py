@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pylog.inspect.statistics.statistics_page import statistics_page
+from pylog.inspect.statistics.time_steps import TimeSteps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,6 +55,11 @@ class LogStatistics:
     def __repr__(self) -> str:
         topics, partitions = (self.tables[name].num_rows for name in ("topics", "partitions"))
         return f"LogStatistics({topics} topics, {partitions} partitions, read={self.read!r})"
+
+    def time_steps(self, topic: str, most: int) -> TimeSteps | None:
+        """Return what came over time to a topic, in at most so many steps; None without times."""
+        rows = _with_milliseconds(self.tables["times"]).to_pylist()
+        return TimeSteps.of([_plain(row) for row in rows if row["topic"] == topic], most)
 
     def document(self) -> dict[str, Any]:
         """Return all of it as plain values that JSON has.

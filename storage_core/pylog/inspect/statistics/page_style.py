@@ -44,8 +44,8 @@ gap:7px 12px;align-items:center;margin-top:10px}
 .axis{display:flex;justify-content:space-between;gap:8px;font-size:12px;color:var(--muted);
 margin-top:5px}
 .axis span{flex:1 1 0;text-align:center;white-space:nowrap}
-.axis.ends span,.axis span:first-child:not(:only-child){text-align:left}
-.axis span:last-child:not(:only-child){text-align:right}
+.axis.starts span,.axis span:first-child:not(:only-child){text-align:left}
+.axis:not(.starts) span:last-child:not(:only-child){text-align:right}
 .track{fill:var(--track)}.a{fill:var(--a)}.b{fill:var(--b)}.bound{fill:var(--bound);opacity:.75}
 .saved{fill:var(--good)}.now{fill:var(--none)}.live{fill:var(--good)}.dead{fill:var(--none)}
 .none{fill:var(--none)}.gzip{fill:var(--gzip)}.snappy{fill:var(--snappy)}.lz4{fill:var(--lz4)}

@@ -1,11 +1,9 @@
-"""One partition after another, on several threads: walked over, whatever is wrong with it."""
+"""One partition: walked over, whatever is wrong with it."""
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pylog.errors import (
     CorruptRecordError,
@@ -16,85 +14,16 @@ from pylog.errors import (
 )
 from pylog.inspect.statistics.compacted_logs import LiveBytes, is_compacted, live_bytes_of
 from pylog.inspect.statistics.partition_statistics import PartitionStatistics, walk_partition
-from pylog.inspect.statistics.record_reading import CountedRecords
+from pylog.inspect.statistics.record_reading import CountedRecords, TopicCounts
 from pylog.reading.damage import DamageReport
-from pylog.worker_threads import thread_count, usable_processors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping
 
     from pylog.cleaner.offset_map import HashKey
     from pylog.reading.log_view import LogView
 
-_Task = TypeVar("_Task")
-_Result = TypeVar("_Result")
-
-_MOST_THREADS = 16
 _ATTEMPTS = 3
-_SECONDS_BETWEEN_LOOKS = 0.1
-
-
-class StoppedError(Exception):
-    """The work is not wanted any more: its caller was interrupted."""
-
-
-class SharedProgress:
-    """Bytes that threads have passed over. Any number of threads may add to them.
-
-    Parameters
-    ----------
-    total_bytes
-        Of all the work.
-    report
-        Is called with the bytes done and the total, in the thread of the caller; None for nobody.
-    """
-
-    def __init__(self, total_bytes: int, report: Callable[[int, int], None] | None) -> None:
-        self._total_bytes = total_bytes
-        self._report = report
-        self._done_bytes = 0
-        self._is_stopped = False
-        self._lock = threading.Lock()
-
-    def advance(self, size_bytes: int) -> None:
-        """Note that some more bytes are done; `StoppedError` if the caller has gone."""
-        if self._is_stopped:
-            raise StoppedError
-        with self._lock:
-            self._done_bytes += size_bytes
-
-    def side_by_side(
-        self, work: Callable[[_Task], _Result], tasks: Sequence[_Task], threads: int | None
-    ) -> list[_Result]:
-        """Return what ``work`` returns of each task, in their order, done by some threads.
-
-        Parameters
-        ----------
-        work
-            Calls `advance` now and then.
-        tasks
-            What to do.
-        threads
-            How many; None for as many as there are processors, or as ``PYLOG_NUM_THREADS`` says.
-        """
-        count = thread_count(threads, default=min(_MOST_THREADS, usable_processors()))
-        with ThreadPoolExecutor(max(1, min(count, len(tasks))), "pylog-stats") as pool:
-            futures = [pool.submit(work, each) for each in tasks]
-            waiting = set(futures)
-            try:
-                while waiting:
-                    _, waiting = wait(waiting, _SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
-                    self._tell()
-                return [each.result() for each in futures]
-            except BaseException:
-                self._is_stopped = True
-                for each in futures:
-                    each.cancel()
-                raise
-
-    def _tell(self) -> None:
-        if self._report is not None:
-            self._report(min(self._done_bytes, self._total_bytes), self._total_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +34,6 @@ class PartitionResult:
     ----------
     headers
         From its headers.
-    counted
-        From its records, where all have been read, else None.
     is_compacted
         None if that is not known, or was not asked for.
     live
@@ -114,7 +41,6 @@ class PartitionResult:
     """
 
     headers: PartitionStatistics
-    counted: CountedRecords | None = None
     is_compacted: bool | None = None
     live: LiveBytes | None = None
 
@@ -128,7 +54,9 @@ class PartitionWork:
     now_ms
         Timestamps after this are in the future.
     hash_key
-        What keys are hashed with; None to read headers alone.
+        What keys are hashed with.
+    counts
+        Where records are counted, by topic; None to read headers alone.
     most
         How many of the largest records are kept.
     advance
@@ -136,12 +64,22 @@ class PartitionWork:
     """
 
     now_ms: int
-    hash_key: HashKey | None
+    hash_key: HashKey
+    counts: Mapping[str, TopicCounts] | None
     most: int
     advance: Callable[[int], None]
 
     def run(self, place: int, view: LogView) -> PartitionResult:
-        """Return what is found in a log; what cannot be read is in its problems."""
+        """Return what is found in a log; what cannot be read is in its problems.
+
+        ``place`` stands for it in what is counted of its topic.
+        """
+        result, counted = self._run(place, view)
+        if self.counts is not None:
+            self.counts[view.topic].add(counted)
+        return result
+
+    def _run(self, place: int, view: LogView) -> tuple[PartitionResult, CountedRecords | None]:
         for _ in range(_ATTEMPTS):
             try:
                 return self._read(place, view)
@@ -156,11 +94,11 @@ class PartitionWork:
             except LogStorageError as error:
                 problem = error
                 break
-        return PartitionResult(PartitionStatistics(view, problems=[str(problem)]))
+        return PartitionResult(PartitionStatistics(view, problems=[str(problem)])), None
 
-    def _read(self, place: int, view: LogView) -> PartitionResult:
+    def _read(self, place: int, view: LogView) -> tuple[PartitionResult, CountedRecords | None]:
         counted = None
-        if self.hash_key is not None:
+        if self.counts is not None:
             counted = CountedRecords(self.hash_key, place, self.most)
         headers = walk_partition(
             view,
@@ -171,7 +109,7 @@ class PartitionWork:
         if view.damage is not None:
             headers.problems += [str(each) for each in view.damage]
         if counted is None:
-            return PartitionResult(headers)
+            return PartitionResult(headers), None
         compacted, live = None, None
         try:
             compacted = is_compacted(view)
@@ -180,4 +118,4 @@ class PartitionWork:
                 live = live_bytes_of(view, valid_bytes)
         except LogStorageError as error:
             headers.problems.append(str(error))
-        return PartitionResult(headers, counted, compacted, live)
+        return PartitionResult(headers, compacted, live), counted

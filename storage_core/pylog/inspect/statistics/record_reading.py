@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from pylog.cleaner.checked_windows import CheckedWindow
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.inspect.statistics.frequent_keys import FrequentKeys
+from pylog.inspect.statistics.hot_keys import counted_hot_keys
 from pylog.inspect.statistics.largest_records import LargestRecords
 from pylog.record.append_rules import MAX_INT64
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.cleaner.offset_map import HashKey
+    from pylog.inspect.statistics.hot_keys import HotKey
+    from pylog.inspect.statistics.largest_records import LargeRecord
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_view import LogView
 
@@ -80,3 +84,44 @@ class CountedRecords:
         """Add all that was counted of another partition."""
         self.keys.merge(other.keys)
         self.largest.merge(other.largest)
+
+
+class TopicCounts:
+    """What is counted of a topic's partitions, added as each is done. Any number of threads.
+
+    Of the keys nothing is kept but the most frequent ones, once all partitions have been added: so
+    memory is bounded by how many topics are being read at a time.
+
+    Parameters
+    ----------
+    partitions
+        How many will be added.
+    most
+        How many keys are kept.
+
+    Attributes
+    ----------
+    hot_keys, largest
+        What was found; empty before all partitions have been added.
+    """
+
+    def __init__(self, partitions: int, most: int) -> None:
+        self.hot_keys: list[HotKey] = []
+        self.largest: list[LargeRecord] = []
+        self._missing = partitions
+        self._most = most
+        self._sum: CountedRecords | None = None
+        self._lock = threading.Lock()
+
+    def add(self, counted: CountedRecords | None) -> None:
+        """Add what was counted of a partition, None if it could not be read."""
+        with self._lock:
+            self._missing -= 1
+            if self._sum is None:
+                self._sum = counted
+            elif counted is not None:
+                self._sum.merge(counted)
+            if self._missing == 0 and self._sum is not None:
+                self.hot_keys = list(counted_hot_keys(self._sum.keys, self._most))
+                self.largest = list(self._sum.largest)
+                self._sum = None

@@ -5,14 +5,14 @@ the variance is that of a ratio estimator over clusters (Cochran, "Sampling Tech
 % of samples the truth lies within the bounds, as far as runs are many and not too uneven.
 
 Shares are those of keys that were picked *because* they are frequent in the sample, which is where
-chance has helped. So their bounds hold for all keys of the sample at once (Bonferroni), and are
-those of Wilson's score, which make sense of a key that was seen a few times only.
+chance has helped. So their bounds hold for all keys of the topic at once. Of keys with a share of
+1/k there are at most k; how likely one of those is to be seen so often is bounded by Chernoff, for
+as many independent records as are worth as much as the runs.
 """
 
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Int64Array = npt.NDArray[np.int64]
 
 _WRONG = 0.05  # of samples, both sides together
+_TINY = 1e-6
+_HALVINGS = 40
 # Of Student's t distribution, the quantile for 95 % both-sided, by degrees of freedom from 1 on.
 _STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 _NORMAL = 1.96
@@ -59,12 +61,7 @@ def ratio_bounds(parts: Int64Array, wholes: Int64Array, sampled_share: float) ->
 
 
 def share_bounds(
-    parts: Int64Array,
-    wholes: Int64Array,
-    sampled_share: float,
-    *,
-    records: int,
-    compared: int,
+    parts: Int64Array, wholes: Int64Array, sampled_share: float, *, records: int
 ) -> Bounds | None:
     """Return the share that all parts have in all wholes, and between what it lies.
 
@@ -74,8 +71,6 @@ def share_bounds(
         As of `ratio_bounds`; no part is larger than its whole.
     records
         How many there are in all runs.
-    compared
-        How many keys it was picked from, 1 or more.
     """
     if not wholes.sum():
         return None
@@ -84,17 +79,37 @@ def share_bounds(
         return Bounds(share, share, share)
     if parts.size < 2:
         return Bounds(share, 0.0, 1.0)
-    quantile = NormalDist().inv_cdf(1 - _WRONG / 2 / compared)
-    quantile *= _student(parts.size - 1) / _NORMAL * math.sqrt(1 - sampled_share)
     variance = _variance(parts, wholes)
-    # As many independent records would be as uncertain as these, which lie in runs.
     observed = float(records)
     if variance > 0:
         observed = max(1.0, min(observed, share * (1 - share) / variance))
-    squared = quantile**2 / observed
-    center = (share + squared / 2) / (1 + squared)
-    off = math.sqrt(squared * share * (1 - share) + squared**2 / 4) / (1 + squared)
-    return Bounds(share, max(0.0, center - off), min(1.0, center + off))
+    low, high = (each / observed for each in _rates(share * observed, observed))
+    scale = _student(parts.size - 1) / _NORMAL * math.sqrt(1 - sampled_share)
+    return Bounds(
+        share,
+        max(0.0, share - scale * (share - low)),
+        min(1.0, share + scale * (high - share)),
+    )
+
+
+def _rates(seen: float, observed: float) -> tuple[float, float]:
+    """Return between what a key's expected count lies that was seen so often among so many."""
+
+    def is_unlikely(rate: float) -> bool:
+        exponent = rate - seen + (seen * math.log(seen / rate) if seen else 0.0)
+        return exponent >= math.log(2 * observed / (_WRONG * rate))
+
+    low, start = 0.0, seen
+    if seen and is_unlikely(seen * _TINY):
+        low = seen * _TINY
+    for _ in range(_HALVINGS if low else 0):
+        middle = (low + start) / 2
+        low, start = (middle, start) if is_unlikely(middle) else (low, middle)
+    high, end = max(seen, 1.0), observed
+    for _ in range(_HALVINGS):
+        middle = (high + end) / 2
+        high, end = (high, middle) if is_unlikely(middle) else (middle, end)
+    return low, end
 
 
 def _variance(parts: Int64Array, wholes: Int64Array) -> float:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from pylog.cleaner.offset_map import HashKey
 from pylog.clock import SystemClock
-from pylog.errors import LogStorageError
+from pylog.errors import LogStorageError, UnknownTopicOrPartitionError
 from pylog.inspect.statistics.batch_runs import shared_budget
 from pylog.inspect.statistics.log_statistics import LogStatistics
-from pylog.inspect.statistics.partition_work import PartitionWork, SharedProgress
+from pylog.inspect.statistics.partition_work import PartitionWork
+from pylog.inspect.statistics.record_reading import TopicCounts
+from pylog.inspect.statistics.shared_progress import SharedProgress
 from pylog.inspect.statistics.statistics_tables import SCHEMAS, table_of
 from pylog.inspect.statistics.topic_sample import TopicSample
 from pylog.inspect.statistics.topic_statistics import TopicRows, TopicStatistics
@@ -23,7 +25,7 @@ from pylog.reading.scan import scan
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pylog.inspect.statistics.partition_work import PartitionResult
     from pylog.inspect.statistics.topic_statistics import Row
@@ -95,13 +97,20 @@ def stats(  # noqa: PLR0913 - keyword-only options, one for each thing a user ma
     now_ms = SystemClock().milliseconds() if now_ms is None else now_ms
     total_bytes = sum(map(_size_of, views))
     is_sampled = read in {SAMPLE, ALL}
-    shared = SharedProgress(total_bytes + (sample_bytes if is_sampled else 0), progress)
+    shared = SharedProgress(
+        total_bytes + (min(sample_bytes, total_bytes) if is_sampled else 0), progress
+    )
     hash_key = HashKey.random()
-    work = PartitionWork(now_ms, hash_key if read == ALL else None, most, shared.advance)
-    by_topic = [list(each) for _, each in itertools.groupby(views, lambda view: view.topic)]
-    tasks = [(place, view) for views in by_topic for place, view in enumerate(views)]
+    by_topic = {
+        topic: list(each) for topic, each in itertools.groupby(views, lambda view: view.topic)
+    }
+    counts = None
+    if read == ALL:
+        counts = {topic: TopicCounts(len(each), most) for topic, each in by_topic.items()}
+    work = PartitionWork(now_ms, hash_key, counts, most, shared.advance)
+    tasks = [(place, view) for views in by_topic.values() for place, view in enumerate(views)]
     results = shared.side_by_side(lambda task: work.run(*task), tasks, threads)
-    found = _by_topic(results)
+    found = _by_topic(results, counts)
     if is_sampled:
         budgets = shared_budget(
             [each.size_bytes for each in found], sample_bytes, _LEAST_SAMPLE_BYTES
@@ -134,17 +143,26 @@ def _size_of(view: LogView) -> int:
 def _chosen(
     directory: LogDirectory, topics: Iterable[str] | None, partitions: Sequence[int]
 ) -> list[LogView]:
-    names = list(directory.topics) if topics is None else list(topics)
-    if topics is not None or partitions:
-        views = directory.select(assign=choose_partitions(directory, names, partitions))
+    if topics is not None:
+        views = directory.select(assign=choose_partitions(directory, topics, partitions))
     else:
-        views = list(directory)
+        views = [view for view in directory if not partitions or view.partition in partitions]
+    if not views:
+        wanted = ", ".join(map(str, partitions))
+        present = ", ".join(map(str, directory.topic_partitions)) or "none that is live"
+        reason = f"no topic has a partition {wanted} here; found {present}"
+        raise UnknownTopicOrPartitionError(reason)
     return sorted(views, key=lambda view: view.topic_partition)
 
 
-def _by_topic(results: Sequence[PartitionResult]) -> list[TopicStatistics]:
+def _by_topic(
+    results: Sequence[PartitionResult], counts: Mapping[str, TopicCounts] | None
+) -> list[TopicStatistics]:
     grouped = itertools.groupby(results, lambda each: each.headers.topic_partition.topic)
-    return [TopicStatistics(topic, list(each)) for topic, each in grouped]
+    return [
+        TopicStatistics(topic, list(each), None if counts is None else counts[topic])
+        for topic, each in grouped
+    ]
 
 
 def _sample(

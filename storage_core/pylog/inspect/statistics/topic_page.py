@@ -157,7 +157,8 @@ def _batch_sizes(topic: Row, rows: Sequence[Row], measure: str) -> str:
     return card(
         title,
         column_chart(columns, shown(highest), labels),
-        note=f"Mean: {shown(mean)} a batch. Each column reaches to twice the number below it.",
+        note=f"Mean: {shown(mean)} a batch. A column begins at the number below it and reaches "
+        "to twice that.",
     )
 
 

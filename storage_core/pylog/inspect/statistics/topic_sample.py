@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from pylog.cleaner.offset_map import HashKey
     from pylog.inspect.statistics.batch_runs import BatchRun
+    from pylog.inspect.statistics.hot_keys import HotKey
     from pylog.inspect.statistics.partition_statistics import PartitionStatistics
 
 _RECOMPRESSED_BYTES = 8 << 20
@@ -52,10 +53,14 @@ class TopicSample:
     hash_key
         What keys are hashed with.
     most
-        How many of the largest records are kept.
+        How many keys and large records are kept.
 
     Attributes
     ----------
+    hot_keys, largest
+        What was found.
+    recompression
+        What other codecs and batch sizes make of it.
     sampled_bytes
         Of ``.log`` files, what has been read.
     problems
@@ -69,12 +74,14 @@ class TopicSample:
         hash_key: HashKey,
         most: int,
     ) -> None:
-        self.keys = KeySample()
+        self.hot_keys: list[HotKey] = []
         self.largest = LargestRecords(most)
         self.recompression = Recompression(variants_for(codec_ids))
         self.sampled_bytes = 0
         self.problems: list[str] = []
         self._partitions = partitions
+        self._keys = KeySample()
+        self._most = most
         self._records = DataRecords(hash_key)
         self._plain_bytes = 0
 
@@ -89,6 +96,18 @@ class TopicSample:
                 self._note(error)
             self.sampled_bytes += window.scan.valid_bytes
             advance(window.scan.valid_bytes)
+        self.hot_keys = list(self._keys.hot_keys(self._most, self._sampled_share))
+        self._keys = KeySample()  # which may be large
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is less than the whole topic."""
+        return self._sampled_share < 1
+
+    @property
+    def _sampled_share(self) -> float:
+        whole = sum(each.valid_bytes for part in self._partitions for each in part.segments)
+        return min(1.0, self.sampled_bytes / whole) if whole else 1.0
 
     def _all_windows(self) -> Iterator[tuple[int, str, SegmentWindow]]:
         for source, partition in enumerate(self._partitions):
@@ -133,7 +152,7 @@ class TopicSample:
             self.problems.append(str(error))
 
     def _add(self, source: int, path: str, window: SegmentWindow) -> None:
-        self.keys.begin_run()
+        self._keys.begin_run()
         wanted_bytes = min(_RECOMPRESSED_A_RUN, _RECOMPRESSED_BYTES - self._plain_bytes)
         plain_bytes = 0
         batches: list[int] = []
@@ -141,7 +160,7 @@ class TopicSample:
             self.recompression.begin_run()
         try:
             for records in self._records.read(path, window):
-                self.keys.add(records, source)
+                self._keys.add(records, source)
                 sizes = records.sizes_bytes
                 self.largest.add(sizes, records.offsets, source)
                 if plain_bytes < wanted_bytes:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pylog.inspect.header_sums import codec_label
-from pylog.inspect.statistics.hot_keys import counted_hot_keys
 from pylog.inspect.statistics.partition_statistics import BatchStatistics
 from pylog.locations import name_of, printable_location
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pylog.inspect.statistics.largest_records import LargeRecord
     from pylog.inspect.statistics.partition_statistics import SegmentStatistics
     from pylog.inspect.statistics.partition_work import PartitionResult
+    from pylog.inspect.statistics.record_reading import TopicCounts
     from pylog.inspect.statistics.topic_sample import TopicSample
 
     Row = tuple[object, ...]
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TopicStatistics:
-    """The partitions of one topic, in their order, and a sample of it if there is one."""
+    """The partitions of one topic, in their order; counts of its records, and a sample, if any."""
 
     topic: str
     partitions: Sequence[PartitionResult]
+    counts: TopicCounts | None = None
     sample: TopicSample | None = None
 
     @property
@@ -191,29 +192,17 @@ class TopicRows:
                 round(each.ratio.estimate * data_bytes),
             )
 
-    def _hot_keys(self) -> Iterator[tuple[HotKey, bool]]:
-        """Yield the keys, and whether they are those of a sample."""
-        counted = [each.counted for each in self._topic.partitions if each.counted is not None]
-        if counted:
-            merged = counted[0].keys
-            for each in counted[1:]:
-                merged.merge(each.keys)
-            for hot in counted_hot_keys(merged, self._most):
-                yield hot, False
-        elif self._topic.sample is not None:
-            for hot in self._topic.sample.keys.hot_keys(self._most, self._sampled_share):
-                yield hot, self._sampled_share < 1
-
-    @property
-    def _sampled_share(self) -> float:
-        sample = self._topic.sample
-        whole = sum(
-            each.valid_bytes for part in self._topic.partitions for each in part.headers.segments
-        )
-        return 1.0 if sample is None or not whole else min(1.0, sample.sampled_bytes / whole)
+    def _hot_keys(self) -> tuple[Iterable[HotKey], bool]:
+        """Return the keys, and whether they are those of a sample."""
+        if self._topic.counts is not None:
+            return self._topic.counts.hot_keys, False
+        if self._topic.sample is not None:
+            return self._topic.sample.hot_keys, self._topic.sample.is_part
+        return (), False
 
     def _hot_key_rows(self) -> Iterator[Row]:
-        for hot, is_sampled in self._hot_keys():
+        hot_keys, is_sampled = self._hot_keys()
+        for hot in hot_keys:
             key, partition = None, None
             if hot.source is not None and hot.offset is not None:
                 partition = self._partition_of(hot.source)
@@ -245,14 +234,10 @@ class TopicRows:
             )
 
     def _largest_records(self) -> tuple[Iterable[LargeRecord], bool]:
-        counted = [each.counted for each in self._topic.partitions if each.counted is not None]
-        if counted:
-            merged = counted[0].largest
-            for each in counted[1:]:
-                merged.merge(each.largest)
-            return merged, False
+        if self._topic.counts is not None:
+            return self._topic.counts.largest, False
         if self._topic.sample is not None:
-            return self._topic.sample.largest, self._sampled_share < 1
+            return self._topic.sample.largest, self._topic.sample.is_part
         return (), False
 
     def _partition_of(self, source: int) -> int:

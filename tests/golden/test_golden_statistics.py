@@ -1,0 +1,65 @@
+"""Statistics of every golden partition are counts over what Kafka's own tools dumped of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from tests.support.golden import GoldenRoot, golden_partitions
+from tests.support.kafka_dump import dumped_batches, flag, has_batches, not_dumped
+
+if TYPE_CHECKING:
+    from tests.support.kafka_dump import Fields
+
+LIVE = [each for each in golden_partitions() if not each.endswith("-delete")]
+HOUR_MS = 3_600_000
+STAMPS = ("CreateTime", "LogAppendTime", "NoTimestampType")
+
+
+def is_wrapper(fields: Fields) -> bool:
+    return "offset" in fields and fields["compresscodec"].lower() != "none"
+
+
+def hour_of(fields: Fields) -> int | None:
+    timestamp = next(int(fields[name]) for name in STAMPS if name in fields)
+    return None if timestamp < 0 else timestamp // HOUR_MS * HOUR_MS
+
+
+@pytest.mark.parametrize("partition_id", LIVE)
+def test_sums_are_those_of_the_batches_that_kafka_dumps(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    if not has_batches(partition) or not_dumped(partition):
+        return
+    found = pylog.stats(partition.directory).document()
+    if found["problems"]:  # damage is left out, and what Kafka says of it is another thing
+        return
+    dumped = [fields for lines in dumped_batches(partition).values() for fields in lines]
+    data = [fields for fields in dumped if not flag(fields, "isControl")]
+    [topic] = found["topics"]
+    counted = [fields for fields in data if not is_wrapper(fields)]
+    assert topic["batches"] == len(data)
+    assert topic["controlBatches"] == len(dumped) - len(data)
+    assert topic["uncountedBatches"] == len(data) - len(counted)
+    assert topic["records"] == sum(int(fields.get("count", 1)) for fields in counted)
+    assert topic["bytes"] == sum(int(fields["size"]) for fields in data)
+    codecs = Counter(fields["compresscodec"].lower() for fields in data)
+    assert {row["codec"]: row["batches"] for row in found["codecs"]} == codecs
+    assert {row["start"]: row["batches"] for row in found["times"]} == Counter(map(hour_of, data))
+    assert sum(row["sizeInBytes"] for row in found["segments"]) == topic["sizeInBytes"]
+
+
+@pytest.mark.parametrize("partition_id", LIVE)
+def test_all_records_of_every_partition_can_be_looked_at(
+    golden_root: GoldenRoot, partition_id: str
+) -> None:
+    partition = golden_root.partition(partition_id)
+    headers = pylog.stats(partition.directory).document()
+    everything = pylog.stats(partition.directory, read="all").document()
+    if not headers["problems"] and not everything["problems"]:
+        assert everything["segments"] == headers["segments"]
+        assert everything["times"] == headers["times"]
