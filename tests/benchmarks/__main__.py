@@ -31,6 +31,7 @@ from tests.benchmarks.remote import measure_remote
 from tests.benchmarks.report import report
 from tests.benchmarks.results import Results
 from tests.benchmarks.spark_cleaning import measure_spark_cleaning
+from tests.benchmarks.searching import measure_search
 from tests.benchmarks.spark_scan import scan_by_spark
 from tests.benchmarks.spark_small import measure_small
 from tests.benchmarks.spark_write import measure_spark_writes
@@ -91,6 +92,13 @@ def _start_up(results: Results, bench: Bench) -> None:
         results.start_up = measure_start_up(bench, _say)
     except CommandFailedError as error:  # minutes of other figures are not to be lost over it
         results.notes.append(f"start-up: {error}")
+
+
+def _measure_commands(results: Results, bench: Bench, only: str, rounds: int) -> None:
+    if only in "cat":
+        results.printing = print_records(bench, rounds, _say)
+    if only in "search":
+        results.searches = measure_search(bench, rounds, _say)
 
 
 def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
@@ -175,8 +183,7 @@ def measure(results: Results, bench: Bench, only: str, rounds: int, machine: lis
         _spark(results, bench, spark_sizes, rounds)
     if only in "count":
         results.counts = count_sets(bench, rounds, _say)
-    if only in "cat":
-        results.printing = print_records(bench, rounds, _say)
+    _measure_commands(results, bench, only, rounds)
     if only in "memory":
         results.memory = measure_memory(bench, _say)
     _measure_scale(results, bench, only, rounds)

@@ -245,6 +245,12 @@ def _others(results: Results) -> Iterator[str]:
             (f.reader, f"{f.best_seconds:.2f} / {f.median_seconds:.2f}") for f in results.dumping
         )
         yield from _table(("command", "seconds, best / median"), dumped)
+    if results.searches:
+        yield from _section("Search for a value that is nowhere, one thread")
+        searched = (
+            (f.reader, _megabytes(f), f"{f.best_cpu_us_per_record:.3f}") for f in results.searches
+        )
+        yield from _table(("reader: data set", "MB/s of log", "CPU µs/record"), searched)
     if results.memory:
         yield from _section("Memory")
         rows_of_memory = (

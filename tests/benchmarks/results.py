@@ -35,6 +35,7 @@ class Results:
     statistics: list[Figure] = field(default_factory=list)
     printing: list[Figure] = field(default_factory=list)
     dumping: list[Figure] = field(default_factory=list)
+    searches: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)
     threads: ThreadsResult = field(default_factory=ThreadsResult)
     look_ups: list[LookUpFigure] = field(default_factory=list)

@@ -18,6 +18,7 @@ from tests.benchmarks import (
     owned_logs,
     printing,
     spark_cleaning,
+    searching,
     spark_scan,
     spark_small,
     spark_write,
@@ -47,6 +48,7 @@ COMMIT_SECONDS = 1.0
 LEAST_JOB_BYTES = 900_000_000  # a quick run says nothing of a job of 1 GB
 LINES_PER_SECOND = 1e6
 DUMP_TIMES = 10.0
+SEARCH_GB_PER_SECOND = 1.5
 MEMORY_MB = 32.0
 THREADS_TIMES = 1.8
 THREAD_MB = 32.0
@@ -309,6 +311,22 @@ def _dumping(results: Results) -> Iterator[Target]:
         yield _at_least(f"{text}, without start", _without_start(results, name), DUMP_TIMES)
 
 
+def _search(results: Results) -> Iterator[Target]:
+    text = f"`pylog.search` for a value, uncompressed: ≥ {SEARCH_GB_PER_SECOND:g} GB/s a core"
+    ours = [each for each in results.searches if each.reader.startswith(f"{searching.OURS}: ")]
+    for figure in ours:
+        if figure.reader.endswith("-none"):
+            # Wall time of one thread is not less than the core's.
+            rate = figure.log_bytes / figure.median_seconds / 1e9
+            yield Target(
+                f"{text} ({figure.reader.rpartition(' ')[2]})",
+                f"{rate:.1f} GB/s",
+                rate >= SEARCH_GB_PER_SECOND,
+            )
+    if not ours:
+        yield Target(text, _NOT_MEASURED, None)
+
+
 def _memory(results: Results) -> Iterator[Target]:
     text = f"peak memory of a 64 MB and a 1 GB segment within {MEMORY_MB:g} MB"
     if results.memory:
@@ -492,6 +510,7 @@ def targets(results: Results) -> list[Target]:
         _statistics,
         _printing,
         _dumping,
+        _search,
         _memory,
         _threads,
         _look_ups,

@@ -189,6 +189,37 @@ def test_ctrl_c_ends_cat_quietly_with_status_130(large_log: Path) -> None:
     assert (running.returncode, error) == (130, b"")
 
 
+def test_ctrl_c_ends_a_follow_quietly_after_what_is_there(large_log: Path) -> None:
+    with subprocess.Popen(
+        [program(), "cat", str(large_log), "--follow", "--start-offset", "19999", "-f", r"%o\n"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - does nothing but that
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"19999\n"  # nobody has to ask for it
+        running.send_signal(signal.SIGINT)
+        _, error = running.communicate(timeout=SECONDS)
+    assert (running.returncode, error) == (130, b"")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["cat", "--merge"], ["search", "--value-regex", "."], ["cat", "-f%s"]]
+)
+def test_output_that_nobody_reads_ends_quietly(arguments: list[str], large_log: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [program(), arguments[0], str(large_log), *arguments[1:]],
+        check=False,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=SECONDS,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 @pytest.mark.parametrize("command", ["ls", "cat"])
 def test_a_wrong_path_is_one_clear_line(command: str, tmp_path: Path) -> None:
     done = pylog_command(command, tmp_path / "nowhere")

@@ -12,7 +12,7 @@ import pytest
 import pylog
 from tests.support.batches import Built, Stored, batch_v2, message, wrapper
 from tests.support.codecs import CODECS, LEGACY_CODECS
-from tests.support.log_files import write_partition
+from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SEED = 20_261_123
 LOGS = 40
+COLUMNS = ("offset", "key", "value", "headers")
 SEARCHES = 25
 KEYS = [None, b"", b"a", b"user-7", b"user-77", "grün".encode(), b"\xff\x00"]
 NAMES = ["trace", "t", "größe"]
@@ -42,10 +43,9 @@ def random_value(chance: random.Random) -> bytes | None:
             return f"{chance.choice(WORDS)} {word}{chance.randint(0, 99)}".encode()
         case 2:
             return json.dumps(document, ensure_ascii=False).encode()
-        case 3:  # every character as an escape
-            text = json.dumps(document)
-            return re.sub("[a-z](?=[^\\\\]*$)", lambda found: found[0], text).encode()
-        case 4:
+        case 3:
+            return json.dumps(document).encode()  # in ASCII
+        case 4:  # every character as an escape
             escaped = "".join(f"\\u{ord(each):04x}" for each in word)
             return f'{{"\\u0077ord":"{escaped}"}}'.encode()
         case _:
@@ -85,6 +85,11 @@ def random_log(chance: random.Random, directory: Path) -> list[Stored]:
         rows += records
     write_partition(directory, {0: built}, name="t-0")
     return rows
+
+
+def stored(row: dict[str, Any]) -> Stored:
+    headers = tuple((each["key"], each["value"]) for each in row["headers"] or ())
+    return Stored(row["offset"], 0, row["key"], row["value"], headers)
 
 
 def json_of(record: Stored) -> Any:  # noqa: ANN401 - JSON
@@ -168,6 +173,33 @@ def test_a_search_is_a_filtered_full_scan(tmp_path: Path) -> None:
             assert found.summary.matches == len(offsets)
             matches += len(offsets)
     assert matches > LOGS * SEARCHES  # the tests are not all too narrow
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_search_of_a_damaged_log_is_a_filtered_scan_of_what_is_sound(
+    tmp_path: Path, threads: int
+) -> None:
+    chance = random.Random(SEED + threads)
+    damaged = 0
+    for number in range(LOGS // 2):
+        directory = tmp_path / str(number)
+        random_log(chance, directory)
+        path = segment_path(directory / "t-0", 0)
+        data = bytearray(path.read_bytes())
+        for _ in range(chance.randint(1, 3)):
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        sound = pylog.scan(directory, columns=COLUMNS, mode="DROPMALFORMED", timestamp_unit="ms")
+        left = [stored(row) for row in sound.to_table().to_pylist()]
+        for _ in range(5):
+            name, argument, passes = random_test(chance)
+            chosen: dict[str, Any] = {name: argument}
+            found = pylog.search(directory, **chosen, threads=threads)
+            offsets = [offset for batch in found for offset in batch.column("offset").to_pylist()]
+            assert offsets == [row.offset for row in left if passes(row)], (SEED, number, chosen)
+            assert found.summary.unreadable == tuple(sound.damage), (SEED, number, chosen)
+        damaged += len(sound.damage)
+    assert damaged > LOGS / 4
 
 
 @pytest.mark.parametrize("flags", [0, re.IGNORECASE])

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.structure.cli_page import PAGE as COMMAND_PAGE
+from tests.structure.cli_page import command_page
 from tests.structure.imports import (
     circles,
     imports_inside_functions,
@@ -53,6 +55,11 @@ def problems_of(root: Path, tree: SourceTree, layers: Sequence[Layer]) -> Iterat
     yield from stale_files(root, generated_files(import_graph(tree, layers)))
 
 
+def made_from_the_program() -> dict[str, str]:
+    """Return what is made by running the program: a file's text by its path."""
+    return {COMMAND_PAGE: command_page()}
+
+
 def main() -> int:
     """Print what is wrong, or write the picture and its page; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.structure", description=__doc__)
@@ -60,10 +67,12 @@ def main() -> int:
     arguments = parser.parse_args()
     tree, layers = SourceTree.read(ROOT), read_layers(ROOT / "pyproject.toml")
     if arguments.write:
-        for path, text in generated_files(import_graph(tree, layers)).items():
+        made = generated_files(import_graph(tree, layers)) | made_from_the_program()
+        for path, text in made.items():
             (ROOT / path).write_text(text, encoding="utf-8")
         return 0
     problems = list(problems_of(ROOT, tree, layers))
+    problems += stale_files(ROOT, made_from_the_program())
     sys.stdout.writelines(f"{problem}\n" for problem in problems)
     summary = f"{len(problems)} problems in" if problems else "No problem in"
     sys.stdout.write(f"{summary} the shape of {len(tree.modules)} modules.\n")

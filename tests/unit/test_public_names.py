@@ -42,6 +42,7 @@ WORKERS = {
     "dump",
     "ends_within_bytes",
     "groups",
+    "merge_by_timestamp",
     "metadata_table",
     "own_log_directory",
     "read_table",

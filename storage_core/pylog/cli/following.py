@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+from time import sleep
 from typing import TYPE_CHECKING
 
 import pylog
@@ -60,4 +60,4 @@ def follow_records(
         if is_first_look and not records.partitions:
             sys.stderr.write("pylog: note: nothing to print is there yet; waiting for it\n")
         is_first_look = False
-        time.sleep(LOOK_EVERY_SECONDS)
+        sleep(LOOK_EVERY_SECONDS)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pylog.inspect.export_sinks import SUFFIXES, open_sink
+from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote
 
 if TYPE_CHECKING:
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pylog.inspect import export_sinks  # imports Arrow
     from pylog.reading.scan import Scan
     from pylog.reading.scan_task import ScanTask
+else:
+    export_sinks = LazyModule("pylog.inspect.export_sinks")
 
-_IS_THERE = "the file is there already; it is replaced only if that is asked for (overwrite)"
+_IS_THERE = "the file is there already; only overwrite=True (--overwrite) replaces it"
 
 TOPIC_FIELD = "{topic}"
 """What stands in a file's name for the name of the topic."""
@@ -82,8 +85,9 @@ def export(
         msg = f"{path!r} is not a local path: export writes local files"
         raise ValueError(msg)
     suffix = Path(path).suffix
-    if suffix not in SUFFIXES:
-        msg = f"{path!r} ends in {suffix or 'nothing'}, expected one of {', '.join(SUFFIXES)}"
+    if suffix not in export_sinks.SUFFIXES:
+        known = ", ".join(export_sinks.SUFFIXES)
+        msg = f"{path!r} ends in {suffix or 'nothing'}, expected one of {known}"
         raise ValueError(msg)
     tasks = scan.plan()
     if progress is not None:
@@ -93,14 +97,17 @@ def export(
     for task in tasks:
         own = path.replace(TOPIC_FIELD, task.topic_partition.topic)
         by_path.setdefault(own, []).append(task)
-    if not overwrite:
-        for each in by_path:
+    for each in by_path:
+        _ensure_directory(Path(each).parent)
+        if not overwrite:
             _ensure_free(each)
     exported = []
     for each, own_tasks in by_path.items():
         with _complete_file(each, overwrite=overwrite) as temporary:
             rows = 0
-            with open_sink(suffix, temporary, scan.schema, values, compression) as write:
+            with export_sinks.open_sink(
+                suffix, temporary, scan.schema, values, compression
+            ) as write:
                 for batch in _batches(scan, own_tasks):
                     write(batch)
                     rows += batch.num_rows
@@ -115,6 +122,11 @@ def _batches(scan: Scan, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
         return
     for task in tasks:
         yield from scan.reader_of(task).record_batches()
+
+
+def _ensure_directory(path: Path) -> None:
+    if not path.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such directory to write to", str(path))
 
 
 def _ensure_free(path: str) -> None:

@@ -236,15 +236,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         min_timestamp=min_timestamp,  # type: ignore[arg-type]  # becomes milliseconds
         max_timestamp=max_timestamp,  # type: ignore[arg-type]
     )
-    if not where.needs_records:
-        msg = (
-            "nothing to search for was given: key, value_contains, value_regex, header, json_path, "
-            "min_timestamp or max_timestamp; pylog.scan reads all records"
-        )
-        raise ValueError(msg)
-    if limit is not None and limit < 1:
-        msg = f"limit is {limit}, expected 1 or more"
-        raise ValueError(msg)
+    _check(where, limit)
     directory = open_directory(*paths, takes_segment_files=True)
     planned = scan.scan(
         directory,
@@ -268,6 +260,19 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         total_bytes = sum(task.size_bytes for task in planned.plan())
         planned.scanned.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
     return Search(planned, limit)
+
+
+def _check(where: RecordFilter, limit: int | None) -> None:
+    """Raise `ValueError` for a search for nothing, or for no match."""
+    if not where.needs_records:
+        msg = (
+            "nothing to search for was given: key, value_contains, value_regex, header, json_path, "
+            "min_timestamp or max_timestamp; pylog.scan reads all records"
+        )
+        raise ValueError(msg)
+    if limit is not None and limit < 1:
+        msg = f"limit is {limit}, expected 1 or more"
+        raise ValueError(msg)
 
 
 def _several(given: Any) -> list[Any]:  # noqa: ANN401 - the values are looked at elsewhere

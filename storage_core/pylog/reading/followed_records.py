@@ -6,15 +6,16 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from pylog.lazy_modules import LazyModule
-from pylog.positions import EARLIEST
+from pylog.positions import EARLIEST, LATEST, spec_for
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Collection, Iterator
 
     import pyarrow as pa
 
     from pylog.model import TopicPartition
-    from pylog.positions import OffsetSpecs
+    from pylog.positions import OffsetSpec, OffsetSpecs
     from pylog.reading import scan  # imports Arrow
     from pylog.reading.followed_directory import FollowedDirectory
     from pylog.reading.followed_partition import FollowedLog
@@ -82,7 +83,11 @@ class FollowedRecords:
         }
         self._shown = logs
         if self._positions is None:
-            resolved = self._followed.resolve(self._start, fail_on_data_loss=False)
+            starts: dict[TopicPartition | tuple[str, int] | str, OffsetSpec | dt.datetime] = {
+                each: spec_for(self._start, each, EARLIEST) for each in logs
+            }
+            # What is not followed has no position that could be wrong.
+            resolved = self._followed.resolve(starts, LATEST, fail_on_data_loss=False)
             self._positions = {each: resolved[each] for each in logs}
         for each, log in logs.items():
             begin = self._begin_of(each, log, self._positions.get(each))

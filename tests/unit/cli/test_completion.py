@@ -54,6 +54,9 @@ def test_commands_are_completed(complete: Callable[[str], list[str]]) -> None:
         ("pylog delete-records --a", ["--all"]),
         ("pylog truncate x --wh", ["--whole-batch"]),
         ("pylog ls --j", ["--json"]),
+        ("pylog search /logs --va", ["--value-contains", "--value-regex"]),
+        ("pylog cat /logs --fo", ["--format", "--follow"]),
+        ("pylog export /logs --c", ["--columns", "--compression"]),
     ],
 )
 def test_options_are_completed(
@@ -68,6 +71,8 @@ def test_options_are_completed(
         ("pylog cat --mode ", ["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]),
         ("pylog cat --isolation read_c", ["read_committed"]),
         ("pylog cat --format t", ["text"]),
+        ("pylog export x --compression ", ["zstd", "lz4", "none"]),
+        ("pylog search x --isolation read_c", ["read_committed"]),
         ("pylog cat --values ", ["base64", "text"]),
         ("pylog append x --compression ", ["none", "gzip", "snappy", "lz4", "zstd"]),
         ("pylog append x --compression Z", ["zstd"]),

@@ -182,6 +182,12 @@ def test_what_makes_no_sense_is_refused(
     assert names_in(tmp_path) == []
 
 
+def test_a_directory_that_is_not_there_is_named(logs: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such directory to write to") as raised:
+        pylog.export(scan(logs), tmp_path / "nowhere" / "out.csv")
+    assert raised.value.filename == str(tmp_path / "nowhere")
+
+
 def test_csv_refuses_the_column_of_batches(logs: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="CSV cannot hold the column 'batch'"):
         pylog.export(scan(logs, columns=("offset", "batch")), tmp_path / "out.csv")

@@ -16,6 +16,7 @@ from tests.support.batches import (
     batch_v2,
     batch_v2_of,
     joined,
+    message,
     plain_records,
     with_bad_crc,
     wrapper,
@@ -26,6 +27,7 @@ from tests.support.log_files import segment_path, write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pylog.columnar.window import Window
     from tests.support.batches import Built
 
 
@@ -60,15 +62,26 @@ def test_damage_is_named_wherever_it_is_and_whatever_is_searched_for(tmp_path: P
     assert [(each.next_offset, each.end_offset) for each in found.summary.unreadable] == [(1, 6)]
 
 
-@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_a_batch_that_cannot_be_decompressed_is_named(tmp_path: Path, codec: str) -> None:
-    """Its checksum is right, and nothing in it is a match."""
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_a_batch_that_cannot_be_decoded_is_named(tmp_path: Path, codec: str) -> None:
+    """Its checksum is right, and the bytes that are searched for are in it."""
     data = batch_v2_of(b"needle" * 9, base_offset=1, attributes=CODEC_IDS[codec])
     broken = replace(needle(1), data=data)
-    write_partition(tmp_path, {0: [needle(0, codec), broken, needle(2, codec)]})
+    batches = [needle(0, codec), broken, hay(2), needle(7, codec)]
+    write_partition(tmp_path, {0: batches})
     found = pylog.search(tmp_path, value_contains="needle")
-    assert offsets_of(found) == [0, 2]
+    assert offsets_of(found) == [0, 7]
     assert [(each.next_offset, each.end_offset) for each in found.summary.unreadable] == [(1, 2)]
+
+
+def test_matches_before_a_batch_that_cannot_be_decoded_come_once(tmp_path: Path) -> None:
+    """Each change of format ends a group of batches that are decoded together."""
+    old = message(Stored(6, 1, b"k", b"needle"), magic=1)
+    broken = replace(needle(7), data=batch_v2_of(b"needle" * 9, base_offset=7))
+    write_partition(tmp_path, {0: [hay(0), needle(5), old, broken, needle(8)]})
+    found = pylog.search(tmp_path, value_contains="needle")
+    assert offsets_of(found) == [5, 6, 8]
+    assert [(each.next_offset, each.end_offset) for each in found.summary.unreadable] == [(7, 8)]
 
 
 def test_a_file_cut_short_is_searched_up_to_its_end(tmp_path: Path) -> None:
@@ -122,7 +135,7 @@ def test_only_batches_with_the_bytes_are_decoded(
     decoded: list[int] = []
     before = decode.RecordDecoder.decode
 
-    def counting(self: decode.RecordDecoder, window: decode.Window, *offsets: int) -> object:
+    def counting(self: decode.RecordDecoder, window: Window, *offsets: int) -> object:
         decoded.extend(window.headers.last_offsets.tolist())
         return before(self, window, *offsets)
 

@@ -158,7 +158,20 @@ def search(
             if not only_count:
                 output.write(batch)
                 output.flush()
-    summary = found.summary
+    _print_summary(found.summary, only_count=only_count, as_json=as_json)
+    # Each has been named on stderr when it was found.
+    return exit_status.FINDINGS if found.summary.unreadable else exit_status.SOUND
+
+
+def _format(format_text: str | None, *, only_count: bool, as_json: bool) -> pylog.LineFormat:
+    if only_count:
+        return pylog.LineFormat.located_text()._replace(columns=("offset",))
+    if format_text is not None:
+        return lines_of_format(format_text)
+    return pylog.LineFormat.json("text") if as_json else pylog.LineFormat.located_text()
+
+
+def _print_summary(summary: pylog.SearchSummary, *, only_count: bool, as_json: bool) -> None:
     if as_json and only_count:
         write_json({"summary": summary.document()})
     elif as_json:
@@ -168,13 +181,3 @@ def search(
             sys.stdout.write(f"{summary.matches}\n")
         sys.stdout.flush()
         sys.stderr.writelines(f"pylog: {line}\n" for line in summary_lines(summary))
-    # Each has been named on stderr when it was found.
-    return exit_status.FINDINGS if summary.unreadable else exit_status.SOUND
-
-
-def _format(format_text: str | None, *, only_count: bool, as_json: bool) -> pylog.LineFormat:
-    if only_count:
-        return pylog.LineFormat.located_text()._replace(columns=("offset",))
-    if format_text is not None:
-        return lines_of_format(format_text)
-    return pylog.LineFormat.json("text") if as_json else pylog.LineFormat.located_text()

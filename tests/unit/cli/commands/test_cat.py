@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pylog.cli import following
 from pylog.cli.rendering import record_output
 from tests.support.batches import Stored, batch_v2, joined, plain_records, with_bad_crc
 from tests.support.golden import Holds, differences, golden_partitions, read_expected
@@ -367,3 +368,86 @@ def test_a_wrong_number_of_threads_in_the_environment_is_named(
     done = pylog_run("cat", tmp_path)
     assert done.status == 2
     assert "PYLOG_NUM_THREADS is 'many', expected a number of threads, 1 or more" in done.error
+
+
+def test_a_format_of_kcat_is_printed(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("cat", log_directory, "--last", 1, "-f", r"%t-%p@%o %T %k %S\n")
+    assert done.lines == ["orders-0@19 1019 k19 10", "orders-1@22 5022 k22 10"]
+    done = pylog_run("cat", log_directory, "-f", "%o", "--format", "text")
+    assert (done.status, "-f is a format of its own" in done.error) == (2, True)
+
+
+def test_partitions_may_be_merged_to_one_timeline(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    for partition, stamps in enumerate([(10, 30, 20, 50), (20, 30, 40)]):
+        records = [Stored(at, stamp, None, b"") for at, stamp in enumerate(stamps)]
+        write_partition(tmp_path, {0: [batch_v2(records)]}, name=f"orders-{partition}")
+    done = pylog_run("cat", tmp_path, "--merge")
+    forwards = [(0, 0), (1, 0), (0, 1), (0, 2), (1, 1), (1, 2), (0, 3)]
+    assert partitions_and_offsets(done) == forwards
+    text = pylog_run("cat", tmp_path, "--merge", "-f", r"%p/%o\n").lines
+    assert text == [f"{partition}/{offset}" for partition, offset in forwards]
+    done = pylog_run("cat", tmp_path, "--merge", "--reverse", "--limit", 4)
+    assert partitions_and_offsets(done) == [(0, 3), (1, 2), (1, 1), (1, 0)]
+    assert pylog_run("cat", tmp_path, "--reverse").status == 2
+
+
+def test_records_of_several_topics_name_theirs_in_a_timeline(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    for topic, stamp in (("b", 1), ("a", 2)):
+        records = [Stored(0, stamp, None, b"")]
+        write_partition(tmp_path, {0: [batch_v2(records)]}, name=f"{topic}-7")
+    for values in ("base64", "text"):
+        found = records_of(pylog_run("cat", tmp_path, "--merge", "--values", values))
+        assert [(record["topic"], record["partition"]) for record in found] == [("b", 7), ("a", 7)]
+
+
+def test_follow_prints_what_is_there_and_what_comes(
+    log_directory: Path, monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    looks = iter(range(2))
+
+    def append_meanwhile(_seconds: float) -> None:
+        records = plain_records(23 + next(looks), 1)
+        with segment_path(log_directory / "orders-1", 3).open("ab") as file:
+            file.write(batch_v2(records).data)
+
+    monkeypatch.setattr(following, "sleep", append_meanwhile)
+    arguments = ("--start-offset", 22, "--partition", 1, "--limit", 3)
+    done = pylog_run("cat", log_directory, "--follow", *arguments)
+    assert partitions_and_offsets(done) == [(1, 22), (1, 23), (1, 24)]
+    assert done.error == ""
+
+
+def test_follow_waits_for_a_topic_that_is_not_there(
+    log_directory: Path, monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    def make(_seconds: float) -> None:
+        write_partition(log_directory, {0: [batch_v2(plain_records(0, 3))]}, name="web-0")
+
+    monkeypatch.setattr(following, "sleep", make)
+    done = pylog_run("cat", log_directory, "--follow", "--topic", "web", "--limit", 2)
+    assert partitions_and_offsets(done) == [(0, 0), (0, 1)]
+    assert done.error == "pylog: note: nothing to print is there yet; waiting for it\n"
+
+
+@pytest.mark.parametrize("other", [["--merge"], ["--last", 1], ["--end-offset", 5]])
+def test_follow_has_no_end(
+    other: list[object], log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    done = pylog_run("cat", log_directory, "--follow", *other)
+    assert (done.status, "--follow has no end" in done.error) == (2, True)
+
+
+def test_follow_ends_at_damage_with_status_1(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    with segment_path(log_directory / "orders-0", 0).open("ab") as file:
+        file.write(with_bad_crc(batch_v2(plain_records(20, 2))).data)
+    done = pylog_run("cat", log_directory, "--follow")
+    assert done.status == 1
+    assert "batch CRC" in done.error

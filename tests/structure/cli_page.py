@@ -1,0 +1,40 @@
+"""The page about the command line: what every command says with ``--help``."""
+
+from __future__ import annotations
+
+import click
+
+from pylog.cli.main import COMMANDS, PROGRAM, load_command, program
+
+PAGE = "docs/cli.md"
+
+_WIDTH = 98  # what click makes of a terminal of 100 columns or more
+
+_HEAD = """\
+# Commands
+
+`make docs` makes this page from the commands' own help; `make lint` fails when it is out of date.
+[operators.md](operators.md) shows what the commands are for.
+
+"""
+
+
+def command_page() -> str:
+    """Return the page: the program's help, then each command's, in the order of the help."""
+    whole = click.Context(
+        program, info_name=PROGRAM, terminal_width=_WIDTH, **program.context_settings
+    )
+    links = "".join(
+        f"- [`{PROGRAM} {name}`](#{PROGRAM}-{name}): {COMMANDS[name]}\n" for name in COMMANDS
+    )
+    sections = [_section(PROGRAM, program.get_help(whole))]
+    for name in COMMANDS:
+        command = load_command(name)
+        context = click.Context(command, parent=whole, info_name=name, terminal_width=_WIDTH)
+        sections.append(_section(f"{PROGRAM} {name}", command.get_help(context)))
+    return f"{_HEAD}{links}\n" + "\n".join(sections)
+
+
+def _section(title: str, text: str) -> str:
+    lines = "\n".join(line.rstrip() for line in text.splitlines())
+    return f"## {title}\n\n```text\n{lines}\n```\n"
