@@ -60,6 +60,8 @@ _PUBLIC = LazyNames(
         "pylog.inspect.statistics.stats": ("stats",),
         "pylog.inspect.search": ("Search", "SearchSummary", "search"),
         "pylog.inspect.statistics.time_steps": ("TimeSteps",),
+        "pylog.inspect.repair_copy": ("repair_copy",),
+        "pylog.inspect.repair_summary": ("RepairSummary", "RepairedPartition"),
         "pylog.inspect.tables.metadata_table": ("MetadataTable", "metadata_table"),
         "pylog.inspect.tables.table_names": ("TABLE_NAMES",),
         "pylog.inspect.topic_description": (
@@ -211,6 +213,9 @@ if TYPE_CHECKING:
     from pylog.inspect.search import SearchSummary as SearchSummary
     from pylog.inspect.search import search as search
     from pylog.inspect.statistics.time_steps import TimeSteps as TimeSteps
+    from pylog.inspect.repair_copy import repair_copy as repair_copy
+    from pylog.inspect.repair_summary import RepairedPartition as RepairedPartition
+    from pylog.inspect.repair_summary import RepairSummary as RepairSummary
     from pylog.inspect.tables.metadata_table import MetadataTable as MetadataTable
     from pylog.inspect.tables.metadata_table import metadata_table as metadata_table
     from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES

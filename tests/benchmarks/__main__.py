@@ -13,6 +13,7 @@ from tests.benchmarks.counting import count_sets
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.dumping import measure_dumping
 from tests.benchmarks.encoding import encode_sets
+from tests.benchmarks.examining import examine_sets
 from tests.benchmarks.following import measure_following
 from tests.benchmarks.java_peer import JavaTools, java_tools
 from tests.benchmarks.job_commits import measure_job_commits
@@ -118,6 +119,8 @@ def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> No
         results.planning = measure_planning(bench, rounds, _say)
     if only in "following":
         results.following = measure_following(bench, rounds, _say)
+    if only in "doctor":
+        results.examined = examine_sets(bench, rounds, _say)
     if only in "remote":
         results.remote = measure_remote(bench, _say)
 

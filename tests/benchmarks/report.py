@@ -228,6 +228,13 @@ def _others(results: Results) -> Iterator[str]:
         )
         head = ("data set, what is read", "MB of log", "MB/s of log", "M records/s")
         yield from _table(head, statistics)
+    if results.examined:
+        yield from _section("`pylog doctor`, one thread")
+        examined = (
+            (f.reader, f"{f.log_bytes / 1e6:.0f}", _megabytes(f), _millions(f))
+            for f in results.examined
+        )
+        yield from _table(("data set", "MB of log", "MB/s of log", "M records/s"), examined)
     if results.printing:
         yield from _section("Lines of records of 100 B")
         printed = (

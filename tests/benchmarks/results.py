@@ -33,6 +33,7 @@ class Results:
     cleaning: list[CleaningResult] = field(default_factory=list)
     counts: list[Figure] = field(default_factory=list)
     statistics: list[Figure] = field(default_factory=list)
+    examined: list[Figure] = field(default_factory=list)
     printing: list[Figure] = field(default_factory=list)
     dumping: list[Figure] = field(default_factory=list)
     searches: list[Figure] = field(default_factory=list)

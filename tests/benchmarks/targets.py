@@ -35,6 +35,7 @@ AIOKAFKA_TIMES = 8.0
 COMPRESSED_AT_MOST = 1.15
 CYCLING_AT_LEAST = 0.95
 COUNT_GB_PER_SECOND = 5.0
+DOCTOR_GB_PER_SECOND = 1.0
 ENCODE_RECORDS_PER_SECOND = 15e6  # at 100 B
 ENCODE_BYTES_PER_SECOND = 3e9  # at 1000 B
 ENCODE_JAVA_TIMES = {100: 2.0, 1000: 1.0}
@@ -273,6 +274,16 @@ def _statistics(results: Results) -> Iterator[Target]:
             f"{text} ({figure.reader})", f"{rate:.1f} GB/s (best)", rate >= COUNT_GB_PER_SECOND
         )
     if not figures:
+def _doctor(results: Results) -> Iterator[Target]:
+    text = f"doctor, uncompressed: ≥ {DOCTOR_GB_PER_SECOND:g} GB/s of log a core"
+    for figure in results.examined:
+        if "-none" not in figure.reader:
+            continue  # the codec decides how fast that is
+        rate = figure.log_bytes / min(run.cpu_seconds for run in figure.runs) / 1e9
+        yield Target(
+            f"{text} ({figure.reader})", f"{rate:.1f} GB/s (best)", rate >= DOCTOR_GB_PER_SECOND
+        )
+    if not results.examined:
         yield Target(text, _NOT_MEASURED, None)
 
 
@@ -508,6 +519,7 @@ def targets(results: Results) -> list[Target]:
         _spark,
         _count,
         _statistics,
+        _doctor,
         _printing,
         _dumping,
         _search,

@@ -205,3 +205,15 @@ def test_live_records_are_those_of_the_local_copy(
     )
     assert remote.to_pylist() == local.to_pylist()
     assert local["live_records"].null_count == 0
+
+
+@pytest.mark.parametrize(
+    "partition_id", ["4.3.0/txn:payments-0", "3.9.1/crash-torn-tail:before/torn-0"]
+)
+def test_doctor_finds_what_it_finds_in_the_local_copy(
+    place_of: Callable[[str], Place], partition_id: str
+) -> None:
+    partition, uri = place_of(partition_id)
+    local, remote = pylog.doctor(partition.log_directory), pylog.doctor(uri)
+    assert [each.code for each in remote.findings] == [each.code for each in local.findings]
+    assert remote.scanned_bytes == local.scanned_bytes

@@ -162,6 +162,8 @@ def test_a_location_keeps_its_credentials_and_does_not_show_them() -> None:
         ["cat", "--topic", "orders"],
         ["--debug", "cat", "--topic", "nothing"],
         ["--debug", "ls"],
+        ["doctor"],
+        ["doctor", "--json"],
     ],
 )
 def test_the_command_line_shows_no_credential(

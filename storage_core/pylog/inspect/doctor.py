@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogStorageError
 from pylog.inspect.doctor_report import DoctorReport, LogDirectoryReport, PartitionReport
@@ -87,6 +87,33 @@ def doctor(
     --------
     >>> pylog.doctor("/mnt/kafka-logs").to_table().to_pandas()
     """
+    return examine(
+        paths,
+        topics=topics,
+        partitions=partitions,
+        threads=threads,
+        progress=progress,
+        max_decompressed_bytes=max_decompressed_bytes,
+    ).report
+
+
+class Examination(NamedTuple):
+    """What `doctor` returns, and the views and ranges that it comes from, in the same order."""
+
+    report: DoctorReport
+    partitions: list[PartitionCheck]
+
+
+def examine(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    topics: Iterable[str] | None,
+    partitions: Iterable[int] | None,
+    threads: int | None,
+    progress: Callable[[int, int], None] | None,
+    max_decompressed_bytes: int,
+) -> Examination:
+    """Do what `doctor` does; see there."""
     views, checks = _open(paths)
     chosen = _choose(views, topics, partitions)
     count = thread_count(threads, default=usable_processors())
@@ -101,11 +128,11 @@ def doctor(
         LogDirectoryReport(
             printable_location(each.path),
             each.is_clean,
-            [*each.findings, *shared.get(each.path, ()), *between.get(each.path, ())],
+            _printable([*each.findings, *shared.get(each.path, ()), *between.get(each.path, ())]),
         )
         for each in checks
     ]
-    return DoctorReport(reports, directories)
+    return Examination(DoctorReport(reports, directories), checked)
 
 
 def _open(
@@ -116,6 +143,8 @@ def _open(
     checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
     for path in paths:
         directory = open_directory(path)
+        if not len(directory):  # a directory that is not live, named by itself
+            directory = open_directory(path, include_stray=True)
         log_directories = {
             each.log_directory
             for each in [*(view.directory for view in directory), *directory.others]
@@ -171,14 +200,19 @@ def _report(
     return PartitionReport(
         check.view.topic_partition,
         printable_location(check.view.directory.path),
-        findings,
+        _printable(findings),
         check.size_bytes,
         check.scanned_bytes,
         check.start_offset,
         check.end_offset,
         check.offsets,
-        check.start,
+        None if check.start is None else check.start.printable(),
     )
+
+
+def _printable(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings whose paths show no secrets of a URI."""
+    return [each._replace(path=printable_location(each.path)) for each in findings]
 
 
 class _Work:

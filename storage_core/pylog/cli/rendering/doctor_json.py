@@ -9,11 +9,38 @@ from pylog import Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pylog import DoctorReport, Finding, PartitionReport
+    from pylog import DoctorReport, Finding, PartitionReport, RepairSummary
 
 
-def doctor_document(report: DoctorReport, least: Severity) -> dict[str, Any]:
-    """Return all of it; sizes and positions in bytes. ``least`` as of `print_doctor_report`."""
+def doctor_document(
+    report: DoctorReport, least: Severity, summary: RepairSummary | None = None
+) -> dict[str, Any]:
+    """Return all of it; sizes and positions in bytes.
+
+    ``least`` as of `print_doctor_report`; ``summary`` of a repaired copy, if one was written.
+    """
+    document = _report(report, least)
+    if summary is not None:
+        document["copy"] = {
+            "directory": summary.directory,
+            "partitions": [
+                {
+                    "topic": each.topic_partition.topic,
+                    "partition": each.topic_partition.partition,
+                    "path": each.path,
+                    "copiedBytes": each.copied_bytes,
+                    "leftOutBytes": each.left_out_bytes,
+                    "endOffset": each.end_offset,
+                }
+                for each in summary.partitions
+            ],
+            "leftOut": [str(each) for each in summary.left_out],
+            "report": _report(summary.copy, least),
+        }
+    return document
+
+
+def _report(report: DoctorReport, least: Severity) -> dict[str, Any]:
     return {
         "directories": [
             {

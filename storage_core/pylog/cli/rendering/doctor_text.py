@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import TextIO
 
-    from pylog import DoctorReport, Finding, LogDirectoryReport, PartitionReport
+    from pylog import DoctorReport, Finding, LogDirectoryReport, PartitionReport, RepairSummary
 
 _SHOWN_PLACES = 3
 _LEAST_WIDTH = 40
@@ -50,11 +50,37 @@ class Paragraph(NamedTuple):
 
 def print_doctor_report(report: DoctorReport, least: Severity, output: TextIO) -> None:
     """Print the findings that are at least so severe, and a summary of all."""
+    _print(report_paragraphs(report, least), output)
+
+
+def print_repair_summary(summary: RepairSummary, output: TextIO) -> None:
+    """Print what a repaired copy holds."""
+    _print(_repair_paragraphs(summary), output)
+
+
+def _print(paragraphs: Iterable[Paragraph], output: TextIO) -> None:
     is_terminal = output.isatty()
     width = _terminal_width() if is_terminal else None
-    has_colours = is_terminal and "NO_COLOR" not in os.environ
-    for paragraph in report_paragraphs(report, least):
+    has_colours = is_terminal and not os.environ.get("NO_COLOR")
+    for paragraph in paragraphs:
         output.writelines(_lines(paragraph, width, has_colours=has_colours))
+
+
+def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
+    partitions = counted(len(summary.partitions), "partition")
+    text = f"{partitions}, {format_bytes(summary.copied_bytes)}"
+    yield Paragraph("", "")
+    yield Paragraph(f"{summary.directory}", f"  a copy of what is sound: {text}", _BOLD)
+    for each in summary.partitions:
+        if each.left_out_bytes:
+            left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
+            text = f"{each.topic_partition}: {left_out} were left out; ends at {each.end_offset}"
+            yield Paragraph("  ", text)
+    for topic_partition in summary.left_out:
+        yield Paragraph("  ", f"{topic_partition}: not copied, other controllers have it")
+    wrong = [each for each in summary.copy.findings if each.severity is not Severity.INFO]
+    codes = ", ".join(sorted({each.code for each in wrong}))
+    yield Paragraph("  ", f"left in the copy: {codes}" if wrong else "nothing is wrong with it")
 
 
 def _terminal_width() -> int:
@@ -69,7 +95,10 @@ def _lines(paragraph: Paragraph, width: int | None, *, has_colours: bool) -> Ite
         lines = [text]
     else:
         lines = textwrap.wrap(
-            text, max(width - len(label), _LEAST_WIDTH // 2), break_on_hyphens=False
+            text,
+            max(width - len(label), _LEAST_WIDTH // 2),
+            break_on_hyphens=False,
+            break_long_words=False,
         ) or [""]
     start = label
     if has_colours and paragraph.style:
@@ -139,8 +168,11 @@ def _place(finding: Finding, directory: str) -> str:
     path = finding.path
     if path == directory:
         return "the directory"
+    above = directory.rstrip("/").rpartition("/")[0]
     if path.startswith(f"{directory}/"):
         path = path[len(directory) + 1 :]
+    elif above and path.startswith(f"{above}/"):
+        path = f"../{path[len(above) + 1 :]}"
     where = ""
     if finding.position is not None and finding.end_position is not None:
         where = f" bytes {finding.position} to {finding.end_position}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import LogDirectoryError
 from pylog.files.clean_shutdown import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from pylog.files.file_names import INDEX_FILE_SUFFIX
-from pylog.locations import join, name_of
+from pylog.locations import join, name_of, printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,6 +57,11 @@ class BrokerStart(NamedTuple):
         return self.cut_offset is not None and (
             self.deleted_segments > 0 or self.cut_offset < self.end_offset
         )
+
+    def printable(self) -> BrokerStart:
+        """Return it with a path that shows no secrets of a URI."""
+        path = self.cut_path
+        return self if path is None else self._replace(cut_path=printable_location(path))
 
     def describe(self) -> str:
         """Return a sentence of what it would do."""

@@ -56,7 +56,12 @@ class IndexFindings:
         self._check_time_entries(headers)
 
     def findings(
-        self, end_position: int, next_offset: int, damaged: Sequence[DamagedRange]
+        self,
+        end_position: int,
+        next_offset: int,
+        damaged: Sequence[DamagedRange],
+        *,
+        is_expected: bool = True,
     ) -> Iterator[Finding]:
         """Yield what has been found, once all batches have been seen.
 
@@ -66,10 +71,13 @@ class IndexFindings:
             Byte and offset after the segment's last whole batch.
         damaged
             What could not be read of its ``.log``: entries about that are not judged.
+        is_expected
+            Whether it is a finding if there is no offset index.
         """
         entries = self._offset_index
         if entries.columns is None:
-            yield missing_index("index", entries.path)
+            if is_expected:
+                yield missing_index("index", entries.path)
         else:
             entries.note(np.flatnonzero(entries.columns.values >= end_position))
             for each in damaged:

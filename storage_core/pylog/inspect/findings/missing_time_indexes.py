@@ -34,12 +34,15 @@ class MissingTimeIndexes:
 
     def __init__(self, view: LogView) -> None:
         self._path = view.directory.path
+        # A broker makes the indexes of a new segment when it first appends to it.
+        is_new = bool(view.segments) and not view.segments[-1].size_bytes
+        judged = view.segments[:-1] if is_new else view.segments
         self._missing = [
             segment.file_path(TIME_INDEX_FILE_SUFFIX)
-            for segment in view.segments
+            for segment in judged
             if TIME_INDEX_FILE_SUFFIX not in segment.suffixes
         ]
-        self._is_expected = len(self._missing) < len(view.segments)
+        self._is_expected = len(self._missing) < len(judged)
 
     def add(self, window: SegmentWindow) -> None:
         """Look at the formats of these batches."""

@@ -66,6 +66,8 @@ class PartitionCheck(NamedTuple):
         What has become of the offsets between them.
     start
         What a broker would do to the log.
+    segment_ends
+        Byte after the last sound batch of each segment.
     """
 
     view: LogView
@@ -77,6 +79,7 @@ class PartitionCheck(NamedTuple):
     end_offset: int = 0
     offsets: OffsetTotals = OffsetTotals()
     start: BrokerStart | None = None
+    segment_ends: Sequence[int] = ()
 
 
 def check_partition(
@@ -87,8 +90,8 @@ def check_partition(
 ) -> PartitionCheck:
     """Read all of one partition and return what is wrong with it.
 
-    A broker may go on working on it: where a log has changed meanwhile and something seems wrong,
-    it is looked at once more.
+    A broker may go on working on it. Where a log has changed meanwhile and something seems wrong,
+    it is looked at once more, and what is not wrong then has only been on its way.
 
     Parameters
     ----------
@@ -104,6 +107,7 @@ def check_partition(
     SegmentVanishedError
         A broker deletes or compacts the log faster than it can be looked at.
     """
+    before: set[tuple[str, str]] | None = None
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):
         damage = DamageReport(is_logged=False)
         view = view.refreshed(damage)
@@ -117,10 +121,24 @@ def check_partition(
             path = view.directory.path if error.path is None else str(error.path)
             found = Finding(Severity.ERROR, "unreadable", path, error.reason, error.position)
             return PartitionCheck(view, [found], [])
-        seems_wrong = any(each.severity is not Severity.INFO for each in check.findings)
-        if not (looks_left and seems_wrong and _has_changed(view)):
+        wrong = {_identity(each) for each in check.findings if _is_wrong(each)}
+        if not wrong or not _has_changed(view) or (before is None and not looks_left):
             return check
+        if before is not None and (wrong == before or not looks_left):
+            lasting = [
+                each for each in check.findings if not _is_wrong(each) or _identity(each) in before
+            ]
+            return check._replace(findings=lasting)
+        before = wrong
     raise AssertionError  # the last look returns or raises
+
+
+def _is_wrong(finding: Finding) -> bool:
+    return finding.severity is not Severity.INFO
+
+
+def _identity(finding: Finding) -> tuple[str, str]:
+    return finding.code, finding.path
 
 
 def _has_changed(view: LogView) -> bool:
@@ -201,6 +219,7 @@ class _Check:
             end_offset,
             self._account.totals(damage.ranges),
             broker_start(view, recovery_point, damage.ranges, self._ends, end_offset),
+            tuple(self._ends),
         )
 
     def _about_segment(self, walk: SegmentWalk) -> Iterator[Finding]:
@@ -213,7 +232,11 @@ class _Check:
         damaged = self._damaged_in(segment.file_path())
         yield from size_findings(walk)
         yield from rest_findings(walk, damaged)
-        yield from indexes.findings(walk.end_position, walk.next_offset, damaged)
+        # A broker makes the indexes of a new segment when it first appends to it.
+        is_new = is_last and not segment.size_bytes
+        yield from indexes.findings(
+            walk.end_position, walk.next_offset, damaged, is_expected=not is_new
+        )
 
     def _about_window(
         self, walk: SegmentWalk, window: SegmentWindow, indexes: IndexFindings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptIndexError, SegmentVanishedError, UnreadableFileError
@@ -60,14 +61,13 @@ class TransactionFindings:
         """
         view = self._view
         log_start = view.segments[0].base_offset if view.segments else 0
+        bases = [segment.base_offset for segment in view.segments]
+        by_segment: dict[int, Aborted] = {}
+        for (producer_id, marker), first in self._aborted.items():
+            expected = by_segment.setdefault(bisect_right(bases, marker) - 1, {})
+            expected[producer_id, marker] = first
         for index, segment in enumerate(view.segments):
-            next_base_offset = view.next_base_offset(index)
-            expected = {
-                (producer, marker): first
-                for (producer, marker), first in self._aborted.items()
-                if segment.base_offset <= marker
-                and (next_base_offset is None or marker < next_base_offset)
-            }
+            expected = by_segment.get(index, {})
             path = segment.file_path(TXN_INDEX_FILE_SUFFIX)
             entries = self._indexes[index]
             if isinstance(entries, str):

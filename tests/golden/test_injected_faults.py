@@ -1,0 +1,118 @@
+"""Faults put into copies of golden directories: `pylog.doctor` tells each, with code and place.
+
+What brokers left sound has nothing above ``info``; that every fault is found there, in whichever
+partition and at whichever byte, is what `tests.support.log_faults` and `side_file_faults` are for.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pylog
+from tests.golden.test_golden_findings import _HARMED, LIVE
+from tests.support.golden import golden_cases
+from tests.support.log_faults import LOG_FAULTS, Fault, SoundPartition
+from tests.support.side_file_faults import SIDE_FILE_FAULTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pylog import DoctorReport
+    from tests.conftest import Counted
+    from tests.support.golden import GoldenPartition, GoldenRoot
+    from tests.support.side_file_faults import MakeFault
+
+SOUND = [each for each in LIVE if not each.split("/", 1)[1].startswith(_HARMED)]
+FAULTS: tuple[MakeFault, ...] = (*LOG_FAULTS, *SIDE_FILE_FAULTS)
+SEEDS = 4
+MORE_SEEDS = 40
+REMOTE_STORE = "remote"
+"""What the case of a tiered topic has beside it, and no broker has in a log directory."""
+MOST_DRAWS = 200
+"""How many partitions are drawn until one has what a fault needs."""
+
+
+def copy_of(partition: GoldenPartition, directory: Path) -> SoundPartition:
+    """Return a writable copy of a partition, with the files of its log directory."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    for path in partition.log_directory.iterdir():
+        if path.is_file() and "." not in path.name.strip("."):
+            shutil.copyfile(path, directory / path.name)
+    shutil.copytree(partition.directory, directory / partition.name, copy_function=shutil.copyfile)
+    (directory / partition.name).chmod(0o700)  # the archive's is read-only
+    return SoundPartition(directory / partition.name)
+
+
+def tells(report: DoctorReport, fault: Fault) -> bool:
+    return any(
+        each.code == fault.code
+        and each.path == str(fault.path)
+        and (
+            fault.position is None
+            or (
+                each.position is not None
+                and each.position <= fault.position
+                and (each.end_position is None or fault.position < each.end_position)
+            )
+        )
+        for each in report.findings
+    )
+
+
+def inject(make: MakeFault, golden_root: GoldenRoot, directory: Path, random: Random) -> Fault:
+    """Put a fault into a copy of the first partition that has what it needs."""
+    for _ in range(MOST_DRAWS):
+        copy = copy_of(golden_root.partition(random.choice(SOUND)), directory)
+        fault = make(copy, random)
+        if fault is not None:
+            return fault
+    message = f"no partition was found that {make.__name__} can be done to"
+    raise AssertionError(message)
+
+
+@pytest.mark.parametrize("make", FAULTS, ids=lambda make: make.__name__)
+def test_every_fault_is_found(golden_root: GoldenRoot, tmp_path: Path, make: MakeFault) -> None:
+    for seed in range(SEEDS):
+        random = Random(f"{make.__name__} {seed}")
+        fault = inject(make, golden_root, tmp_path / "logs", random)
+        report = pylog.doctor(tmp_path / "logs", threads=1)
+        assert tells(report, fault), (seed, fault, list(report.findings))
+
+
+@pytest.mark.slow
+def test_every_fault_is_found_in_many_places(
+    golden_root: GoldenRoot, tmp_path: Path, counted: Counted
+) -> None:
+    outcomes: Counter[str] = Counter()
+    for make in FAULTS:
+        for seed in range(SEEDS, MORE_SEEDS):
+            random = Random(f"{make.__name__} {seed}")
+            fault = inject(make, golden_root, tmp_path / "logs", random)
+            report = pylog.doctor(tmp_path / "logs", threads=1)
+            assert tells(report, fault), (make.__name__, seed, fault, list(report.findings))
+            outcomes[fault.code] += 1
+    counted("faults found", outcomes)
+
+
+@pytest.mark.parametrize(
+    "case_id",
+    sorted(set(golden_cases()) - {each.split(":")[0] for each in set(LIVE) - set(SOUND)}),
+)
+def test_nothing_is_wrong_with_a_directory_that_a_broker_left_sound(
+    golden_root: GoldenRoot, case_id: str
+) -> None:
+    partitions = [each for each in LIVE if each.startswith(f"{case_id}:")]
+    states = {golden_root.partition(each).log_directory for each in partitions}
+    for state in sorted(states):
+        found = [
+            each
+            for each in pylog.doctor(state).findings
+            if each.severity is not pylog.Severity.INFO and each.path != str(state / REMOTE_STORE)
+        ]
+        assert found == []

@@ -1,0 +1,319 @@
+"""Faults in ``.log`` files: what each does to a copy of a sound partition, and what is to be told.
+
+Every fault is a function of a `SoundPartition` and a random generator. It changes the copy and
+returns the `Fault`, or None where the partition has nothing that it could be done to.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.support.corruption import entries, resealed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from random import Random
+
+SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
+HEADER_SIZE = 61
+
+
+class Fault(NamedTuple):
+    """What a finding is to tell: its code, its file, and a byte that its range has, if any."""
+
+    code: str
+    path: Path
+    position: int | None = None
+
+
+class Entry(NamedTuple):
+    """One entry of a ``.log`` file."""
+
+    path: Path
+    position: int
+    data: bytes
+
+    @property
+    def magic(self) -> int:
+        return self.data[16]
+
+    @property
+    def offset(self) -> int:
+        return int.from_bytes(self.data[:8], "big")
+
+    @property
+    def codec(self) -> int:
+        return self.data[22 if self.magic == 2 else 17] & 7
+
+    @property
+    def record_count(self) -> int:
+        return int.from_bytes(self.data[57:61], "big") if self.magic == 2 else 1
+
+    @property
+    def is_control(self) -> bool:
+        return self.magic == 2 and bool(self.data[22] & 0x20)
+
+    @property
+    def first_covered(self) -> int:
+        """The first byte that the checksum covers."""
+        return 21 if self.magic == 2 else 16
+
+    def put(self, data: bytes) -> None:
+        """Put other bytes in the place of the entry's."""
+        content = self.path.read_bytes()
+        end = self.position + len(self.data)
+        self.path.write_bytes(content[: self.position] + data + content[end:])
+
+
+@dataclass(frozen=True)
+class SoundPartition:
+    """A writable copy of a partition and of its log directory's files."""
+
+    directory: Path
+
+    @property
+    def logs(self) -> list[Path]:
+        return sorted(self.directory.glob("*.log"))
+
+    def entries_of(self, path: Path) -> list[Entry]:
+        """Return the whole entries of a ``.log`` file, but for a tail that is not of any."""
+        found, at = [], 0
+        for data in entries(path.read_bytes()):
+            found.append(Entry(path, at, data))
+            at += len(data)
+        return found
+
+    @property
+    def all_entries(self) -> list[Entry]:
+        return [each for path in self.logs for each in self.entries_of(path)]
+
+    @property
+    def may_be_compacted(self) -> bool:
+        """Whether offsets are missing, or may well be; formats v0 and v1 are not judged."""
+        if self.directory.name.startswith(("__consumer_offsets-", "__transaction_state-")):
+            return True
+        following: int | None = None
+        for each in self.all_entries:
+            if each.magic < 2 or (following is not None and each.offset != following):
+                return True
+            delta = int.from_bytes(each.data[23:27], "big")
+            if each.record_count != delta + 1:
+                return True
+            following = each.offset + delta + 1
+        return False
+
+
+def flipped_bit(partition: SoundPartition, random: Random) -> Fault | None:
+    """Flip one bit of what a checksum covers."""
+    if not partition.all_entries:
+        return None
+    entry = random.choice(partition.all_entries)
+    at = random.randrange(entry.first_covered, len(entry.data))
+    changed = bytearray(entry.data)
+    changed[at] ^= 1 << random.randrange(8)
+    entry.put(bytes(changed))
+    return Fault("damaged_batches", entry.path, entry.position)
+
+
+def zeroed_block(partition: SoundPartition, random: Random) -> Fault | None:
+    """Zero up to 512 bytes inside an entry, after its header, as a lost sector does."""
+    usable = [each for each in partition.all_entries if any(each.data[HEADER_SIZE:])]
+    if not usable:
+        return None
+    entry = random.choice(usable)
+    places = [at for at in range(HEADER_SIZE, len(entry.data)) if entry.data[at]]
+    start = random.choice(places)
+    end = min(start + random.randrange(1, 513), len(entry.data))
+    entry.put(entry.data[:start] + bytes(end - start) + entry.data[end:])
+    return Fault("damaged_batches", entry.path, entry.position)
+
+
+def impossible_size(partition: SoundPartition, random: Random) -> Fault | None:
+    """Make the size of an entry smaller than any can be."""
+    if not partition.all_entries:
+        return None
+    entry = random.choice(partition.all_entries)
+    entry.put(entry.data[:8] + struct.pack(">i", random.randrange(-100, 14)) + entry.data[12:])
+    return Fault("damaged_batches", entry.path, entry.position)
+
+
+def offset_back(partition: SoundPartition, random: Random) -> Fault | None:
+    """Give a batch the offset of the one before it; no checksum covers that field."""
+    if partition.may_be_compacted:
+        return None
+    usable = []
+    for path in partition.logs:
+        found = partition.entries_of(path)
+        usable += list(pairwise(found))
+    if not usable:
+        return None
+    before, entry = random.choice(usable)
+    entry.put(before.data[:8] + entry.data[8:])
+    return Fault("damaged_batches", entry.path, entry.position)
+
+
+def unknown_magic(partition: SoundPartition, random: Random) -> Fault | None:
+    """Give an entry a format that does not exist."""
+    if not partition.all_entries:
+        return None
+    entry = random.choice(partition.all_entries)
+    magic = random.randrange(3, 256)
+    entry.put(entry.data[:16] + bytes([magic]) + entry.data[17:])
+    return Fault("damaged_batches", entry.path, entry.position)
+
+
+def too_many_records_counted(partition: SoundPartition, random: Random) -> Fault | None:
+    """Count one record more than a batch has, under a right checksum."""
+    usable = [each for each in partition.all_entries if each.magic == 2 and each.record_count]
+    if not usable:
+        return None
+    entry = random.choice(usable)
+    count = struct.pack(">i", entry.record_count + 1)
+    entry.put(resealed(entry.data[:57] + count + entry.data[61:]))
+    return Fault("damaged_batches", entry.path, entry.position)
+
+
+def no_records_counted(partition: SoundPartition, random: Random) -> Fault | None:
+    """Count no record in a batch that has some, under a right checksum."""
+    usable = [
+        each
+        for each in partition.all_entries
+        if each.magic == 2 and each.record_count and not each.codec and not each.is_control
+    ]
+    if not usable:
+        return None
+    entry = random.choice(usable)
+    entry.put(resealed(entry.data[:57] + bytes(4) + entry.data[61:]))
+    return Fault("filled_empty_batch", entry.path, entry.position)
+
+
+def torn_segment(partition: SoundPartition, random: Random) -> Fault | None:
+    """Cut an earlier segment inside its last batch."""
+    if partition.may_be_compacted:
+        return None
+    usable = [path for path in partition.logs[:-1] if partition.entries_of(path)]
+    if not usable:
+        return None
+    entry = partition.entries_of(random.choice(usable))[-1]
+    _truncate(entry.path, entry.position + random.randrange(17, len(entry.data)))
+    return Fault("damaged_batches", entry.path, entry.position)
+
+
+def torn_tail(partition: SoundPartition, random: Random) -> Fault | None:
+    """Cut the last batch of the log, as a crash does."""
+    if not partition.logs or not partition.entries_of(partition.logs[-1]):
+        return None
+    entry = partition.entries_of(partition.logs[-1])[-1]
+    _truncate(entry.path, entry.position + random.randrange(1, len(entry.data)))
+    return Fault("torn_tail", entry.path, entry.position)
+
+
+def zero_tail(partition: SoundPartition, random: Random) -> Fault | None:
+    """Append zero bytes to the last segment, as preallocation leaves them."""
+    if not partition.logs:
+        return None
+    path = partition.logs[-1]
+    size = path.stat().st_size
+    _append(path, bytes(random.randrange(1, 5000)))
+    return Fault("zero_tail", path, size)
+
+
+def garbage_tail(partition: SoundPartition, random: Random) -> Fault | None:
+    """Append bytes to the last segment that can be no batch."""
+    if not partition.logs:
+        return None
+    path = partition.logs[-1]
+    size = path.stat().st_size
+    _append(path, b"\xff" * random.randrange(17, 500))
+    return Fault("damaged_batches", path, size)
+
+
+def rest_of_a_segment(partition: SoundPartition, random: Random) -> Fault | None:
+    """Append part of a batch, or zeros, to an earlier segment."""
+    if partition.may_be_compacted or len(partition.logs) < 2:
+        return None
+    path = random.choice(partition.logs[:-1])
+    found = partition.entries_of(path)
+    if not found:
+        return None
+    size = path.stat().st_size
+    torn = found[-1].data[: random.randrange(20, len(found[-1].data))]
+    _append(path, random.choice([torn, bytes(700)]))
+    return Fault("segment_rest", path, size)
+
+
+def missing_segment(partition: SoundPartition, random: Random) -> Fault | None:
+    """Remove all files of a segment in the middle."""
+    logs = partition.logs
+    usable = [index for index in range(1, len(logs) - 1) if logs[index].stat().st_size]
+    if partition.may_be_compacted or not usable:
+        return None
+    index = random.choice(usable)
+    for suffix in SUFFIXES:
+        logs[index].with_suffix(suffix).unlink(missing_ok=True)
+    return Fault("missing_segment", logs[index + 1], 0)
+
+
+def lost_log(partition: SoundPartition, random: Random) -> Fault | None:
+    """Remove one ``.log``, and leave its indexes."""
+    usable = [each for each in partition.logs if each.with_suffix(".index").exists()]
+    if not usable:
+        return None
+    random.choice(usable).unlink()
+    return Fault("missing_log", partition.directory)
+
+
+def removed_batch(partition: SoundPartition, random: Random) -> Fault | None:
+    """Cut a whole batch out of the middle of a segment."""
+    if partition.may_be_compacted:
+        return None
+    usable = [each for path in partition.logs for each in partition.entries_of(path)[1:-1]]
+    if not usable:
+        return None
+    entry = random.choice(usable)
+    entry.put(b"")
+    return Fault("offset_gap", entry.path, entry.position)
+
+
+def renamed_segment(partition: SoundPartition, random: Random) -> Fault | None:
+    """Give the last segment a name that is above all its offsets."""
+    if not partition.logs or not partition.entries_of(partition.logs[-1]):
+        return None
+    path = partition.logs[-1]
+    base = int(path.stem) + random.randrange(100_000, 1_000_000)
+    for suffix in SUFFIXES:
+        old = path.with_suffix(suffix)
+        if old.exists():
+            old.rename(path.with_name(f"{base:020d}{suffix}"))
+    return Fault("misnamed_segment", path.with_name(f"{base:020d}.log"), 0)
+
+
+def _truncate(path: Path, size: int) -> None:
+    path.write_bytes(path.read_bytes()[:size])
+
+
+def _append(path: Path, data: bytes) -> None:
+    path.write_bytes(path.read_bytes() + data)
+
+
+LOG_FAULTS = (
+    flipped_bit,
+    zeroed_block,
+    impossible_size,
+    offset_back,
+    unknown_magic,
+    too_many_records_counted,
+    no_records_counted,
+    torn_segment,
+    torn_tail,
+    zero_tail,
+    garbage_tail,
+    rest_of_a_segment,
+    missing_segment,
+    lost_log,
+    removed_batch,
+    renamed_segment,
+)

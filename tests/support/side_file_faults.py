@@ -1,0 +1,385 @@
+"""Faults in what lies beside the ``.log`` files; see `tests.support.log_faults`."""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tests.support.batches import crc32c
+from tests.support.log_faults import Fault, SoundPartition
+from tests.support.log_files import OFFSET_ENTRY, TIME_ENTRY, TRANSACTION_ENTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from random import Random
+
+    MakeFault = Callable[[SoundPartition, Random], Fault | None]
+
+_SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
+_SNAPSHOT_HEADER = 10
+_CHECKPOINTS = {
+    "replication-offset-checkpoint": "high_watermark_above_log_end",
+    "recovery-point-offset-checkpoint": "recovery_point_above_log_end",
+    "cleaner-offset-checkpoint": "cleaner_offset_above_log_end",
+    "log-start-offset-checkpoint": "log_start_offset_above_log_end",
+}
+_FAR_ABOVE = 10**12
+
+
+def _index_entries(path: Path, entry: struct.Struct, offset_at: int) -> list[tuple[int, ...]]:
+    """Return the entries before the zeros of a preallocated tail."""
+    data = path.read_bytes()
+    found: list[tuple[int, ...]] = []
+    for fields in entry.iter_unpack(data[: len(data) - len(data) % entry.size]):
+        if found and not fields[offset_at]:
+            break
+        found.append(fields)
+    return found
+
+
+def _indexes(
+    partition: SoundPartition, suffix: str, entry: struct.Struct, offset_at: int, least: int
+) -> list[tuple[Path, list[tuple[int, ...]]]]:
+    """Return the index files that have at least so many entries."""
+    found = []
+    for log in partition.logs:
+        path = log.with_suffix(suffix)
+        if path.exists() and log.stat().st_size:
+            stored = _index_entries(path, entry, offset_at)
+            if len(stored) >= least:
+                found.append((path, stored))
+    return found
+
+
+def _put_entry(path: Path, at: int, entry: bytes) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:at] + entry + data[at + len(entry) :])
+
+
+def missing_index(partition: SoundPartition, random: Random) -> Fault | None:
+    usable = [each.with_suffix(".index") for each in partition.logs if each.stat().st_size]
+    usable = [each for each in usable if each.exists()]
+    if not usable:
+        return None
+    path = random.choice(usable)
+    path.unlink()
+    return Fault("missing_index", path)
+
+
+def missing_time_index(partition: SoundPartition, random: Random) -> Fault | None:
+    usable = [each.with_suffix(".timeindex") for each in partition.logs if each.stat().st_size]
+    usable = [each for each in usable if each.exists()]
+    is_v2 = any(each.magic == 2 for each in partition.all_entries)
+    if not usable or not is_v2:
+        return None
+    path = random.choice(usable)
+    path.unlink()
+    return Fault("missing_time_index", path)
+
+
+def index_into_a_batch(partition: SoundPartition, random: Random) -> Fault | None:
+    """Let an entry point one byte after the beginning of its batch."""
+    usable = _indexes(partition, ".index", OFFSET_ENTRY, 0, 1)
+    if not usable:
+        return None
+    path, stored = random.choice(usable)
+    number = random.randrange(len(stored))
+    offset, position = stored[number]
+    at = number * OFFSET_ENTRY.size
+    _put_entry(path, at, OFFSET_ENTRY.pack(offset, position + 1))
+    return Fault("wrong_index", path, at)
+
+
+def index_out_of_order(partition: SoundPartition, random: Random) -> Fault | None:
+    """Exchange two entries."""
+    usable = _indexes(partition, ".index", OFFSET_ENTRY, 0, 2)
+    if not usable:
+        return None
+    path, stored = random.choice(usable)
+    number = random.randrange(len(stored) - 1)
+    pair = OFFSET_ENTRY.pack(*stored[number + 1]) + OFFSET_ENTRY.pack(*stored[number])
+    _put_entry(path, number * OFFSET_ENTRY.size, pair)
+    return Fault("damaged_index", path)
+
+
+def index_of_torn_length(partition: SoundPartition, random: Random) -> Fault | None:
+    usable = [each.with_suffix(".index") for each in partition.logs]
+    usable = [each for each in usable if each.exists()]
+    if not usable:
+        return None
+    path = random.choice(usable)
+    path.write_bytes(path.read_bytes() + bytes(random.randrange(1, 8)))
+    return Fault("damaged_index", path)
+
+
+def late_time_entry(partition: SoundPartition, random: Random) -> Fault | None:
+    """Let the last entry of a time index have a timestamp that no batch has."""
+    usable = _indexes(partition, ".timeindex", TIME_ENTRY, 1, 1)
+    if not usable:
+        return None
+    path, stored = random.choice(usable)
+    timestamp, offset = stored[-1]
+    at = (len(stored) - 1) * TIME_ENTRY.size
+    _put_entry(path, at, TIME_ENTRY.pack(timestamp + random.randrange(1, 10**9), offset))
+    return Fault("wrong_time_index", path, at)
+
+
+def lost_transaction_entries(partition: SoundPartition, random: Random) -> Fault | None:
+    """Empty a transaction index; of a log from its beginning on, where all data is there."""
+    if partition.may_be_compacted or not partition.logs or int(partition.logs[0].stem):
+        return None
+    usable = [each for each in partition.directory.glob("*.txnindex") if each.stat().st_size]
+    if not usable:
+        return None
+    path = random.choice(sorted(usable))
+    path.write_bytes(b"")
+    return Fault("wrong_transaction_index", path)
+
+
+def invented_transaction(partition: SoundPartition, random: Random) -> Fault | None:
+    """Add an entry about a producer that has aborted nothing."""
+    if partition.may_be_compacted or not partition.logs or not partition.all_entries:
+        return None
+    path = partition.logs[-1].with_suffix(".txnindex")
+    data = path.read_bytes() if path.exists() else b""
+    last = TRANSACTION_ENTRY.unpack(data[-TRANSACTION_ENTRY.size :])[3] if data else -1
+    offset = max(last + 1, int(path.stem)) + random.randrange(3)
+    path.write_bytes(data + TRANSACTION_ENTRY.pack(0, 987_654, offset, offset, offset + 1))
+    return Fault("wrong_transaction_index", path)
+
+
+def unknown_transaction_version(partition: SoundPartition, random: Random) -> Fault | None:
+    usable = [each for each in partition.directory.glob("*.txnindex") if each.stat().st_size]
+    if not usable:
+        return None
+    path = random.choice(sorted(usable))
+    _put_entry(path, 0, b"\0\7")
+    return Fault("damaged_transaction_index", path)
+
+
+def flipped_snapshot(partition: SoundPartition, random: Random) -> Fault | None:
+    usable = sorted(partition.directory.glob("*.snapshot"))
+    if not usable:
+        return None
+    path = random.choice(usable)
+    data = bytearray(path.read_bytes())
+    data[random.randrange(2, len(data))] ^= 0x10
+    path.write_bytes(bytes(data))
+    return Fault("damaged_snapshot", path)
+
+
+def snapshot_of_another_producer(partition: SoundPartition, random: Random) -> Fault | None:
+    """Give a producer in a snapshot another id, under a right checksum."""
+    ends = {_last_offset(each.data) for each in partition.all_entries if each.magic == 2}
+    usable = []
+    for path in sorted(partition.directory.glob("*.snapshot")):
+        stored = _SNAPSHOT_ENTRY.iter_unpack(path.read_bytes()[_SNAPSHOT_HEADER:])
+        usable += [(path, at) for at, fields in enumerate(stored) if fields[3] in ends]
+    if not usable:
+        return None
+    path, number = random.choice(usable)
+    data = path.read_bytes()
+    at = _SNAPSHOT_HEADER + number * _SNAPSHOT_ENTRY.size
+    fields = _SNAPSHOT_ENTRY.unpack_from(data, at)
+    changed = _SNAPSHOT_ENTRY.pack(fields[0] + 7777, *fields[1:])
+    body = data[6:at] + changed + data[at + len(changed) :]
+    path.write_bytes(data[:2] + struct.pack(">I", crc32c(body)) + body)
+    return Fault("wrong_snapshot", path)
+
+
+def _last_offset(entry: bytes) -> int:
+    return int.from_bytes(entry[:8], "big") + int.from_bytes(entry[23:27], "big")
+
+
+def snapshot_far_ahead(partition: SoundPartition, random: Random) -> Fault | None:
+    """Leave a snapshot of an offset that the log has not come to."""
+    usable = sorted(partition.directory.glob("*.snapshot"))
+    if not usable:
+        return None
+    path = partition.directory / f"{_FAR_ABOVE + random.randrange(1000):020d}.snapshot"
+    path.write_bytes(usable[0].read_bytes())
+    return Fault("snapshot_above_log_end", path)
+
+
+def another_leader_epoch(partition: SoundPartition, random: Random) -> Fault | None:
+    """Raise the latest epoch of the checkpoint."""
+    path = partition.directory / "leader-epoch-checkpoint"
+    if not path.exists():
+        return None
+    lines = path.read_text("utf-8").splitlines()
+    if len(lines) < 3:
+        return None
+    epoch, start = map(int, lines[-1].split())
+    if not any(each.magic == 2 and each.offset >= start for each in partition.all_entries):
+        return None
+    lines[-1] = f"{epoch + random.randrange(1, 9)} {start}"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return Fault("leader_epoch_disagrees", path)
+
+
+def leader_epoch_back(partition: SoundPartition, random: Random) -> Fault | None:
+    """Raise the epoch of one batch, which no checksum covers: the next one seems to go back."""
+    usable = [
+        (one, other)
+        for path in partition.logs
+        for one, other in pairwise(partition.entries_of(path))
+        if one.magic == other.magic == 2 and other.data[12:16] != b"\xff" * 4
+    ]
+    if not usable:
+        return None
+    one, other = random.choice(usable)
+    epoch = int.from_bytes(other.data[12:16], "big") + random.randrange(1, 100)
+    one.put(one.data[:12] + epoch.to_bytes(4, "big") + one.data[16:])
+    return Fault("leader_epoch_back", other.path, other.position)
+
+
+def leader_epoch_far_ahead(partition: SoundPartition, _random: Random) -> Fault | None:
+    """Add an epoch to the checkpoint that begins after the end of the log."""
+    path = partition.directory / "leader-epoch-checkpoint"
+    if not path.exists():
+        return None
+    lines = path.read_text("utf-8").splitlines()
+    epochs = lines[2:]
+    latest = int(epochs[-1].split()[0]) if epochs else 0
+    lines = ["0", str(len(epochs) + 1), *epochs, f"{latest + 1} {_FAR_ABOVE}"]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return Fault("leader_epoch_above_log_end", path)
+
+
+def _nonsense_in(name: str, code: str, *, in_log_directory: bool = False) -> MakeFault:
+    """Return what writes nonsense into a file."""
+
+    def nonsense(partition: SoundPartition, _random: Random) -> Fault:
+        parent = partition.directory.parent if in_log_directory else partition.directory
+        path = parent / name
+        path.write_text("version=nonsense\n", "utf-8")
+        return Fault(code, path)
+
+    nonsense.__name__ = f"nonsense_in_{name}"
+    return nonsense
+
+
+def _checkpoint_above_end(name: str, code: str) -> MakeFault:
+    """Return what lets a checkpoint say an offset above the end of the log."""
+
+    def above_end(partition: SoundPartition, random: Random) -> Fault | None:
+        topic, _, number = partition.directory.name.rpartition("-")
+        path = partition.directory.parent / name
+        offset = _FAR_ABOVE + random.randrange(1000)
+        path.write_text(f"0\n1\n{topic} {number} {offset}\n", "utf-8")
+        return Fault(code, path)
+
+    above_end.__name__ = f"{name}_above_end"
+    return above_end
+
+
+def _leftover(state: str) -> MakeFault:
+    """Return what leaves a file of an interrupted deletion or compaction."""
+
+    def leftover(partition: SoundPartition, random: Random) -> Fault:
+        base = _FAR_ABOVE + random.randrange(1000)
+        suffix = random.choice([".index", ".timeindex", ".txnindex"])
+        path = partition.directory / f"{base:020d}{suffix}{state}"
+        path.write_bytes(b"")
+        return Fault("leftover_file", path)
+
+    leftover.__name__ = f"leftover{state.replace('.', '_')}"
+    return leftover
+
+
+def misnamed_log(partition: SoundPartition, random: Random) -> Fault | None:
+    if not partition.logs:
+        return None
+    path = partition.directory / random.choice(
+        ["copy.log", "123.log", "00000000000000000000-2.log"]
+    )
+    path.write_bytes(partition.logs[0].read_bytes())
+    return Fault("misnamed_log", path)
+
+
+def misnamed_directory(partition: SoundPartition, random: Random) -> Fault:
+    path = partition.directory.parent / random.choice(["lost+found", "backup", "orders-zero"])
+    path.mkdir()
+    return Fault("misnamed_directory", path)
+
+
+def _directory_of_state(state: str, code: str) -> MakeFault:
+    """Return what leaves the directory of a partition that is not live."""
+
+    def directory_of_state(partition: SoundPartition, _random: Random) -> Fault:
+        path = partition.directory.parent / f"gone-0.{'0123456789abcdef' * 2}-{state}"
+        path.mkdir()
+        (path / f"{0:020d}.log").write_bytes(b"")
+        return Fault(code, path)
+
+    directory_of_state.__name__ = f"{state}_directory"
+    return directory_of_state
+
+
+def _second_partition(partition: SoundPartition, topic: str, number: int, topic_id: bytes) -> Path:
+    path = partition.directory.parent / f"{topic}-{number}"
+    path.mkdir()
+    (path / f"{0:020d}.log").write_bytes(b"")
+    (path / f"{0:020d}.index").write_bytes(b"")
+    (path / f"{0:020d}.timeindex").write_bytes(b"")
+    (path / "partition.metadata").write_bytes(topic_id)
+    return path / "partition.metadata"
+
+
+def topic_id_of_two_topics(partition: SoundPartition, _random: Random) -> Fault | None:
+    metadata = partition.directory / "partition.metadata"
+    if not metadata.exists():
+        return None
+    # Sorted after all names of topics in the golden set, so that it is the one that is told.
+    path = _second_partition(partition, "zzz", 0, metadata.read_bytes())
+    return Fault("duplicate_topic_id", path)
+
+
+def two_ids_of_a_topic(partition: SoundPartition, _random: Random) -> Fault | None:
+    if not (partition.directory / "partition.metadata").exists():
+        return None
+    topic = partition.directory.name.rpartition("-")[0]
+    content = b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAABA"
+    path = _second_partition(partition, topic, 4711, content)
+    return Fault("topic_ids_disagree", path)
+
+
+def absent_partition(partition: SoundPartition, random: Random) -> Fault:
+    path = partition.directory.parent / "recovery-point-offset-checkpoint"
+    path.write_text(f"0\n1\nnowhere {random.randrange(100)} 17\n", "utf-8")
+    return Fault("absent_partition", path)
+
+
+SIDE_FILE_FAULTS: tuple[MakeFault, ...] = (
+    missing_index,
+    missing_time_index,
+    index_into_a_batch,
+    index_out_of_order,
+    index_of_torn_length,
+    late_time_entry,
+    lost_transaction_entries,
+    invented_transaction,
+    unknown_transaction_version,
+    flipped_snapshot,
+    snapshot_of_another_producer,
+    snapshot_far_ahead,
+    another_leader_epoch,
+    leader_epoch_back,
+    leader_epoch_far_ahead,
+    _nonsense_in("leader-epoch-checkpoint", "damaged_checkpoint"),
+    _nonsense_in("partition.metadata", "damaged_metadata"),
+    _nonsense_in("meta.properties", "damaged_meta_properties", in_log_directory=True),
+    *(_nonsense_in(name, "damaged_checkpoint", in_log_directory=True) for name in _CHECKPOINTS),
+    *(_checkpoint_above_end(name, code) for name, code in _CHECKPOINTS.items()),
+    *(_leftover(state) for state in (".deleted", ".cleaned", ".swap")),
+    misnamed_log,
+    misnamed_directory,
+    _directory_of_state("delete", "deleted_directory"),
+    _directory_of_state("stray", "stray_directory"),
+    _directory_of_state("future", "future_directory"),
+    topic_id_of_two_topics,
+    two_ids_of_a_topic,
+    absent_partition,
+)

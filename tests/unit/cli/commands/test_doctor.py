@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import termios
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
+from tests.support.log_files import segment_path, write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Outcome
+
+BATCHES = [batch_v2(plain_records(o, 5)) for o in (0, 5, 10)]
+SIZE = len(BATCHES[0].data)
+TOTAL = len(joined(BATCHES))
+LEFT = TOTAL - len(BATCHES[1].data)
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> Path:
+    write_partition(tmp_path / "logs", {0: BATCHES})
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def damaged(sound: Path) -> Path:
+    path = segment_path(sound / "orders-0", 0)
+    path.write_bytes(joined([BATCHES[0], with_bad_crc(BATCHES[1]), BATCHES[2]]))
+    return sound
+
+
+def test_a_sound_directory(sound: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("doctor", sound)
+    assert done.status == 0
+    assert done.lines[0] == f"1 topic, 1 partition, {TOTAL}B of {TOTAL}B sound, nothing found"
+    assert done.lines[1].startswith(f"{sound} was not closed in order, or is in use: a broker ")
+    assert len(done.lines) == 2
+    assert done.error == ""
+
+
+def test_a_damaged_one(damaged: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("doctor", damaged)
+    assert done.status == 1
+    assert done.lines[0] == f"orders-0  {damaged}/orders-0"
+    assert done.lines[1] == "  error     damaged_batches"
+    assert done.lines[2].startswith(
+        f"    00000000000000000000.log bytes {SIZE} to {SIZE + TOTAL - LEFT}, offsets 5 to 10: "
+    )
+    assert done.lines[3].startswith("    broker  after a clean stop nothing")
+    assert done.lines[4].startswith("    advice  read another replica")
+    assert done.lines[5] == "  offsets   0 to 15 (exclusive): 10 records, 5 damaged"
+    assert done.lines[6] == (
+        f"  start     a broker cuts 00000000000000000000.log off at byte {SIZE}: {TOTAL - SIZE} "
+        "bytes go; the log ends at offset 5 then, not 15"
+    )
+    assert done.lines[-1] == "a broker that starts on this would lose records of orders-0"
+
+
+def test_as_json(damaged: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("doctor", damaged, "--json")
+    assert done.status == 1
+    document = json.loads(done.output)
+    assert document["summary"] == {
+        "partitions": 1,
+        "sizeBytes": TOTAL,
+        "soundBytes": LEFT,
+        "errors": 1,
+        "warnings": 0,
+        "infos": 0,
+    }
+    [partition] = document["partitions"]
+    [finding] = partition["findings"]
+    assert (finding["code"], finding["position"], finding["nextOffset"]) == (
+        "damaged_batches",
+        SIZE,
+        5,
+    )
+    assert partition["brokerStart"]["cutOffset"] == 5
+    assert document["directories"] == [
+        {"path": str(damaged), "cleanShutdown": False, "findings": []}
+    ]
+
+
+def test_less_severe_findings_are_counted_and_not_shown(
+    sound: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    with segment_path(sound / "orders-0", 0).open("ab") as file:
+        file.write(bytes(30))
+    done = pylog_run("doctor", sound, "--severity", "warning")
+    assert done.status == 0
+    assert done.lines[0].endswith("sound, 1 info")
+    assert done.lines[-1] == "1 finding below --severity warning not shown"
+    assert json.loads(pylog_run("doctor", sound, "--json").output)["summary"]["infos"] == 1
+
+
+def test_many_findings_of_a_kind_are_told_of_together(
+    sound: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    for base in range(100, 105):
+        segment_path(sound / "orders-0", base, ".index.deleted").write_bytes(b"")
+    done = pylog_run("doctor", sound)
+    assert done.lines[1] == "  info      leftover_file, 5 times"
+    assert done.lines[5] == "    and 2 more, which --json lists"
+
+
+def test_a_repaired_copy(damaged: Path, tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
+    done = pylog_run("doctor", damaged, "--repair-to", tmp_path / "copy")
+    assert done.status == 1
+    assert done.lines[-3:] == [
+        f"{tmp_path}/copy  a copy of what is sound: 1 partition, {LEFT}B",
+        f"  orders-0: {TOTAL - LEFT} of {TOTAL} bytes were left out; ends at 15",
+        "  left in the copy: offset_gap",
+    ]
+    again = pylog_run("doctor", damaged, "--repair-to", tmp_path / "copy")
+    assert again.status == 2
+    assert "not empty" in again.error
+    cut = pylog_run(
+        "doctor", damaged, "--repair-to", tmp_path / "cut", "--stop-at-damage", "--json"
+    )
+    copy = json.loads(cut.output)["copy"]
+    assert copy["partitions"][0]["endOffset"] == 5
+    assert copy["report"]["summary"]["warnings"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--stop-at-damage",), "--stop-at-damage is about the copy"),
+        (("--severity", "fatal"), "'fatal' is not one of 'error', 'warning', 'info'"),
+        (("--threads", "0"), "0 is not in the range x>=1"),
+        (("--topic", "clicks"), "clicks"),
+    ],
+)
+def test_wrong_usage(
+    sound: Path, pylog_run: Callable[..., Outcome], arguments: tuple[str, ...], text: str
+) -> None:
+    done = pylog_run("doctor", sound, *arguments)
+    assert done.status == 2
+    assert text in done.error
+
+
+def test_nothing_that_can_be_read(tmp_path: Path, pylog_run: Callable[..., Outcome]) -> None:
+    (tmp_path / "orders-0").symlink_to(tmp_path / "a disk that is not mounted")
+    done = pylog_run("doctor", tmp_path)
+    assert done.status == 2
+    assert "  error     unreadable" in done.lines
+    write_partition(tmp_path, {0: BATCHES}, name="orders-1")
+    assert pylog_run("doctor", tmp_path).status == 1
+
+
+def in_terminal(columns: int, *arguments: object, **environment: str) -> str:
+    """Return what the program prints to a terminal of that width."""
+    controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (50, columns))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pylog", *map(str, arguments)],
+        stdout=terminal,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "xterm-256color", **environment},
+    )
+    os.close(terminal)
+    output = b""
+    try:
+        while chunk := os.read(controller, 1 << 16):
+            output += chunk
+    except OSError:
+        pass  # the other side is closed
+    os.close(controller)
+    process.wait(60)
+    return output.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_lines_are_wrapped_at_the_width_of_a_terminal(damaged: Path, columns: int) -> None:
+    output = in_terminal(columns, "doctor", damaged / "orders-0")
+    assert "\x1b[1;31m  error     \x1b[0mdamaged_batches" in output
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", output).split("\n")
+    words = [word for line in lines for word in line.split()]
+    assert max(map(len, lines)) <= max(columns, max(map(len, words)) + 20)
+    assert any(line.startswith("            ") for line in lines)
+
+
+def test_no_colours_if_so_wanted(damaged: Path) -> None:
+    assert "\x1b" not in in_terminal(80, "doctor", damaged / "orders-0", NO_COLOR="1")
