@@ -171,6 +171,7 @@ def test_a_crash_leaves_each_group_old_or_new(tmp_path: Path, kind: str, counted
     counted("crashes of a cleaning", survived)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("disk", DISKS)
 def test_a_disk_that_fails_leaves_each_group_old_or_new(
     tmp_path: Path, disk: str, counted: Counted

@@ -221,6 +221,7 @@ def test_every_byte_flipped(copy: FaultyCopy, counted: Counted) -> None:
     assert not [each for each in outcomes if each.startswith("WRONG")], outcomes
 
 
+@pytest.mark.slow
 def test_every_cut(copy: FaultyCopy, counted: Counted) -> None:
     copy.write(copy.data)
     for length in range(len(copy.data) - 1, -1, -1):

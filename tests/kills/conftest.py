@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.broker.conftest import kafka_is_here, new_broker
+from tests.support.spark_home import make_spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 __all__ = ["kafka_is_here", "new_broker"]
 
@@ -22,3 +24,9 @@ def kills(request: pytest.FixtureRequest) -> Callable[[int], int]:
     """Return how many kills a test makes of its share in `CI_KILLS`; `--soak` asks for more."""
     soak = request.config.getoption("--soak") or CI_KILLS
     return lambda share: math.ceil(share * soak / CI_KILLS)
+
+
+@pytest.fixture(scope="session")
+def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the ``SPARK_HOME`` of all drivers, executors and their Python processes."""
+    return make_spark_home(tmp_path_factory.mktemp("spark-home"))

@@ -77,11 +77,15 @@ class Driver:
         Of Spark.
     log
         Gets what Spark prints.
+    home
+        ``SPARK_HOME``.
     configuration
         Directory with ``spark-defaults.conf``.
     """
 
-    def __init__(self, master: str, log: Path, configuration: Path = SPARK_CONF) -> None:
+    def __init__(
+        self, master: str, log: Path, *, home: Path, configuration: Path = SPARK_CONF
+    ) -> None:
         self.log = log
         paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
         with log.open("wb") as output:
@@ -92,6 +96,7 @@ class Driver:
                     **os.environ,
                     "PYTHONPATH": os.pathsep.join(paths),
                     "PYSPARK_PYTHON": sys.executable,
+                    "SPARK_HOME": str(home),
                     "SPARK_CONF_DIR": str(configuration),
                     "SPARK_LOCAL_IP": "127.0.0.1",
                     "JDK_JAVA_OPTIONS": _SHORT_LIFE,

@@ -100,17 +100,21 @@ class StreamThatIsKilled:
 
 
 def test_drivers_that_are_killed_while_they_stream_lose_and_double_nothing(
-    memory_path: Path, tmp_path: Path, kills: Callable[[int], int], counted: Counted
+    memory_path: Path,
+    tmp_path: Path,
+    spark_home: Path,
+    kills: Callable[[int], int],
+    counted: Counted,
 ) -> None:
     require_java()
     stream = StreamThatIsKilled(memory_path)
     seconds = random.Random(SEED)
     outcomes: Counter[str] = Counter()
-    following = Driver(LOCAL, tmp_path / "driver-0")
+    following = Driver(LOCAL, tmp_path / "driver-0", home=spark_home)
     for number in range(kills(3) + 1):
         driver, is_last = following, number == kills(3)
         if not is_last:  # it starts while this one is at work
-            following = Driver(LOCAL, tmp_path / f"driver-{number + 1}")
+            following = Driver(LOCAL, tmp_path / f"driver-{number + 1}", home=spark_home)
             stream.add_input()
         with driver, ExitStack() as on_failure:
             on_failure.callback(following.end)

@@ -78,11 +78,9 @@ def test_a_notebook_carries_no_output(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[] if name in READING else [*NEEDS_SPARK, pytest.mark.slow])
-        for name in NOTEBOOKS
-    ],
+    [pytest.param(name, marks=[] if name in READING else NEEDS_SPARK) for name in NOTEBOOKS],
 )
+@pytest.mark.slow
 def test_a_notebook_runs_from_top_to_bottom_and_draws(name: str, tmp_path: Path) -> None:
     html = render(name, tmp_path)
     # Such as Spark's, of workers whose rows nobody takes: a reader would take it for a failure.

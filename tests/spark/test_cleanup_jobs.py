@@ -116,8 +116,13 @@ def test_a_task_that_fails_fails_the_job_and_leaves_all_logs_as_they_were(
         with pytest.raises(Exception, match="small3-0"):
             clean_by_tasks(spark, job.tasks)
         hidden.rename(segment)
-    assert (rows(logs), rows(logs, "small3")) == before
+    for _ in range(20):
+        if not left_over(logs):
+            break  # else another task of the failed job was still at work: the next job sweeps it
+        with compact.prepare(parsed(compact, logs)):
+            pass
     assert left_over(logs) == []
+    assert (rows(logs), rows(logs, "small3")) == before
 
 
 def test_retention_removes_what_the_library_removes(

@@ -303,9 +303,12 @@ def test_the_dag_for_airflow_runs_and_runs_again(
     srv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, values in (
-        ("airflow", {"DAG": FakeDag}),
-        ("airflow.operators", {}),
-        ("airflow.operators.bash", {"BashOperator": FakeOperator}),
+        ("airflow", {}),
+        ("airflow.sdk", {"DAG": FakeDag}),
+        ("airflow.providers", {}),
+        ("airflow.providers.standard", {}),
+        ("airflow.providers.standard.operators", {}),
+        ("airflow.providers.standard.operators.bash", {"BashOperator": FakeOperator}),
     ):
         module = types.ModuleType(name)
         vars(module).update(values)

@@ -54,6 +54,8 @@ class StandaloneCluster:
         How many workers, and the cores and the memory that each offers.
     start_timeout
         Seconds until all workers must have registered.
+    home
+        ``SPARK_HOME`` of all processes; by default that of the installed pyspark.
 
     Attributes
     ----------
@@ -70,12 +72,14 @@ class StandaloneCluster:
         cores: int = 1,
         memory: str = "1g",
         start_timeout: float = 120,
+        home: Path = _SPARK_HOME,
     ) -> None:
         self._directory = directory
         self._configuration = configuration
         self._workers = workers
         self._offer = ("--cores", str(cores), "--memory", memory)
         self._start_timeout = start_timeout
+        self._home = home
         self._processes = ExitStack()
         self.master_url = ""
 
@@ -88,7 +92,7 @@ class StandaloneCluster:
         return {
             **inherited,
             "JAVA_HOME": str(find_java_home()),
-            "SPARK_HOME": str(_SPARK_HOME),
+            "SPARK_HOME": str(self._home),
             "SPARK_CONF_DIR": str(self._configuration),
             "SPARK_LOCAL_IP": _HOST,
         }
@@ -142,7 +146,7 @@ class StandaloneCluster:
             Of ``spark-submit``, such as ``--py-files``.
         """
         command = [
-            str(_SPARK_HOME / "bin" / "spark-submit"),
+            str(self._home / "bin" / "spark-submit"),
             *("--master", self.master_url, *options),
             *(str(script), *arguments),
         ]
@@ -165,7 +169,7 @@ class StandaloneCluster:
 
     def _start(self, name: str, class_name: str, *arguments: str) -> subprocess.Popen[str]:
         command = [
-            str(_SPARK_HOME / "bin" / "spark-class"),
+            str(self._home / "bin" / "spark-class"),
             f"org.apache.spark.deploy.{class_name}",
             *("--host", _HOST, "--port", "0", "--webui-port", "0"),
             *arguments,

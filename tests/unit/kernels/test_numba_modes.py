@@ -27,6 +27,7 @@ def way_to_run() -> None:
     """Take the place of the fixture that runs each test twice: here processes of their own do."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(any(mode in os.environ for mode in MODES), reason="already in one of them")
 @pytest.mark.parametrize("mode", MODES)
 def test_kernel_tests_pass_in_the_other_modes(mode: str, pytestconfig: pytest.Config) -> None:
