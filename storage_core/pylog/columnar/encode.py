@@ -27,7 +27,9 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.checksum import crc32c
-from pylog.columnar.encode_input import Columns, columns_of
+from pylog.columnar.binary_column import NO_ENDS, read_only
+from pylog.columnar.encode_input import NO_ROWS, Columns, columns_of
+from pylog.columnar.open_batch import OpenBatch
 from pylog.kernels import encode_records as kernel
 from pylog.model import (
     NO_PARTITION_LEADER_EPOCH,
@@ -55,11 +57,9 @@ if TYPE_CHECKING:
 
 DEFAULT_BATCH_SIZE_BYTES = 16_384
 """The default of producer property ``batch.size``."""
-CHUNK_BYTES = 1 << 19
-"""Bytes of batches that one kernel call writes; a larger batch makes the buffer grow."""
-
 _MOST_BATCHES = 4_096  # that one kernel call writes
 _INT32_MAX = 2**31 - 1
+_ALL_ROWS = NO_ENDS
 _put_crc = struct.Struct(">I").pack_into
 _SIZE = struct.Struct(">i")
 
@@ -74,6 +74,7 @@ class EncodedBatch(NamedTuple):
     max_timestamp: int
     size_bytes: int
     base_offset: int
+    crc: int
 
 
 class EncodedChunk(NamedTuple):
@@ -87,14 +88,16 @@ class EncodedChunk(NamedTuple):
         int64: where each batch begins in ``data``.
     ends
         int64: the byte after each batch.
-    record_counts
-        int64: the records of each.
+    record_counts, max_timestamps, crcs
+        int64: the records of each, the largest timestamp, the checksum that it stores.
     """
 
     data: memoryview
     positions: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
     record_counts: npt.NDArray[np.int64]
+    max_timestamps: npt.NDArray[np.int64]
+    crcs: npt.NDArray[np.int64]
 
 
 class RecordEncoder:
@@ -178,7 +181,7 @@ class RecordEncoder:
         self._base_sequence = _in_range("base_sequence", base_sequence, NO_SEQUENCE)
         self._settings = settings
         self._batches = np.zeros((_MOST_BATCHES, kernel.BATCH_FIELDS), dtype=np.int64)
-        self._out = np.empty(CHUNK_BYTES, dtype=np.uint8)
+        self._own_batch = OpenBatch()  # never left open
         self._compressed = np.empty(0, dtype=np.uint8)
 
     def encode(
@@ -212,15 +215,56 @@ class RecordEncoder:
     ) -> Iterator[EncodedChunk]:
         """Yield the same batches, as many at a time as one kernel call writes; see `encode`."""
         for chunk, described in self._encoded(data, timestamp_ms):
-            bounds = np.empty((2, len(described)), dtype=np.int64)
-            end = 0
-            for place, row in enumerate(described.tolist()):
-                start = end if self._is_compressed else row[kernel.BATCH_START]
-                end = start + self._finished(chunk, row, end).size_bytes
-                bounds[:, place] = start, end
-            whole = self._compressed.data if self._is_compressed else chunk
-            counts = described[:, kernel.BATCH_RECORD_COUNT].copy()
-            yield EncodedChunk(whole[:end], bounds[0], bounds[1], counts)
+            yield self._finished_chunk(chunk, described)
+
+    def encode_selected(
+        self, columns: Columns, selection: npt.NDArray[np.int64], open_batch: OpenBatch
+    ) -> Iterator[EncodedChunk]:
+        """Add rows to a batch that is open, and yield those that become full; the last stays open.
+
+        So no batch ends because a call does. One encoder may serve the open batches of many
+        partitions in turn; its offsets then count on over all of them.
+
+        Parameters
+        ----------
+        columns
+            Of all rows, with their timestamps.
+        selection
+            int64: the rows to add, in this order.
+        open_batch
+            What is added to.
+
+        Raises
+        ------
+        ValueError
+            A row is not there, or too large for any batch.
+        """
+        if selection.size:  # none would mean all rows
+            chosen = read_only(np.ascontiguousarray(selection, dtype=np.int64).view())
+            described = self._encode_columns(columns, 0, chosen, open_batch, keep_open=True)
+            for chunk, batches in described:
+                yield self._finished_chunk(chunk, batches)
+
+    def close_batch(self, open_batch: OpenBatch) -> Iterator[EncodedChunk]:
+        """Yield the open batch, if it has records; it has none afterwards."""
+        for chunk, described in self._encode_columns(NO_ROWS, 0, _ALL_ROWS, open_batch):
+            yield self._finished_chunk(chunk, described)
+
+    def _finished_chunk(self, chunk: memoryview, described: npt.NDArray[np.int64]) -> EncodedChunk:
+        """Return batches with their checksums, compressed if there is a codec; offsets go on."""
+        bounds = np.empty((2, len(described)), dtype=np.int64)
+        crcs = np.empty(len(described), dtype=np.int64)
+        end = 0
+        for place, row in enumerate(described.tolist()):
+            start = end if self._is_compressed else row[kernel.BATCH_START]
+            batch = self._finished(chunk, row, end)
+            end = start + batch.size_bytes
+            bounds[:, place] = start, end
+            crcs[place] = batch.crc
+        whole = self._compressed.data if self._is_compressed else chunk
+        counts = described[:, kernel.BATCH_RECORD_COUNT].copy()
+        latest = described[:, kernel.BATCH_MAX_TIMESTAMP].copy()
+        return EncodedChunk(whole[:end], bounds[0], bounds[1], counts, latest, crcs)
 
     def _encoded(
         self, data: pa.RecordBatch | pa.Table, timestamp_ms: int
@@ -232,36 +276,45 @@ class RecordEncoder:
         first_row = 0
         for chunk in [data] if isinstance(data, pa.RecordBatch) else data.to_batches():
             columns = columns_of(chunk, timestamp_ms, first_row)
-            yield from self._encode_columns(columns, first_row)
+            yield from self._encode_columns(columns, first_row, _ALL_ROWS, self._own_batch)
             first_row += chunk.num_rows
 
     def _encode_columns(
-        self, columns: Columns, first_row: int
+        self,
+        columns: Columns,
+        first_row: int,
+        selection: npt.NDArray[np.int64],
+        open_batch: OpenBatch,
+        *,
+        keep_open: bool = False,
     ) -> Iterator[tuple[memoryview, npt.NDArray[np.int64]]]:
-        row, rows = 0, columns.timestamps.size
+        row, rows = 0, selection.size or columns.timestamps.size
         if rows > 2**63 - self.next_offset:
             msg = f"no offsets are left for {rows} records from offset {self.next_offset} on"
             raise ValueError(msg)
         # Rows count from 0 in every record batch; offsets and sequences go on.
-        self._settings[kernel.SET_BASE_OFFSET] = self.next_offset
-        self._settings[kernel.SET_BASE_SEQUENCE] = self._next_sequence()
-        while row < rows:
+        before = open_batch.record_count
+        self._settings[kernel.SET_BASE_OFFSET] = self.next_offset + before
+        self._settings[kernel.SET_BASE_SEQUENCE] = self._sequence_after(before)
+        self._settings[kernel.SET_KEEP_OPEN] = keep_open
+        while row < rows or (open_batch.record_count and not keep_open):
+            open_batch.move_to_front()
+            out = open_batch.buffer
             written, row, status, detail = kernel.encode_records(
-                row, self._settings, *columns, self._out, self._batches
+                row, self._settings, selection, *columns, out, self._batches, open_batch.fields
             )
             if written:
-                yield self._out.data, self._batches[:written]
+                yield out.data, self._batches[:written]
             if written or status == kernel.STATUS_OK:
                 continue
             if status != kernel.STATUS_NEEDS_ROOM:
                 raise _row_error(status, first_row + detail)
-            size = max(2 * self._out.size, detail + kernel.SPARE_BYTES)
-            self._out = np.empty(size, dtype=np.uint8)
+            open_batch.make_room(detail)
 
-    def _next_sequence(self) -> int:
+    def _sequence_after(self, records: int) -> int:
         if self._base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
-        return (self._base_sequence + self.next_offset - self._base_offset) & _INT32_MAX
+        return (self._base_sequence + self.next_offset - self._base_offset + records) & _INT32_MAX
 
     def _finished(self, chunk: memoryview, described: list[int], at: int = 0) -> EncodedBatch:
         """Return the batch with its checksum; offsets go on.
@@ -272,11 +325,12 @@ class RecordEncoder:
         data = chunk[start:end]
         if self._is_compressed:
             data = self._compressed_batch(data, at)
-        _put_crc(data, CRC_OFFSET, crc32c(data[ATTRIBUTES_OFFSET:]))
+        crc = crc32c(data[ATTRIBUTES_OFFSET:])
+        _put_crc(data, CRC_OFFSET, crc)
         base_offset = self.next_offset
         self.next_offset = base_offset + count
         return EncodedBatch(
-            data, count, count - 1, base_timestamp, max_timestamp, len(data), base_offset
+            data, count, count - 1, base_timestamp, max_timestamp, len(data), base_offset, crc
         )
 
     def _compressed_batch(self, plain: memoryview, at: int) -> memoryview:

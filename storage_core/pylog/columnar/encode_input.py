@@ -53,6 +53,24 @@ class Columns(NamedTuple):
     header_value_validity: npt.NDArray[np.uint8]
 
 
+NO_ROWS = Columns(
+    NO_ENDS,
+    NO_ENDS,
+    NO_BYTES,
+    NO_BYTES,
+    NO_ENDS,
+    NO_BYTES,
+    NO_BYTES,
+    NO_ENDS,
+    NO_BYTES,
+    NO_ENDS,
+    NO_BYTES,
+    NO_ENDS,
+    NO_BYTES,
+    NO_BYTES,
+)
+
+
 class _Headers(NamedTuple):
     ends: npt.NDArray[np.int64]
     validity: npt.NDArray[np.uint8]

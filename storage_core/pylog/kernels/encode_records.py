@@ -1,5 +1,8 @@
 """Kernel: columns to whole v2 batches, cut and written in one pass.
 
+All rows are written, or those of a selection, in its order: of the rows of many partitions, one
+partition's need no copy of their own. The last batch may be left open, and be gone on with.
+
 For each record its size is computed first, which decides whether it still belongs to the batch at
 hand; then it is written once, at its place. A batch's 61 header bytes are left free when it is
 begun and filled when it is closed, all but the CRC.
@@ -33,7 +36,16 @@ SET_ATTRIBUTES = 4
 SET_PRODUCER_ID = 5
 SET_PRODUCER_EPOCH = 6
 SET_BASE_SEQUENCE = 7
-SETTINGS = 8
+SET_KEEP_OPEN = 8
+SETTINGS = 9
+
+# A batch that more records are added to by the next call.
+OPEN_RECORDS = 0
+OPEN_START = 1
+OPEN_END = 2
+OPEN_BASE_TIMESTAMP = 3
+OPEN_MAX_TIMESTAMP = 4
+OPEN_FIELDS = 5
 
 # One row of the per-batch output.
 BATCH_START = 0
@@ -45,6 +57,11 @@ BATCH_FIELDS = 5
 
 SPARE_BYTES = 8
 """Bytes that ``out`` has after the end of any batch: short fields are written as one word."""
+
+FETCHED_AHEAD = 12
+"""Of selected rows, values are fetched so many rows before they are copied. The processor itself
+foresees only what lies one after the other: it would wait for each of them."""
+CACHE_LINE_BYTES = 64
 
 NO_TIMESTAMP = -1
 NO_SEQUENCE = -1
@@ -67,6 +84,11 @@ def _copy_bytes(
 ) -> None:
     for i in range(count):
         dst[dst_at + i] = src[src_at + i]
+
+
+@intrinsic("prefetch")
+def _prefetch(buf: npt.NDArray[np.uint8], at: int) -> None:
+    """Have the processor fetch ``buf[at]``, which will be read soon. It may lie outside."""
 
 
 @helper
@@ -193,10 +215,11 @@ def _put_headers(
     return at
 
 
-@kernel(writes=("out", "batches"), tables=("batches",))
+@kernel(writes=("out", "batches", "open_batch"), tables=("batches",))
 def encode_records(
     first_row: int,
     settings: npt.NDArray[np.int64],
+    selection: npt.NDArray[np.int64],
     timestamps: npt.NDArray[np.int64],
     key_ends: npt.NDArray[np.int64],
     key_data: npt.NDArray[np.uint8],
@@ -213,6 +236,7 @@ def encode_records(
     header_value_validity: npt.NDArray[np.uint8],
     out: npt.NDArray[np.uint8],
     batches: npt.NDArray[np.int64],
+    open_batch: npt.NDArray[np.int64],
 ) -> tuple[int, int, int, int]:
     """Write the batches of the rows from ``first_row`` on, as many as there is room for.
 
@@ -224,10 +248,13 @@ def encode_records(
     first_row
         Where to begin; rows are counted from 0, and the base offset and sequence of ``settings``
         are those of row 0.
+    selection
+        The rows to write, in this order, which are then what is counted; empty for all rows of the
+        columns.
     settings
         SETTINGS numbers; SET_BASE_SEQUENCE counts on modulo 2^31 unless it is NO_SEQUENCE.
     timestamps
-        Milliseconds, one a row: their number is the number of rows.
+        Milliseconds, one a row: their number is the number of rows of the columns.
     key_ends, value_ends
         One more than rows: row ``i`` has the bytes from element ``i`` to element ``i + 1``. May be
         empty where every row is null.
@@ -242,15 +269,20 @@ def encode_records(
         Batches are written from its start; the last SPARE_BYTES of it hold nothing afterwards.
     batches
         Shape (at least 1, BATCH_FIELDS); filled with one row a batch.
+    open_batch
+        OPEN_FIELDS numbers of a batch that lies at the start of ``out`` and whose records come
+        before those of ``first_row``; OPEN_RECORDS is 0 if there is none. If SET_KEEP_OPEN is not
+        0, the last batch is left open: it lies from OPEN_START to OPEN_END then. Else it is closed.
 
     Returns
     -------
     tuple of int
         Batches written; the row after them; a status; on STATUS_NEEDS_ROOM the bytes that the
-        first batch needs at least, else the row at fault. Batches of earlier rows are good
-        whatever the status.
+        first batch needs at least, else the row of the columns at fault. Batches of earlier rows
+        are good whatever the status.
     """
-    rows = timestamps.size
+    is_selection = selection.size > 0
+    rows = selection.size if is_selection else timestamps.size
     batch_bytes = min(settings[SET_BATCH_SIZE_BYTES], np.int64(MAX_BATCH_BYTES))
     max_records = settings[SET_MAX_RECORDS]
     room = out.size - SPARE_BYTES
@@ -259,34 +291,60 @@ def encode_records(
     header_first = np.int64(0)
     header_count = np.int64(0)
     row = np.int64(first_row)
+    source = row  # the row of the columns
     end = np.int64(0)
     written = np.int64(0)
     status = STATUS_OK
     detail = np.int64(0)
-    while row < rows and written < batches.shape[0]:
+    keeps_open = settings[SET_KEEP_OPEN] != 0
+    while (row < rows or open_batch[OPEN_RECORDS] > 0) and written < batches.shape[0]:
         start = end
         at = start + RECORDS_OFFSET
+        record_end = at
         first = row
-        base_timestamp = timestamps[row]
+        base_timestamp = np.int64(0)
         max_timestamp = np.int64(NO_TIMESTAMP)
+        if open_batch[OPEN_RECORDS] > 0:
+            at = open_batch[OPEN_END]
+            if at < RECORDS_OFFSET or at > room:
+                status = STATUS_NEEDS_ROOM
+                detail = at
+                break
+            first = row - open_batch[OPEN_RECORDS]
+            base_timestamp = open_batch[OPEN_BASE_TIMESTAMP]
+            max_timestamp = open_batch[OPEN_MAX_TIMESTAMP]
+            open_batch[OPEN_RECORDS] = 0
         while row < rows and row - first < max_records:
-            timestamp = timestamps[row]
+            source = row
+            if is_selection:
+                source = selection[row]
+                if row + FETCHED_AHEAD < rows:
+                    ahead = selection[row + FETCHED_AHEAD]
+                    if 0 <= ahead < value_ends.size:
+                        _prefetch(value_data, value_ends[ahead])
+                        _prefetch(value_data, value_ends[ahead] + CACHE_LINE_BYTES)
+                if source < 0 or source >= timestamps.size:
+                    status = STATUS_BAD_COLUMN
+                    break
+            timestamp = timestamps[source]
+            if row == first:
+                base_timestamp = timestamp
             delta = timestamp - base_timestamp
             raw_timestamp = (delta << 1) ^ (delta >> 63)
             raw_offset = (row - first) << 1
             raw_key = np.int64(1)
             key_length = np.int64(0)
             key_from = np.int64(0)
-            if _is_valid(key_validity, row):
-                key_from = key_ends[row]
-                key_length = key_ends[row + 1] - key_from
+            if _is_valid(key_validity, source):
+                key_from = key_ends[source]
+                key_length = key_ends[source + 1] - key_from
                 raw_key = key_length << 1
             raw_value = np.int64(1)
             value_length = np.int64(0)
             value_from = np.int64(0)
-            if _is_valid(value_validity, row):
-                value_from = value_ends[row]
-                value_length = value_ends[row + 1] - value_from
+            if _is_valid(value_validity, source):
+                value_from = value_ends[source]
+                value_length = value_ends[source + 1] - value_from
                 raw_value = value_length << 1
             if (
                 key_from < 0
@@ -301,9 +359,9 @@ def encode_records(
             if has_headers:
                 header_count = np.int64(0)
                 headers_bytes = np.int64(0)
-                if _is_valid(header_validity, row):
-                    header_first = header_ends[row]
-                    header_count = header_ends[row + 1] - header_first
+                if _is_valid(header_validity, source):
+                    header_first = header_ends[source]
+                    header_count = header_ends[source + 1] - header_first
                     most = header_key_ends.size - 1
                     if header_first < 0 or header_count < 0 or header_count > most - header_first:
                         status = STATUS_BAD_COLUMN
@@ -435,9 +493,18 @@ def encode_records(
             at = record_end
             max_timestamp = max(max_timestamp, timestamp)
             row += 1
+        is_cut = status == STATUS_NEEDS_ROOM and (keeps_open or first < first_row)
+        if row > first and (is_cut or (keeps_open and status == STATUS_OK and row == rows)):
+            open_batch[OPEN_RECORDS] = row - first
+            open_batch[OPEN_START] = start
+            open_batch[OPEN_END] = at
+            open_batch[OPEN_BASE_TIMESTAMP] = base_timestamp
+            open_batch[OPEN_MAX_TIMESTAMP] = max_timestamp
+            detail = record_end - start
+            break
         if status != STATUS_OK:
-            detail = record_end if status == STATUS_NEEDS_ROOM else row
-            row = first
+            detail = record_end - start if status == STATUS_NEEDS_ROOM else source
+            row = max(first, np.int64(first_row))
             break
         end = at
         _put_batch_header(

@@ -38,6 +38,22 @@ def copy_bytes(typing: Any, dst: Any, dst_at: Any, src: Any, src_at: Any, count:
 
 
 @intrinsic
+def prefetch(typing: Any, buf: Any, at: Any) -> Any:
+    """Have the processor fetch the cache line of ``buf[at]``, inside or not: nothing is read."""
+    signature = types.void(buf, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address = _address(context, builder, signature.args[0], *arguments)
+        half = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), half, half, half])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(fetch, [address, half(0), half(3), half(1)])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
 def load_word(typing: Any, buf: Any, at: Any) -> Any:
     """Return the 8 bytes at ``buf[at]`` as an int64 whose lowest byte is the first."""
     signature = types.int64(buf, types.int64)

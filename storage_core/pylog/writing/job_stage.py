@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pylog.writing.job_description import JobDescription
 
 _WAITING_BYTES = 64 << 20
-"""Of rows of all partitions that are kept in memory; then all are written."""
+"""Of the open batches of all partitions; then all are written, full or not."""
 
 
 class JobStage:
@@ -106,16 +106,17 @@ class JobStage:
             pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts)), now_ms, first_row
         )
         parts["timestamp"] = pa.array(checked.timestamps)
-        parts = {name: parts[name] for name in sorted(parts)}  # so that batches can be put together
         rows = pa.RecordBatch.from_arrays(list(parts.values()), names=list(parts))
         numbers = np.arange(first_row, first_row + batch.num_rows, dtype=np.int64)
         for topic, chosen in self._by_topic(batch, first_row):
             if chosen is None:
-                self._topic(topic).add(rows, named, numbers, now_ms)
+                self._topic(topic).add(rows, checked, named, numbers, now_ms)
                 continue
             taken = rows.take(pa.array(chosen))
             of_topic = None if named is None else named[chosen]
-            self._topic(topic).add(taken, of_topic, numbers[chosen], now_ms)
+            self._topic(topic).add(
+                taken, columns_of(taken, now_ms, first_row), of_topic, numbers[chosen], now_ms
+            )
         self.row_count += batch.num_rows
         self._limit_memory()
 

@@ -22,6 +22,7 @@ UNASSIGNED = -1
 """Stands for a row whose partition the partitioner chooses."""
 
 _INT16_MAX = 2**15 - 1
+_NO_SIZES = np.empty(0, dtype=np.int64)
 _RECORD_OVERHEAD = 8  # bytes of an encoded record beside key and value, about
 
 
@@ -44,7 +45,10 @@ class ByKey:
 
     def __call__(self, batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
         """Return the partition of each row."""
-        return self._partitioner.partition_column(batch.column("key"), record_sizes(batch))
+        keys = batch.column("key")
+        # Sizes matter for records without keys alone.
+        sizes_bytes = record_sizes(batch) if keys.null_count else _NO_SIZES
+        return self._partitioner.partition_column(keys, sizes_bytes)
 
 
 class PartitionAssignment:

@@ -1,31 +1,32 @@
-"""The rows of one partition on their way into staged files: collected, encoded, written."""
+"""The rows of one partition on their way into staged files: encoded, written as batches fill."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from pylog.checksum import crc32c
+from pylog.columnar.open_batch import OpenBatch
 from pylog.errors import RecordTooLargeError
 from pylog.files.staged_entries import StagedEntries
 from pylog.files.staged_files import MAX_STAGED_BYTES, StagedFile
-from pylog.record.batch_scan import find_batches
 from pylog.record.batches_writer import set_base_offsets
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from pylog.columnar.encode import EncodedChunk, RecordEncoder
+    from pylog.columnar.encode_input import Columns
     from pylog.config import LogConfig
     from pylog.model import TopicPartition
-    from pylog.record.batch_scan import BatchHeaders
     from pylog.writing.stage_files import StageFiles
 
 
 class StagedPartition:
-    """Collects rows of one partition and writes their batches. One thread.
+    """Encodes rows of one partition and writes their batches. One thread.
 
     Parameters
     ----------
@@ -37,11 +38,6 @@ class StagedPartition:
         Of the topic; partitions take turns.
     files
         Where the batches go.
-
-    Attributes
-    ----------
-    waiting_bytes
-        About how many bytes of rows have been collected and not been written.
     """
 
     def __init__(
@@ -51,31 +47,35 @@ class StagedPartition:
         encoder: RecordEncoder,
         files: StageFiles,
     ) -> None:
-        self.waiting_bytes = 0
         self._topic_partition = topic_partition
         self._config = config
         self._encoder = encoder
         self._files = files
-        self._waiting: list[pa.RecordBatch] = []
-        self._rows: list[npt.NDArray[np.int64]] = []
+        self._open = OpenBatch()
+        self._first_open_row = 0  # what errors call the first row of the open batch
         self._names: list[str] = []
-        self._headers: list[list[BatchHeaders]] = []
+        self._entries: list[list[StagedEntries]] = []
         self._size_bytes = 0
         self._record_count = 0
 
-    def add(self, batch: pa.RecordBatch, rows: npt.NDArray[np.int64]) -> None:
-        """Take rows, and what errors call each of them.
+    @property
+    def waiting_bytes(self) -> int:
+        """How many bytes of a batch wait for more records before they are written."""
+        return self._open.size_bytes
 
-        Columns may be of other types than those of the rows before.
-        """
-        if self._waiting and batch.schema != self._waiting[0].schema:
-            self.write()
-        self._waiting.append(batch)
-        self._rows.append(rows)
-        self.waiting_bytes += batch.nbytes
+    def add(
+        self, columns: Columns, chosen: npt.NDArray[np.intp], rows: npt.NDArray[np.int64]
+    ) -> None:
+        """Take rows, and write the batches that they fill.
 
-    def write(self) -> None:
-        """Write the rows that have been collected.
+        Parameters
+        ----------
+        columns
+            Of rows of any partition.
+        chosen
+            Which of them are of this one.
+        rows
+            What errors call each of those.
 
         Raises
         ------
@@ -84,25 +84,33 @@ class StagedPartition:
         KafkaStorageError
             The disk failed.
         """
-        if not self._waiting:
-            return
-        table = pa.Table.from_batches(self._waiting).combine_chunks()
-        rows = np.concatenate(self._rows)
-        self._waiting, self._rows, self.waiting_bytes = [], [], 0
-        row = 0
-        for chunk in self._encoder.encode_chunks(table):
-            self._ensure_sizes(chunk, rows[row:])
+        self._write_chunks(self._encoder.encode_selected(columns, chosen, self._open), rows)
+        opened = self._open.record_count
+        if 0 < opened <= rows.size:
+            self._first_open_row = int(rows[-opened])
+
+    def write(self) -> None:
+        """Write the batch that is open; errors as of `add`."""
+        self._write_chunks(self._encoder.close_batch(self._open), np.empty(0, dtype=np.int64))
+        self._open.give_back_memory()
+
+    def _write_chunks(self, chunks: Iterable[EncodedChunk], rows: npt.NDArray[np.int64]) -> None:
+        row = -self._open.record_count  # those that were added before come first
+        for chunk in chunks:
+            self._ensure_sizes(chunk, rows, row)
             row += int(chunk.record_counts.sum())
             self._write_chunk(chunk)
 
-    def _ensure_sizes(self, chunk: EncodedChunk, rows: npt.NDArray[np.int64]) -> None:
+    def _ensure_sizes(self, chunk: EncodedChunk, rows: npt.NDArray[np.int64], first: int) -> None:
+        """Raise for a batch that is too large; the first row of all is at place ``first``."""
         sizes = chunk.ends - chunk.positions
         most = min(self._config.max_message_bytes, self._config.segment_bytes)
         is_large = sizes > most
         if not is_large.any():
             return
         at = int(is_large.argmax())
-        row = rows[int(chunk.record_counts[:at].sum())]
+        place = first + int(chunk.record_counts[:at].sum())
+        row = self._first_open_row if place < 0 else rows[place]
         name = "max.message.bytes"
         if most != self._config.max_message_bytes:
             name = "segment.bytes"
@@ -132,7 +140,7 @@ class StagedPartition:
 
     def _begin_file(self) -> None:
         self._names.append(self._files.begin())
-        self._headers.append([])
+        self._entries.append([])
         self._size_bytes = 0
         self._record_count = 0
 
@@ -142,8 +150,13 @@ class StagedPartition:
         counts = chunk.record_counts[start:stop]
         offsets = self._record_count + np.cumsum(counts) - counts
         set_base_offsets(data, chunk.positions[start:stop] - first, offsets)
-        self._headers[-1].append(
-            find_batches(np.frombuffer(data.toreadonly(), dtype=np.uint8)).headers
+        self._entries[-1].append(
+            StagedEntries(
+                chunk.ends[start:stop] - chunk.positions[start:stop],
+                counts,
+                chunk.max_timestamps[start:stop],
+                chunk.crcs[start:stop],
+            )
         )
         self._files.write(self._names[-1], self._size_bytes, data)
         self._size_bytes += end - first
@@ -153,11 +166,11 @@ class StagedPartition:
         """Write what is left and the entries; return the files, which are still to be synced."""
         self.write()
         return [
-            self._finish_file(name, headers)
-            for name, headers in zip(self._names, self._headers, strict=True)
+            self._finish_file(name, entries)
+            for name, entries in zip(self._names, self._entries, strict=True)
         ]
 
-    def _finish_file(self, name: str, parts: list[BatchHeaders]) -> StagedFile:
+    def _finish_file(self, name: str, parts: list[StagedEntries]) -> StagedFile:
         entries = StagedEntries(
             np.concatenate([each.sizes_bytes for each in parts]),
             np.concatenate([each.record_counts for each in parts]),

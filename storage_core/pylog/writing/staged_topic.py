@@ -10,7 +10,6 @@ import os
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from pylog.errors import InvalidRecordError, InvalidTimestampError
 from pylog.files.commit_manifest import read_manifest
@@ -26,14 +25,13 @@ from pylog.writing.topic_writer import encoder_for, parse_compression
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    import pyarrow as pa
 
+    from pylog.columnar.encode_input import Columns
     from pylog.config import LogConfig
     from pylog.files.commit_manifest import NewTopic
     from pylog.writing.job_description import JobDescription
     from pylog.writing.stage_files import StageFiles
-
-_PARTITION_BYTES = 1 << 20
-"""Rows of a partition are encoded together until there are that many bytes of them."""
 
 _RULES = (
     "cleanup.policy",
@@ -119,11 +117,24 @@ class StagedTopic:
     def add(
         self,
         batch: pa.RecordBatch,
+        columns: Columns,
         named: npt.NDArray[np.int64] | None,
         rows: npt.NDArray[np.int64],
         now_ms: int,
     ) -> None:
-        """Take rows of the topic; ``rows`` are their numbers."""
+        """Take rows of the topic, all of which have a timestamp.
+
+        Parameters
+        ----------
+        batch, columns
+            The rows, and the same rows as the encoder takes them.
+        named
+            The partition that each row names; None: no row does.
+        rows
+            What errors call each row.
+        now_ms
+            The time.
+        """
         self._ensure_allowed(batch, rows, now_ms)
         assigned = self._assignment.assign(batch, named, rows)
         for number, chosen in rows_by_partition(assigned):
@@ -133,11 +144,9 @@ class StagedTopic:
                 partition = StagedPartition(place, self._config, self._encoder, self._files)
                 self.partitions[number] = partition
             if chosen is None:
-                partition.add(batch, rows)
+                partition.add(columns, np.arange(rows.size), rows)
             else:
-                partition.add(batch.take(pa.array(chosen)), rows[chosen])
-            if partition.waiting_bytes >= _PARTITION_BYTES:
-                partition.write()
+                partition.add(columns, chosen, rows[chosen])
 
     def _ensure_allowed(
         self, batch: pa.RecordBatch, rows: npt.NDArray[np.int64], now_ms: int

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog.columnar.arrow_schema import HEADERS_TYPE
-from pylog.columnar.encode import CHUNK_BYTES, EncodedBatch, RecordEncoder
+from pylog.columnar.encode import EncodedBatch, RecordEncoder
+from pylog.columnar.encode_input import Columns, columns_of
+from pylog.columnar.open_batch import CHUNK_BYTES, OpenBatch
 from pylog.model import CompressionType
 from tests.support import strategies
 from tests.support.batches import Stored, batch_v2, plain_records
@@ -552,6 +554,66 @@ def test_chunks_hold_the_same_batches_one_after_the_other(codec: str) -> None:
             position = int(end)
     assert not batches
     assert encoder.next_offset == 40_000
+
+
+def columns_from(values: Sequence[bytes]) -> Columns:
+    rows = pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], ["value"])
+    return columns_of(rows, 5, 0)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_rows_of_many_partitions_fill_batches_of_their_own(codec: str) -> None:
+    values = [b"%06d" % number * 9 for number in range(60_000)]
+    compression = CompressionType[codec.upper()]
+    encoder = RecordEncoder(compression=compression)
+    opened = [OpenBatch() for _ in range(3)]
+    found: list[list[bytes]] = [[] for _ in opened]
+    for start in range(0, len(values), 17_001):
+        part = values[start : start + 17_001]
+        for partition, batch in enumerate(opened):
+            first = (partition - start) % 3
+            for chunk in encoder.encode_selected(
+                columns_from(part), np.arange(first, len(part), 3), batch
+            ):
+                ends = zip(chunk.positions.tolist(), chunk.ends.tolist(), strict=True)
+                found[partition] += [bytes(chunk.data[at:end]) for at, end in ends]
+    for partition, batch in enumerate(opened):
+        found[partition] += [bytes(chunk.data) for chunk in encoder.close_batch(batch)]
+        assert (batch.record_count, batch.size_bytes) == (0, 0)
+        assert list(encoder.close_batch(batch)) == []
+        rows = pa.RecordBatch.from_arrays([pa.array(values[partition::3])], ["value"])
+        alone = RecordEncoder(compression=compression).encode(rows, timestamp_ms=5)
+        # Offsets count on over all partitions; nothing else differs, nor where batches end.
+        assert [each[8:] for each in found[partition]] == [bytes(each.data)[8:] for each in alone]
+
+
+def test_an_open_batch_grows_with_its_records() -> None:
+    values = [b"small", b"L" * 3 * CHUNK_BYTES, b"s", b"M" * 5 * CHUNK_BYTES]
+    encoder, opened = (
+        RecordEncoder(batch_size_bytes=MAX_BATCH, partition_leader_epoch=0),
+        OpenBatch(),
+    )
+    for value in values:
+        assert list(encoder.encode_selected(columns_from([value]), np.array([0]), opened)) == []
+    assert opened.size_bytes > 8 * CHUNK_BYTES
+    (chunk,) = encoder.close_batch(opened)
+    records = [Stored(at, 5, None, value) for at, value in enumerate(values)]
+    assert bytes(chunk.data) == batch_v2(records, leader_epoch=0).data
+    assert chunk.max_timestamps.tolist() == [5]
+    assert chunk.crcs.tolist() == [int.from_bytes(chunk.data[17:21])]
+
+
+def test_no_selected_rows_are_no_rows() -> None:
+    opened = OpenBatch()
+    nobody = np.empty(0, dtype=np.int64)
+    assert list(RecordEncoder().encode_selected(columns_from([b"v"]), nobody, opened)) == []
+    assert opened.record_count == 0
+
+
+def test_a_selected_row_that_is_not_there_is_refused() -> None:
+    encoder = RecordEncoder()
+    with pytest.raises(ValueError, match="row 1: the offsets"):
+        list(encoder.encode_selected(columns_from([b"v"]), np.array([0, 1]), OpenBatch()))
 
 
 def test_no_rows_make_no_batches() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ def columns_of(records: Sequence[Stored]) -> list[npt.NDArray[np.int64] | npt.ND
 
 
 def settings(**changed: int) -> npt.NDArray[np.int64]:
-    chosen = np.array([INT32_MAX, INT32_MAX, 0, 0, 0, -1, -1, -1], dtype=np.int64)
+    chosen = np.array([INT32_MAX, INT32_MAX, 0, 0, 0, -1, -1, -1, 0], dtype=np.int64)
     for name, value in changed.items():
         chosen[getattr(kernel, f"SET_{name}")] = value
     return chosen
@@ -85,12 +85,15 @@ def run(
     first_row: int = 0,
     room: int = 1 << 16,
     most: int = 100,
+    selection: Sequence[int] = (),
     **changed: int,
 ) -> Outcome:
     out = np.full(room, 0xEE, dtype=np.uint8)
     table = np.zeros((most, kernel.BATCH_FIELDS), dtype=np.int64)
+    nothing_open = np.zeros(kernel.OPEN_FIELDS, dtype=np.int64)
     written, row, status, detail = kernel.encode_records(
-        first_row, settings(**changed), *columns, out, table
+        *(first_row, settings(**changed), numbers(selection), *columns),
+        *(out, table, nothing_open),
     )
     described = table[:written].tolist()
     return Outcome(
@@ -253,6 +256,88 @@ def test_what_has_no_room_is_left_and_can_be_gone_on_with() -> None:
     rest = run(columns_of(records), MAX_RECORDS=2, first_row=4)
     assert rest.batches == whole.batches[2:]
     assert (rest.next_row, rest.status) == (10, kernel.STATUS_OK)
+
+
+@pytest.mark.parametrize("chosen", [[0], [4, 1, 1, 9], list(range(9, -1, -1))])
+def test_selected_rows_are_written_in_the_order_of_the_selection(chosen: list[int]) -> None:
+    records = [
+        Stored(i, 1_000 + i, b"k%d" % i, bytes([i]) * i, ((f"h{i}", b"x"),)) for i in range(10)
+    ]
+    found = run(columns_of(records), selection=chosen)
+    wanted = [records[row]._replace(offset=place) for place, row in enumerate(chosen)]
+    assert found.batches == [expected(wanted)]
+    assert (found.next_row, found.status) == (len(chosen), kernel.STATUS_OK)
+
+
+def test_batches_of_selected_rows_are_cut_and_gone_on_with_by_their_place() -> None:
+    records = records_of_size(100)
+    chosen = list(range(99, 0, -2))
+    wanted = [records[row]._replace(offset=place) for place, row in enumerate(chosen)]
+    whole = run(columns_of(wanted), MAX_RECORDS=7)
+    assert run(columns_of(records), selection=chosen, MAX_RECORDS=7).batches == whole.batches
+    rest = run(columns_of(records), selection=chosen, first_row=14, MAX_RECORDS=7)
+    assert rest.batches == whole.batches[2:]
+
+
+@pytest.mark.parametrize("row", [-1, 3, 2**62, -(2**62)])
+def test_a_selected_row_that_is_not_there_is_refused(row: int) -> None:
+    found = run(columns_of(records_of_size(3)), selection=[0, row])
+    assert found == Outcome([], [], 0, kernel.STATUS_BAD_COLUMN, row)
+
+
+def run_in_parts(
+    records: list[Stored], cuts: Sequence[int], *, room: int, **changed: int
+) -> list[bytes]:
+    """Return the batches of calls that leave the last batch open, and of one that closes it."""
+    opened = np.zeros(kernel.OPEN_FIELDS, dtype=np.int64)
+    out = np.full(room, 0xEE, dtype=np.uint8)
+    table = np.zeros((5, kernel.BATCH_FIELDS), dtype=np.int64)
+    batches: list[bytes] = []
+    bounds = [0, *cuts, len(records)]
+    parts = [records[start:end] for start, end in pairwise(bounds)]
+    offset = 0
+    for part in [*parts, []]:
+        row, status = 0, kernel.STATUS_OK
+        keeps = bool(part)
+        chosen = settings(KEEP_OPEN=int(keeps), BASE_OFFSET=offset, **changed)
+        while row < len(part) or (opened[kernel.OPEN_RECORDS] and not keeps):
+            start, end = opened[kernel.OPEN_START], opened[kernel.OPEN_END]
+            out[: end - start] = out[start:end].copy()
+            opened[kernel.OPEN_START], opened[kernel.OPEN_END] = 0, end - start
+            written, row, status, _ = kernel.encode_records(
+                *(row, chosen, numbers([]), *columns_of(part), out, table, opened)
+            )
+            assert written or status == kernel.STATUS_OK
+            batches += [out[start:end].tobytes() for start, end, *_ in table[:written].tolist()]
+        offset += len(part)
+    return batches
+
+
+@pytest.mark.parametrize("cuts", [[1], [20], [1, 2, 3, 40, 41], [7, 14, 21, 28]])
+@pytest.mark.parametrize("limit", [{"MAX_RECORDS": 7}, {"BATCH_SIZE_BYTES": 300}, {}])
+def test_a_batch_that_was_left_open_is_gone_on_with(cuts: list[int], limit: dict[str, Any]) -> None:
+    records = records_of_size(50)
+    whole = run(columns_of(records), **limit)
+    assert run_in_parts(records, cuts, room=2_000, **limit) == whole.batches
+
+
+def test_what_has_no_room_stays_in_the_open_batch() -> None:
+    records = records_of_size(50)
+    whole = run(columns_of(records), MAX_RECORDS=7)
+    room = 2 * len(whole.batches[0]) + 40 + kernel.SPARE_BYTES
+    assert run_in_parts(records, [30], room=room, MAX_RECORDS=7) == whole.batches
+
+
+@pytest.mark.parametrize("end", [0, 60, 1 << 16, 2**62, -1])
+def test_an_open_batch_that_does_not_lie_in_the_output_is_not_gone_on_with(end: int) -> None:
+    opened = np.array([1, 0, end, 0, 0], dtype=np.int64)
+    out = np.full(1 << 10, 0xEE, dtype=np.uint8)
+    table = np.zeros((5, kernel.BATCH_FIELDS), dtype=np.int64)
+    written, _, status, _ = kernel.encode_records(
+        *(0, settings(), numbers([]), *columns_of(records_of_size(1)), out, table, opened)
+    )
+    assert (written, status) == (0, kernel.STATUS_NEEDS_ROOM)
+    assert (out == 0xEE).all()
 
 
 @pytest.mark.parametrize("key", [b"k", b"k" * 70])

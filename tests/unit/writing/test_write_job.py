@@ -190,6 +190,40 @@ def test_a_topic_with_append_time_is_stamped_by_the_commit(tmp_path: Path) -> No
     assert pylog.read_table(tmp_path, "findings").num_rows == 0
 
 
+def batch_sizes(directory: Path) -> dict[int, list[int]]:
+    found = defaultdict(list)
+    for row in pylog.read_table(directory, "batches").to_pylist():
+        found[row["partition"]].append(row["size_in_bytes"])
+    return dict(found)
+
+
+@pytest.mark.parametrize("rows", [7, 1_000, 40_000])
+def test_batches_are_filled_from_many_record_batches(tmp_path: Path, rows: int) -> None:
+    job = job_in(tmp_path, partitions=2, batch_size_bytes=700_000)
+    values = [f"{each:06}" + "x" * 94 for each in range(40_000 if rows > 7 else 140)]
+    parts = [values[start : start + rows] for start in range(0, len(values), rows)]
+    numbered = [
+        {"value": part, "partition": [int(each[:6]) % 2 for each in part]} for part in parts
+    ]
+    job.commit([stage(job, *numbered)])
+    sizes = batch_sizes(tmp_path)
+    assert all(size > 700_000 - 200 for each in sizes.values() for size in each[:-1])
+    assert [len(sizes[number]) for number in range(2)] == ([1, 1] if rows == 7 else [4, 4])
+    assert values_in(tmp_path)["orders", 1] == values[1::2]
+
+
+@pytest.mark.parametrize("large", [0, 5, 14])
+def test_a_batch_above_the_limit_is_named_by_its_first_row_wherever_that_came(
+    tmp_path: Path, large: int
+) -> None:
+    config = {"max.message.bytes": "1000"}
+    values = [["x" * (2_000 if row == large else 10)] for row in range(15)]
+    job = job_in(tmp_path, config=config)
+    with pytest.raises(RecordTooLargeError, match=rf"^.*row {large} makes a batch of 20\d\d bytes"):
+        stage(job, *({"value": each} for each in values))
+    assert job_files(tmp_path) == []
+
+
 def test_a_new_file_is_begun_where_a_segment_ends(tmp_path: Path) -> None:
     job = job_in(tmp_path, config={"segment.bytes": "20000"}, batch_size_bytes=1_000)
     staged = stage(job, {"value": [f"{each:05}" + "x" * 95 for each in range(1_000)]})
