@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.errors import OffsetOutOfRangeError
+from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
 from pylog.fetch_data_info import FetchIsolation
 from pylog.log.offsets_for_times import find_offset_by_timestamp
 from pylog.metrics import LogMetrics
@@ -39,6 +39,7 @@ class LogReader:
         self.producer_state = state.producer_state
         self.leader_epochs = state.leader_epochs
         self.topic_partition: TopicPartition = state.local_log.topic_partition
+        self._is_closed = False  # true before the first file is
 
     @property
     def directory(self) -> str:
@@ -142,6 +143,8 @@ class LogReader:
         ------
         OffsetOutOfRangeError
             ``start_offset`` is below the log's start or above its end.
+        KafkaStorageError
+            The log has been closed, or deleted.
         ValueError
             ``max_length`` is negative.
         """
@@ -160,10 +163,17 @@ class LogReader:
                     include_aborted=isolation is FetchIsolation.TXN_COMMITTED,
                 )
             except ValueError:
+                self._ensure_open()
                 # Of a segment whose files have been removed since it was found. Others have taken
                 # its place, after a truncation or a cleaning, or the offset is out of range now.
                 if self.local_log.segments.values_from(0) == segments:
                     raise
+
+    def _ensure_open(self) -> None:
+        """Raise if the log is closed: somebody still holds one that has been deleted, say."""
+        if self._is_closed:
+            reason = f"log of {self.topic_partition} is closed"
+            raise KafkaStorageError(reason, self.directory)
 
     def _ensure_in_range(self, offset: int) -> None:
         start, end = self.log_start_offset, self.log_end_offset

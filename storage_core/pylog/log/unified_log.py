@@ -147,13 +147,13 @@ class UnifiedLog(TruncatableLog):
         self._flusher.stop()
         with self._changing():
             self.producer_state.take_snapshot()
+            self._is_closed = True
             self.local_log.close()
             self._context.io.sync_directory(self.directory)
-            self._is_closed = True
 
     def close_handlers(self) -> None:
         """Release all files, changing nothing: for a log whose disk failed."""
         self._flusher.stop()
         with self._lock:
-            self.local_log.close_handlers()
             self._is_closed = True
+            self.local_log.close_handlers()

@@ -52,7 +52,6 @@ class WritableLog(LogReader):
         self._lock = threading.RLock()
         self._flusher = LogFlusher(state, log_directory, self._lock)
         self._roller = LogRoller(state, self._flusher)
-        self._is_closed = False
 
     @property
     def follows_end(self) -> bool:
@@ -73,9 +72,7 @@ class WritableLog(LogReader):
         """Hold the lock; a failing disk takes the log directory offline."""
         self._context.io.ensure_own_process(self.directory)  # a fork may have copied a held lock
         with self._lock:
-            if self._is_closed:  # not a disk failure: somebody still holds a deleted log
-                reason = f"log of {self.topic_partition} is closed"
-                raise KafkaStorageError(reason, self.directory)
+            self._ensure_open()  # not a disk failure
             with self._context.failures.watching(self.log_directory):
                 yield
 

@@ -148,7 +148,9 @@ def test_a_file_is_refused_with_the_log_directory_to_give(logs: Path) -> None:
         assert str(caught.value) == (
             f"{log}: this is a file of a partition: give the log directory, {logs}"
         )
-    assert refusal(logs / "meta.properties").endswith(": this is a file: give a log directory")
+    other = logs.parent / "notes.txt"
+    other.touch()
+    assert refusal(other) == f"{other}: this is a file: give a log directory"
 
 
 def test_what_holds_only_other_things_is_not_a_log_directory_that_exists(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pylog.config import LogConfig
-from pylog.errors import OffsetOutOfRangeError
+from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
 from pylog.fetch_data_info import LogOffsetMetadata
 from pylog.log.log_segment import LogSegment
 from tests.unit.log.owned_log import (
@@ -253,17 +253,24 @@ def test_a_segment_that_is_replaced_while_it_is_read_is_read_anew(
         owned.append(value)
     read_segment = LogSegment.read
 
-    def read_too_late(segment: LogSegment, *arguments: int, **more: int) -> FetchDataInfo | None:
+    def read_too_late(segment: LogSegment, *given: Any, **more: Any) -> FetchDataInfo | None:  # noqa: ANN401 - of what it stands for
         monkeypatch.undo()
         owned.log.truncate_to(1)
         owned.append(b"new 1")
         owned.append(b"new 2")
         owned.clock.sleep(1)
         owned.scheduler.tick()  # the files are gone
-        return read_segment(segment, *arguments, **more)
+        return read_segment(segment, *given, **more)
 
     monkeypatch.setattr(LogSegment, "read", read_too_late)
     assert owned.first_read(2).value == b"new 2"
+
+
+def test_a_log_that_is_closed_says_so_to_its_readers(owned: OwnedLog) -> None:
+    owned.append(b"a")
+    owned.log.close()
+    with pytest.raises(KafkaStorageError, match="log of topic-0 is closed"):
+        owned.read(0, 1000)
 
 
 def test_a_read_inside_a_compressed_batch_begins_with_the_batch(tmp_path: Path) -> None:

@@ -231,6 +231,49 @@ def test_keys_that_do_not_fit_are_for_the_engine_in_one_round(memory_path: Path)
     assert checkpointed(directory) == checkpointed(other)
 
 
+def large_of(job: pylog.CompactionJob) -> list[pylog.LargeCleaning]:
+    """Return the cleaning of each partition by an engine, as if its keys had not fitted."""
+    return list(
+        job.large(
+            pylog.StagedCleaning(
+                topic_partition=task.snapshot.topic_partition, next_dirty_offset=0, keys_fit=False
+            )
+            for task in job.tasks
+        )
+    )
+
+
+def test_who_plans_a_large_cleaning_reads_no_segment(logs: Path) -> None:
+    with pylog.CompactionJob(logs, topics=["foo"]) as job:
+        [large] = large_of(job)
+        found = [task.run() for task in large.transactions]
+        files = sorted(logs.glob("foo-0/*.log"))
+        hidden = [path.rename(path.with_suffix(".hidden")) for path in files]
+        plan = large.plan(found)
+        for path, at in zip(files, hidden, strict=True):
+            at.rename(path)
+    assert len(plan.record_keys) == len(found) == len(files) - 1
+    assert len(plan.groups) == large.group_count
+    with pytest.raises(ValueError, match=r"transactions of segments \[0\] are not known"):
+        large.plan(found[1:])
+
+
+def test_damage_that_an_engine_comes_upon_is_named_and_the_other_logs_are_cleaned(
+    logs: Path,
+) -> None:
+    victim = min(logs.glob("foo-0/*.log"))
+    data = bytearray(victim.read_bytes())
+    data[100] ^= 1
+    victim.write_bytes(data)
+    with pylog.CompactionJob(logs) as job:
+        summary = job.commit([by_engine(each) for each in large_of(job)])
+    by_topic = {each.topic_partition.topic: each for each in summary.partitions}
+    assert str(victim) in (by_topic["foo"].failure or "")
+    assert (by_topic["bar"].failure, by_topic["bar"].is_complete) == (None, True)
+    assert victim.read_bytes() == data
+    assert left_over(logs) == []
+
+
 def fill(directory: Path, drawn: RandomLog, config: LogConfig) -> None:
     """Write the rounds of a random log, with a cleaning of ours after the first."""
     for number, part in enumerate(drawn.rounds()):
@@ -269,11 +312,7 @@ def test_random_logs_are_cleaned_by_tasks_and_engine_as_by_compact(
         )
         job = pylog.CompactionJob(memory_path / f"{seed}-engine", config=properties, now_ms=now_ms)
         with job:
-            large = job.large(
-                pylog.StagedCleaning(topic_partition=PARTITION, next_dirty_offset=0, keys_fit=False)
-                for _ in job.tasks
-            )
-            staged = [by_engine(each) for each in large]
+            staged = [by_engine(each) for each in large_of(job)]
             done_by_engine = job.commit(staged)
         cleaned += len(staged)
         for name, summary in (("tasks", done), ("engine", done_by_engine)):
