@@ -186,8 +186,6 @@ if TYPE_CHECKING:
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
     from pylog.files.server_properties import ServerProperties as ServerProperties
     from pylog.files.staged_files import StagedRecords as StagedRecords
-    from pylog.inspect.export import ExportedFile as ExportedFile
-    from pylog.inspect.export import export as export
     from pylog.inspect.doctor import doctor as doctor
     from pylog.inspect.doctor_report import DoctorReport as DoctorReport
     from pylog.inspect.doctor_report import LogDirectoryReport as LogDirectoryReport
@@ -195,6 +193,8 @@ if TYPE_CHECKING:
     from pylog.inspect.dump.dump import Dump as Dump
     from pylog.inspect.dump.dump import dump as dump
     from pylog.inspect.dump.file_report import FileReport as FileReport
+    from pylog.inspect.export import ExportedFile as ExportedFile
+    from pylog.inspect.export import export as export
     from pylog.inspect.findings.finding import Finding as Finding
     from pylog.inspect.findings.severity import Severity as Severity
     from pylog.inspect.group_listing import CommittedOffset as CommittedOffset
@@ -207,15 +207,15 @@ if TYPE_CHECKING:
     from pylog.inspect.partition_listing import PartitionListing as PartitionListing
     from pylog.inspect.partition_listing import list_partitions as list_partitions
     from pylog.inspect.read_table import read_table as read_table
-    from pylog.inspect.statistics.log_statistics import LogStatistics as LogStatistics
-    from pylog.inspect.statistics.stats import stats as stats
-    from pylog.inspect.search import Search as Search
-    from pylog.inspect.search import SearchSummary as SearchSummary
-    from pylog.inspect.search import search as search
-    from pylog.inspect.statistics.time_steps import TimeSteps as TimeSteps
     from pylog.inspect.repair_copy import repair_copy as repair_copy
     from pylog.inspect.repair_summary import RepairedPartition as RepairedPartition
     from pylog.inspect.repair_summary import RepairSummary as RepairSummary
+    from pylog.inspect.search import Search as Search
+    from pylog.inspect.search import SearchSummary as SearchSummary
+    from pylog.inspect.search import search as search
+    from pylog.inspect.statistics.log_statistics import LogStatistics as LogStatistics
+    from pylog.inspect.statistics.stats import stats as stats
+    from pylog.inspect.statistics.time_steps import TimeSteps as TimeSteps
     from pylog.inspect.tables.metadata_table import MetadataTable as MetadataTable
     from pylog.inspect.tables.metadata_table import metadata_table as metadata_table
     from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES
@@ -282,11 +282,11 @@ if TYPE_CHECKING:
     from pylog.record.record import Record as Record
     from pylog.record.record import RecordHeader as RecordHeader
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
+    from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
+    from pylog.record_lines.line_format import LineFormat as LineFormat
     from pylog.time_text import parse_cleanup_time as parse_cleanup_time
     from pylog.time_text import parse_duration as parse_duration
     from pylog.time_text import parse_time as parse_time
-    from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
-    from pylog.record_lines.line_format import LineFormat as LineFormat
     from pylog.validation.log_append_info import AppendedBatches as AppendedBatches
     from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
     from pylog.writing.compaction_job import CompactionJob as CompactionJob

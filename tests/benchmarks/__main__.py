@@ -31,8 +31,8 @@ from tests.benchmarks.reading import read_sets
 from tests.benchmarks.remote import measure_remote
 from tests.benchmarks.report import report
 from tests.benchmarks.results import Results
-from tests.benchmarks.spark_cleaning import measure_spark_cleaning
 from tests.benchmarks.searching import measure_search
+from tests.benchmarks.spark_cleaning import measure_spark_cleaning
 from tests.benchmarks.spark_scan import scan_by_spark
 from tests.benchmarks.spark_small import measure_small
 from tests.benchmarks.spark_write import measure_spark_writes
@@ -100,13 +100,15 @@ def _measure_commands(results: Results, bench: Bench, only: str, rounds: int) ->
         results.printing = print_records(bench, rounds, _say)
     if only in "search":
         results.searches = measure_search(bench, rounds, _say)
-
-
-def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
     if only in "dump":
         _dumping(results, bench, rounds)
     if only in "stats":
         results.statistics = measure_statistics(bench, rounds, _say)
+    if only in "doctor":
+        results.examined = examine_sets(bench, rounds, _say)
+
+
+def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
     if only in "threads":
         results.threads = measure_threads(bench, rounds, _say)
     if only in "cleaning":
@@ -119,8 +121,6 @@ def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> No
         results.planning = measure_planning(bench, rounds, _say)
     if only in "following":
         results.following = measure_following(bench, rounds, _say)
-    if only in "doctor":
-        results.examined = examine_sets(bench, rounds, _say)
     if only in "remote":
         results.remote = measure_remote(bench, _say)
 

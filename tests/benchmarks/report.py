@@ -212,14 +212,7 @@ def _of_many_segments(results: Results) -> Iterator[str]:
         yield from _table(("trigger", "driver's seconds, best / median"), followed)
 
 
-def _others(results: Results) -> Iterator[str]:
-    if results.counts:
-        yield from _section("Header-only count")
-        rows = (
-            (f.reader, f"{f.log_bytes / 1e6:.0f}", _megabytes(f), _millions(f))
-            for f in results.counts
-        )
-        yield from _table(("data set", "MB of log", "MB/s of log", "M records/s"), rows)
+def _operators_tools(results: Results) -> Iterator[str]:
     if results.statistics:
         yield from _section("Statistics, one core")
         statistics = (
@@ -235,17 +228,6 @@ def _others(results: Results) -> Iterator[str]:
             for f in results.examined
         )
         yield from _table(("data set", "MB of log", "MB/s of log", "M records/s"), examined)
-    if results.printing:
-        yield from _section("Lines of records of 100 B")
-        printed = (
-            (
-                f.reader,
-                f"{f.records / f.median_seconds / 1e6:.2f}",
-                f"{f.best_cpu_us_per_record:.2f}",
-            )
-            for f in results.printing
-        )
-        yield from _table(("command", "M records/s, median", "processor µs a record"), printed)
     if results.dumping:
         yield from _section("Dumping 500 MB of records of 100 B")
         dumped = (
@@ -258,6 +240,28 @@ def _others(results: Results) -> Iterator[str]:
             (f.reader, _megabytes(f), f"{f.best_cpu_us_per_record:.3f}") for f in results.searches
         )
         yield from _table(("reader: data set", "MB/s of log", "CPU µs/record"), searched)
+
+
+def _others(results: Results) -> Iterator[str]:
+    if results.counts:
+        yield from _section("Header-only count")
+        rows = (
+            (f.reader, f"{f.log_bytes / 1e6:.0f}", _megabytes(f), _millions(f))
+            for f in results.counts
+        )
+        yield from _table(("data set", "MB of log", "MB/s of log", "M records/s"), rows)
+    if results.printing:
+        yield from _section("Lines of records of 100 B")
+        printed = (
+            (
+                f.reader,
+                f"{f.records / f.median_seconds / 1e6:.2f}",
+                f"{f.best_cpu_us_per_record:.2f}",
+            )
+            for f in results.printing
+        )
+        yield from _table(("command", "M records/s, median", "processor µs a record"), printed)
+    yield from _operators_tools(results)
     if results.memory:
         yield from _section("Memory")
         rows_of_memory = (

@@ -17,8 +17,8 @@ from tests.benchmarks import (
     log_statistics,
     owned_logs,
     printing,
-    spark_cleaning,
     searching,
+    spark_cleaning,
     spark_scan,
     spark_small,
     spark_write,
@@ -274,6 +274,9 @@ def _statistics(results: Results) -> Iterator[Target]:
             f"{text} ({figure.reader})", f"{rate:.1f} GB/s (best)", rate >= COUNT_GB_PER_SECOND
         )
     if not figures:
+        yield Target(text, _NOT_MEASURED, None)
+
+
 def _doctor(results: Results) -> Iterator[Target]:
     text = f"doctor, uncompressed: ≥ {DOCTOR_GB_PER_SECOND:g} GB/s of log a core"
     for figure in results.examined:

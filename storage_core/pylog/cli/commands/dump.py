@@ -12,7 +12,6 @@ from pylog.cli import exit_status, options
 from pylog.cli.command_help import argument, command
 from pylog.cli.parameter_types import FILE, TIME
 from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.printable import printable
 from pylog.cli.rendering.whole_output import write_whole
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON objects, one a line; see above.")
 @click.option(
     "--values",
-    type=click.Choice(options.VALUE_FORMATS),
+    type=click.Choice(pylog.VALUE_FORMATS),
     help="With --json: how keys and values are printed. Default: base64.",
 )
 @click.option(
@@ -291,10 +290,10 @@ def _report(dumped: pylog.Dump, *, as_json: bool) -> int:
     sys.stdout.flush()
     for report in dumped.reports:
         for reason in report.errors:
-            sys.stderr.write(f"pylog: error: {printable(reason)}\n")
+            sys.stderr.write(f"pylog: error: {pylog.printable(reason)}\n")
     if not as_json:
         for text in dumped.texts():
-            sys.stderr.write(f"{printable(text)}\n")
+            sys.stderr.write(f"{pylog.printable(text)}\n")
     if not dumped.is_readable:
         return exit_status.UNUSABLE
     return exit_status.SOUND if dumped.is_sound else exit_status.FINDINGS

@@ -13,7 +13,6 @@ from pylog.cli.command_help import command
 from pylog.cli.parameter_types import TIME
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.group_text import csv_lines, group_document, group_lines, left_out_lines
-from pylog.cli.rendering.printable import printable
 from pylog.cli.rendering.summary import write_json
 
 if TYPE_CHECKING:
@@ -97,6 +96,6 @@ def groups(
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
     for line in left_out_lines(listing):
-        sys.stderr.write(f"pylog: warning: {printable(line)}\n")
+        sys.stderr.write(f"pylog: warning: {pylog.printable(line)}\n")
     is_sound = not listing.errors and not listing.unreadable_records
     return exit_status.SOUND if is_sound else exit_status.FINDINGS

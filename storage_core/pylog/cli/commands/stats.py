@@ -16,7 +16,6 @@ from pylog.cli.rendering import progress
 from pylog.cli.rendering.bars import can_show_blocks
 from pylog.cli.rendering.byte_size import format_bytes
 from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.printable import printable
 from pylog.cli.rendering.statistics_text import StatisticsText
 from pylog.cli.rendering.summary import write_json
 
@@ -143,7 +142,7 @@ def stats(
 def _write_page(found: pylog.LogStatistics, path: str) -> None:
     page = found.html().encode()
     Path(path).write_bytes(page)
-    sys.stderr.write(f"pylog: written to {printable(path)} ({format_bytes(len(page))})\n")
+    sys.stderr.write(f"pylog: written to {pylog.printable(path)} ({format_bytes(len(page))})\n")
 
 
 def _print(found: pylog.LogStatistics, top: int) -> None:

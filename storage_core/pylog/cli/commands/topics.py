@@ -9,7 +9,6 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
-from pylog.cli.rendering.printable import printable
 from pylog.cli.rendering.summary import write_json
 from pylog.cli.rendering.topic_text import topic_document, topic_lines, where_from
 
@@ -53,5 +52,5 @@ def topics(
         sys.stdout.flush()
         sys.stderr.write(f"pylog: note: {where_from(described)}\n")
     for error in described.errors:
-        sys.stderr.write(f"pylog: warning: {printable(str(error))}\n")
+        sys.stderr.write(f"pylog: warning: {pylog.printable(str(error))}\n")
     return exit_status.FINDINGS if described.errors else exit_status.SOUND

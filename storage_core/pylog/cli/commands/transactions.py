@@ -12,7 +12,6 @@ from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
 from pylog.cli.parameter_types import DURATION
 from pylog.cli.rendering import progress
-from pylog.cli.rendering.printable import printable
 from pylog.cli.rendering.summary import write_json
 from pylog.cli.rendering.transaction_text import transaction_document, transaction_lines
 
@@ -99,6 +98,6 @@ def transactions(
         sys.stdout.writelines(f"{line}\n" for line in transaction_lines(listing))
     sys.stdout.flush()
     for error in listing.errors:
-        sys.stderr.write(f"pylog: warning: {printable(str(error))}\n")
+        sys.stderr.write(f"pylog: warning: {pylog.printable(str(error))}\n")
     is_sound = not listing.errors and not any(each.is_overdue for each in listing.transactions)
     return exit_status.SOUND if is_sound else exit_status.FINDINGS

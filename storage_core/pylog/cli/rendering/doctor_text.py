@@ -10,10 +10,10 @@ import os
 import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
+import pylog
 from pylog import Severity
 from pylog.cli.rendering.byte_size import format_bytes
 from pylog.cli.rendering.counted import counted
-from pylog.cli.rendering.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -90,7 +90,7 @@ def _terminal_width() -> int:
 
 
 def _lines(paragraph: Paragraph, width: int | None, *, has_colours: bool) -> Iterator[str]:
-    label, text = printable(paragraph.label), printable(paragraph.text)
+    label, text = pylog.printable(paragraph.label), pylog.printable(paragraph.text)
     if width is None:
         lines = [text]
     else:

@@ -7,10 +7,10 @@ import io
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import pylog
 from pylog.cli.rendering.aligned_columns import aligned_columns
 from pylog.cli.rendering.camel_case import camel_case
 from pylog.cli.rendering.counted import counted
-from pylog.cli.rendering.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,8 @@ def group_lines(
         epoch = "" if group.epoch is None else f", epoch {group.epoch}"
         protocol = f", {group.protocol}" if group.protocol else ""
         yield (
-            f"{printable(group.group_id)}: {group.kind}, {group.state}, "
-            f"{counted(len(group.members), 'member')}{epoch}{printable(protocol)}"
+            f"{pylog.printable(group.group_id)}: {group.kind}, {group.state}, "
+            f"{counted(len(group.members), 'member')}{epoch}{pylog.printable(protocol)}"
         )
         if shows_members and group.members:
             yield from aligned_columns(_member_columns(group), _LEFT)
@@ -45,8 +45,8 @@ def _offset_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[st
     rows = group.offsets
     owners = [members.get(row.member_id or "") for row in rows]
     columns = {
-        "GROUP": [printable(group.group_id)] * len(rows),
-        "TOPIC": [printable(row.topic) for row in rows],
+        "GROUP": [pylog.printable(group.group_id)] * len(rows),
+        "TOPIC": [pylog.printable(row.topic) for row in rows],
         "PARTITION": [str(row.partition) for row in rows],
         "CURRENT-OFFSET": [_offset(row, is_past=is_past) for row in rows],
         "LOG-END-OFFSET": [_known(row.log_end_offset) for row in rows],
@@ -54,9 +54,9 @@ def _offset_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[st
     }
     if any(owners):
         columns |= {
-            "CONSUMER-ID": [printable(row.member_id or "-") for row in rows],
-            "HOST": [printable(each.client_host) if each else "-" for each in owners],
-            "CLIENT-ID": [printable(each.client_id) if each else "-" for each in owners],
+            "CONSUMER-ID": [pylog.printable(row.member_id or "-") for row in rows],
+            "HOST": [pylog.printable(each.client_host) if each else "-" for each in owners],
+            "CLIENT-ID": [pylog.printable(each.client_id) if each else "-" for each in owners],
         }
     return columns
 
@@ -70,13 +70,13 @@ def _offset(row: CommittedOffset, *, is_past: bool) -> str:
 def _member_columns(group: ConsumerGroup) -> dict[str, list[str]]:
     rows = group.members
     return {
-        "GROUP": [printable(group.group_id)] * len(rows),
-        "CONSUMER-ID": [printable(row.member_id) for row in rows],
-        "INSTANCE-ID": [printable(row.instance_id or "-") for row in rows],
-        "HOST": [printable(row.client_host) for row in rows],
-        "CLIENT-ID": [printable(row.client_id) for row in rows],
+        "GROUP": [pylog.printable(group.group_id)] * len(rows),
+        "CONSUMER-ID": [pylog.printable(row.member_id) for row in rows],
+        "INSTANCE-ID": [pylog.printable(row.instance_id or "-") for row in rows],
+        "HOST": [pylog.printable(row.client_host) for row in rows],
+        "CLIENT-ID": [pylog.printable(row.client_id) for row in rows],
         "ASSIGNMENT": [
-            ", ".join(printable(str(each)) for each in row.assigned) or "-" for row in rows
+            ", ".join(pylog.printable(str(each)) for each in row.assigned) or "-" for row in rows
         ],
     }
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pylog
 from pylog.cli.rendering.aligned_columns import aligned_columns
 from pylog.cli.rendering.bars import bar
 from pylog.cli.rendering.byte_size import format_bytes
 from pylog.cli.rendering.counted import counted
-from pylog.cli.rendering.printable import printable
 from pylog.cli.rendering.time_chart import time_chart
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ class StatisticsText:
         for topic in topics[: self._most_topics]:
             if topic["batches"]:
                 yield ""
-                yield self._heading(printable(topic["topic"]))
+                yield self._heading(pylog.printable(topic["topic"]))
                 yield from self._topic(topic)
         yield ""
         yield from self._closing(topics)
 
     def _topics(self, topics: Sequence[Row]) -> Iterator[str]:
         columns = {
-            "TOPIC": [printable(each["topic"]) for each in topics],
+            "TOPIC": [pylog.printable(each["topic"]) for each in topics],
             "PARTITIONS": [str(each["partitions"]) for each in topics],
             "SIZE": [format_bytes(each["sizeInBytes"]) for each in topics],
             "RECORDS": [_records(each) for each in topics],
@@ -256,7 +256,7 @@ class StatisticsText:
         if more:
             yield f"{counted(more, 'smaller topic is', 'smaller topics are')} in the table alone"
         for problem in self._document["problems"]:
-            yield printable(problem)
+            yield pylog.printable(problem)
         summary = self._document["summary"]
         parts = [
             counted(summary["topics"], "topic"),
@@ -327,7 +327,7 @@ def _key(row: Row) -> str:
         return "(no key)"
     if key is None:
         return "(none, or gone)"
-    text = f"base64:{key['base64']}" if isinstance(key, dict) else printable(key)
+    text = f"base64:{key['base64']}" if isinstance(key, dict) else pylog.printable(key)
     return text if len(text) <= _KEY_CHARACTERS else f"{text[: _KEY_CHARACTERS - 1]}…"
 
 

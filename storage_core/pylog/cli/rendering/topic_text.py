@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import pylog
 from pylog.cli.rendering.camel_case import camel_case
-from pylog.cli.rendering.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,8 @@ def topic_lines(described: TopicDescription) -> Iterator[str]:
         yield from _topic_lines(topic)
     for topic in described.deleted:
         yield (
-            f"Deleted topic: {printable(topic.topic)}\tTopicId: {topic.topic_id or _UNKNOWN}\t"
+            f"Deleted topic: {pylog.printable(topic.topic)}\t"
+            f"TopicId: {topic.topic_id or _UNKNOWN}\t"
             f"PartitionCount: {len(topic.partitions)}"
         )
 
@@ -32,14 +33,14 @@ def where_from(described: TopicDescription) -> str:
     if described.metadata_path is None:
         return "no __cluster_metadata-0 is here: this is what directories alone tell"
     return (
-        f"from {printable(described.metadata_path)}, records below offset "
+        f"from {pylog.printable(described.metadata_path)}, records below offset "
         f"{described.metadata_end_offset}"
     )
 
 
 def _topic_lines(topic: DescribedTopic) -> Iterator[str]:
     fields = {
-        "Topic": printable(topic.topic),
+        "Topic": pylog.printable(topic.topic),
         "TopicId": topic.topic_id or _UNKNOWN,
         "PartitionCount": str(len(topic.partitions)),
         "ReplicationFactor": _known(topic.replication_factor),
@@ -58,12 +59,12 @@ def _topic_lines(topic: DescribedTopic) -> Iterator[str]:
 def _configs(topic: DescribedTopic) -> str:
     if topic.configs is None:
         return _UNKNOWN
-    return ",".join(printable(f"{name}={value}") for name, value in topic.configs.items())
+    return ",".join(pylog.printable(f"{name}={value}") for name, value in topic.configs.items())
 
 
 def _partition_fields(topic: DescribedTopic, partition: DescribedPartition) -> dict[str, str]:
     fields = {
-        "Topic": printable(topic.topic),
+        "Topic": pylog.printable(topic.topic),
         "Partition": str(partition.partition),
         "Leader": "none" if partition.leader == -1 else _known(partition.leader),
         "Replicas": _ids(partition.replicas),

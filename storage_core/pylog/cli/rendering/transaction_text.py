@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import pylog
 from pylog.cli.rendering.aligned_columns import aligned_columns
 from pylog.cli.rendering.camel_case import camel_case
 from pylog.cli.rendering.counted import counted
 from pylog.cli.rendering.instants import duration_text, time_text
-from pylog.cli.rendering.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ def transaction_lines(listing: TransactionListing) -> Iterator[str]:
     rows = listing.transactions
     if rows:
         columns = {
-            "TOPIC": [printable(row.topic) for row in rows],
+            "TOPIC": [pylog.printable(row.topic) for row in rows],
             "PARTITION": [str(row.partition) for row in rows],
             "PRODUCER": [f"{row.producer_id}/{row.producer_epoch}" for row in rows],
             "STATE": [row.state for row in rows],
@@ -33,7 +33,7 @@ def transaction_lines(listing: TransactionListing) -> Iterator[str]:
             "MARKER": [_known(row.marker_offset) for row in rows],
             "STARTED": [time_text(row.started_ms) for row in rows],
             "OPEN FOR": [duration_text(row.open_ms) for row in rows],
-            "TRANSACTIONAL ID": [printable(row.transactional_id or "-") for row in rows],
+            "TRANSACTIONAL ID": [pylog.printable(row.transactional_id or "-") for row in rows],
             "COORDINATOR": [row.coordinator_state or "-" for row in rows],
             "NOTE": [_note(row) for row in rows],
         }
