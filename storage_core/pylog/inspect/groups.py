@@ -19,7 +19,7 @@ from pylog.keyword_arguments import names_nearest_keyword
 from pylog.model import IsolationLevel, TopicPartition
 from pylog.reading.attempts import Attempts
 from pylog.reading.last_stable_offset import find_last_stable_offset
-from pylog.reading.log_directory import open_directory
+from pylog.reading.replicas import open_replicas
 from pylog.reading.timestamp_lookup import find_offset_for_timestamp
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def groups(
     Parameters
     ----------
     *paths
-        Log directories.
+        Log directories, of any number of brokers: of a partition that lies there twice the longest
+        replica counts.
     groups
         Only these ids; None for all.
     at_ms
@@ -68,7 +69,7 @@ def groups(
     ValueError
         The isolation level makes no sense.
     """
-    directory = open_directory(*paths)
+    directory = open_replicas(*paths)
     if CONSUMER_OFFSETS_TOPIC not in directory:
         reason = (
             f"no partition of {CONSUMER_OFFSETS_TOPIC} is here: committed offsets are in the log "

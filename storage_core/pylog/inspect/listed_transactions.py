@@ -18,7 +18,7 @@ from pylog.inspect.transactional_ids import TRANSACTION_STATE_TOPIC, transaction
 from pylog.inspect.transactions import find_transactions
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.reading.cluster_metadata_log import CLUSTER_METADATA
-from pylog.reading.log_directory import open_directory
+from pylog.reading.replicas import open_replicas
 from pylog.worker_threads import thread_count, usable_processors
 
 if TYPE_CHECKING:
@@ -53,8 +53,9 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     Parameters
     ----------
     *paths
-        Log directories or topic-partition directories. Partitions of ``__transaction_state`` among
-        them tell transactional ids.
+        Log directories or topic-partition directories, of any number of brokers: of a partition
+        that lies there twice the longest replica counts. Partitions of ``__transaction_state``
+        among them tell transactional ids.
     topics
         Only these; None for all, internal ones included: committed offsets may be transactional.
     partitions
@@ -79,7 +80,7 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
         A path cannot be read, or holds no log. A partition that is damaged is no error of this
         function: what was found before the damage is listed, see `TransactionListing.errors`.
     """
-    directory = open_directory(*paths)
+    directory = open_replicas(*paths)
     now = SystemClock().milliseconds() if now_ms is None else now_ms
     coordinators = directory.topics.get(TRANSACTION_STATE_TOPIC, [])
     errors: list[LogStorageError] = []

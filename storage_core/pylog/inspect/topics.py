@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
 
 
+_SHOWN_IDS = 5
+
+
 def topics(
     *paths: str | os.PathLike[str],
     topics: Iterable[str] | None = None,
@@ -84,6 +87,7 @@ def _from_metadata(view: LogView, local: _LocalTopics, attempts: Attempts) -> To
     image = MetadataImage()
     for value in metadata_values(view):
         attempts.read(partial(_apply, image, value, view))
+    attempts.read(partial(_ensure_whole, image, view))
     known = {topic.name for topic in image.topics}
     described = [local.described_by(topic) for topic in image.topics]
     # The metadata's own log is a topic to no tool of Kafka's.
@@ -110,6 +114,17 @@ def _apply(image: MetadataImage, value: bytes | None, view: LogView) -> None:
             f"it is broken: {error.reason}"
         )
         raise InvalidRecordError(reason, view.directory.path) from error
+
+
+def _ensure_whole(image: MetadataImage, view: LogView) -> None:
+    unknown = sorted(map(format_uuid, image.unknown_topic_ids))
+    if unknown:
+        shown = ", ".join(unknown[:_SHOWN_IDS]) + (", …" if len(unknown) > _SHOWN_IDS else "")
+        reason = (
+            f"records name topics that no record has introduced (ids {shown}): a part of the "
+            "metadata is missing, and so may be topics and changes of topics"
+        )
+        raise InvalidRecordError(reason, view.directory.path)
 
 
 class _LocalTopics:

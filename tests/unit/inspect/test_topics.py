@@ -170,6 +170,16 @@ def test_a_record_of_a_later_version_is_left_out_and_named(tmp_path: Path) -> No
     assert METADATA in str(error)
 
 
+def test_a_topic_that_no_record_introduces_is_named(tmp_path: Path) -> None:
+    written(tmp_path, [partition_record(0, 2, (2,))])
+    described = pylog.topics(tmp_path)
+    assert described.topics == []
+    (error,) = described.errors
+    assert "records name topics that no record has introduced (ids AAECAwQFBgcICQoLDA0ODw)" in str(
+        error
+    )
+
+
 def test_what_lies_here_and_is_not_in_the_metadata_is_marked(tmp_path: Path) -> None:
     written(tmp_path, [topic_record("orders")])
     write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]}, name="stray-3")

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pylog.errors import InvalidRecordError
 from pylog.record.varint import (
+    decode_unsigned_varint,
     decode_varint,
     decode_varlong,
     encode_unsigned_varint,
@@ -15,7 +16,7 @@ from pylog.record.varint import (
     size_of_varint,
     size_of_varlong,
 )
-from tests.support.batches import varint
+from tests.support.batches import unsigned_varint, varint
 
 VECTORS = {
     0: "00",
@@ -160,3 +161,18 @@ def test_what_is_not_an_int64_is_not_a_varlong(value: int) -> None:
     for function in (encode_varlong, size_of_varlong):
         with pytest.raises(ValueError, match=f"^{value} does not fit into 64 bits$"):
             function(value)
+
+
+@given(st.integers(0, 2**31 - 1), st.binary(max_size=3), st.binary(max_size=3))
+def test_an_unsigned_varint_is_read_where_it_stands(
+    value: int, before: bytes, after: bytes
+) -> None:
+    data = before + unsigned_varint(value) + after
+    found = decode_unsigned_varint(data, len(before), len(data))
+    assert found == (value, len(data) - len(after))
+
+
+@pytest.mark.parametrize("data", [b"", b"\x80", b"\xff\xff\xff\xff\xff\x00"])
+def test_an_unsigned_varint_that_does_not_end_is_refused(data: bytes) -> None:
+    with pytest.raises(InvalidRecordError):
+        decode_unsigned_varint(data, 0, len(data))
