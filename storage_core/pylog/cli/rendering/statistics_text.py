@@ -276,7 +276,7 @@ def _counted_batches(row: Row) -> int:
 
 
 def _records(row: Row) -> str:
-    at_least = "≥" if row["uncountedBatches"] else ""
+    at_least = ">=" if row["uncountedBatches"] else ""
     return f"{at_least}{row['records']:,}"
 
 
@@ -328,7 +328,7 @@ def _key(row: Row) -> str:
     if key is None:
         return "(none, or gone)"
     text = f"base64:{key['base64']}" if isinstance(key, dict) else pylog.printable(key)
-    return text if len(text) <= _KEY_CHARACTERS else f"{text[: _KEY_CHARACTERS - 1]}…"
+    return text if len(text) <= _KEY_CHARACTERS else f"{text[: _KEY_CHARACTERS - 3]}..."
 
 
 def _known(value: int | None) -> str:

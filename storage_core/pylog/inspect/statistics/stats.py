@@ -147,9 +147,11 @@ def _chosen(
         views = directory.select(assign=choose_partitions(directory, topics, partitions))
     else:
         views = [view for view in directory if not partitions or view.partition in partitions]
+    if not views and not partitions:
+        return directory.select()  # says why there is nothing
     if not views:
         wanted = ", ".join(map(str, partitions))
-        present = ", ".join(map(str, directory.topic_partitions)) or "none that is live"
+        present = ", ".join(map(str, directory.topic_partitions)) or "none"
         reason = f"no topic has a partition {wanted} here; found {present}"
         raise UnknownTopicOrPartitionError(reason)
     return sorted(views, key=lambda view: view.topic_partition)

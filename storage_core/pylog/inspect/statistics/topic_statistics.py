@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pylog.inspect.header_sums import codec_label
-from pylog.inspect.statistics.partition_statistics import BatchStatistics
+from pylog.inspect.statistics.batch_statistics import BatchStatistics
 from pylog.locations import name_of, printable_location
 
 if TYPE_CHECKING:

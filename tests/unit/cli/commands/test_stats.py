@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.cli.main import run
-from tests.support.batches import Stored, batch_v2, plain_records
+from tests.support.batches import Stored, batch_v2, plain_records, wrapper
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
@@ -164,8 +164,12 @@ def test_in_a_terminal_lines_are_as_wide_as_it_is(
 def test_an_output_without_block_characters_has_others(
     log_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    old = [wrapper(plain_records(0, 5), magic=1, codec="gzip")]
+    write_partition(log_directory, {0: old}, name="old-0")
+    long_key = batch_v2([Stored(0, 1, b"k" * 99, b"v")])
+    write_partition(log_directory, {0: [long_key]}, name="long-0")
     output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr("sys.stdout", output)
-    assert run(["stats", str(log_directory)]) == 0
+    assert run(["stats", str(log_directory), "--sample"]) == 0
     output.flush()
     assert b"########" in output.buffer.getvalue()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.errors import UnknownTopicOrPartitionError
+from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
 from tests.support.batches import (
     COMMIT,
     Built,
@@ -252,8 +252,17 @@ def test_topics_and_partitions_are_chosen(tmp_path: Path) -> None:
     assert rows(
         pylog.stats(tmp_path, topics=["orders"], partitions=[1]), "partitions", "topic", "partition"
     ) == [("orders", 1)]
+    with pytest.raises(UnknownTopicOrPartitionError, match="no topic has a partition 7 here"):
+        pylog.stats(tmp_path, partitions=[7])
     with pytest.raises(UnknownTopicOrPartitionError, match="no topic 'order' here"):
         pylog.stats(tmp_path, topics=["order"])
+
+
+def test_where_no_partition_is_live_the_error_says_so(tmp_path: Path) -> None:
+    name = "orders-0.0123456789abcdef0123456789abcdef-delete"
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]}, name=name)
+    with pytest.raises(LogDirectoryError, match="no live partition here"):
+        pylog.stats(tmp_path)
 
 
 def test_progress_ends_with_all_bytes(tmp_path: Path) -> None:
