@@ -26,7 +26,7 @@ def follow_records(
     where: pylog.RecordFilter | None,
     limit: int | None,
 ) -> int:
-    """Print records as they come, ``limit`` of them at the most; return the exit status."""
+    """Print records as they come, without an end or up to ``limit``; return the exit status."""
     names = chosen.names
     followed = pylog.follow(
         *chosen.paths,
@@ -49,15 +49,22 @@ def follow_records(
     )
     output = RecordOutput(lines)
     is_first_look = True
-    while True:
-        for batch in records.poll():
-            rest = batch.num_rows if limit is None else limit - output.records
-            output.write(batch.slice(0, rest))
-            if output.records == limit:
-                return exit_status.SOUND
+    while _print_new(records, output, limit):
         # Whoever reads the output sees what is there, however long nothing follows.
         output.flush()
         if is_first_look and not records.partitions:
             sys.stderr.write("pylog: note: nothing to print is there yet; waiting for it\n")
         is_first_look = False
         sleep(LOOK_EVERY_SECONDS)
+    # Each has been named on stderr when it was found.
+    return exit_status.FINDINGS if records.damage else exit_status.SOUND
+
+
+def _print_new(records: pylog.FollowedRecords, output: RecordOutput, limit: int | None) -> bool:
+    """Print what has been appended; return whether more may be printed."""
+    for batch in records.poll():
+        rest = batch.num_rows if limit is None else limit - output.records
+        output.write(batch.slice(0, rest))
+        if output.records == limit:
+            return False
+    return True

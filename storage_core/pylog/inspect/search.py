@@ -225,14 +225,15 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     >>> pyarrow.Table.from_batches(found, found.schema)
     >>> found.summary.unreadable
     """
+    content: tuple[ContentTest, ...] = (
+        *(ValueContains(_as_bytes(each)) for each in _several(value_contains)),
+        *(ValueMatches(_as_pattern(each)) for each in _several(value_regex)),
+        *map(_header_test, _several(header)),
+        *map(JsonPath.parse, _several(json_path)),
+    )
     where = RecordFilter(
         keys=None if key is None else frozenset(map(_as_bytes, _several(key))),
-        content=(
-            *(ValueContains(_as_bytes(each)) for each in _several(value_contains)),
-            *(ValueMatches(_as_pattern(each)) for each in _several(value_regex)),
-            *map(_header_test, _several(header)),
-            *map(JsonPath.parse, _several(json_path)),
-        ),
+        content=content or None,
         min_timestamp=min_timestamp,  # type: ignore[arg-type]  # becomes milliseconds
         max_timestamp=max_timestamp,  # type: ignore[arg-type]
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pylog.model import TopicPartition
     from pylog.positions import OffsetSpec, OffsetSpecs
     from pylog.reading import scan  # imports Arrow
+    from pylog.reading.damage import DamagedRange
     from pylog.reading.followed_directory import FollowedDirectory
     from pylog.reading.followed_partition import FollowedLog
 else:
@@ -42,6 +43,11 @@ class FollowedRecords:
         Only partitions with these numbers; none means all.
     **arguments
         Further arguments of `pylog.scan`.
+
+    Attributes
+    ----------
+    damage
+        The damaged ranges that have been left out (modes that skip damage).
     """
 
     def __init__(
@@ -56,6 +62,7 @@ class FollowedRecords:
         self._start = start
         self._numbers = frozenset(partitions)
         self._arguments = arguments
+        self.damage: list[DamagedRange] = []
         self._positions: dict[TopicPartition, int] | None = None
         self._topic_ids: dict[TopicPartition, str | None] = {}
         self._shown: dict[TopicPartition, FollowedLog] = {}
@@ -129,4 +136,7 @@ class FollowedRecords:
             fail_on_data_loss=False,
             **self._arguments,
         )
-        yield from planned.to_batches()
+        try:
+            yield from planned.to_batches()
+        finally:
+            self.damage += planned.damage

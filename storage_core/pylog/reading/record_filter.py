@@ -54,7 +54,7 @@ class RecordFilter:
     min_timestamp: int | None = None
     max_timestamp: int | None = None
     keys: frozenset[bytes] | None = None
-    content: tuple[ContentTest, ...] = ()
+    content: tuple[ContentTest, ...] | None = None
     timestamp_disorder: int | None = None
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class RecordFilter:
             min_timestamp=_highest(self.min_timestamp, other.min_timestamp),
             max_timestamp=_lowest(self.max_timestamp, other.max_timestamp),
             keys=_common(self.keys, other.keys),
-            content=self.content + other.content,
+            content=((self.content or ()) + (other.content or ())) or None,
             timestamp_disorder=_lowest(self.timestamp_disorder, other.timestamp_disorder),
         )
 
@@ -102,13 +102,13 @@ class RecordFilter:
             names.append("timestamp")
         if self.keys is not None:
             names.append("key")
-        names += [test.column for test in self.content]
+        names += [test.column for test in self.content or ()]
         return tuple(dict.fromkeys(names))
 
     @property
     def required_bytes(self) -> tuple[tuple[bytes, ...], ...]:
         """Groups of byte strings: a record that passes has one of each group in its bytes."""
-        groups = [group for test in self.content for group in test.required]
+        groups = [group for test in self.content or () for group in test.required]
         if self.keys and all(self.keys) and len(self.keys) <= _MOST_KEYS_LOOKED_FOR:
             groups.append(tuple(sorted(self.keys)))
         return tuple(groups)

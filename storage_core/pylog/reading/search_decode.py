@@ -110,7 +110,7 @@ class SearchDecoder:
     def _passing(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """Return the rows that pass, in order."""
         rows = np.flatnonzero(passing_rows(self._where, batch)).astype(np.int64, copy=False)
-        for test in self._where.content:
+        for test in self._where.content or ():
             if not rows.size:
                 break
             column = batch.column(test.column).take(fixed_width_array(rows))

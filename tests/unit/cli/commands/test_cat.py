@@ -451,3 +451,16 @@ def test_follow_ends_at_damage_with_status_1(
     done = pylog_run("cat", log_directory, "--follow")
     assert done.status == 1
     assert "batch CRC" in done.error
+
+
+def test_follow_goes_on_after_damage_where_that_is_asked_for(
+    log_directory: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    with segment_path(log_directory / "orders-0", 0).open("ab") as file:
+        file.write(with_bad_crc(batch_v2(plain_records(20, 2))).data)
+        file.write(batch_v2(plain_records(22, 1)).data)
+    arguments = ("--follow", "--partition", 0, "--start-offset", 19, "--limit", 2)
+    done = pylog_run("cat", log_directory, *arguments, "--mode", "DROPMALFORMED")
+    assert done.status == 1
+    assert [json.loads(line)["offset"] for line in done.lines] == [19, 22]
+    assert "records of offsets 20 to 22 (exclusive) may be missing" in done.error
