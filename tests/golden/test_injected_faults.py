@@ -49,7 +49,7 @@ def copy_of(partition: GoldenPartition, directory: Path) -> SoundPartition:
     return SoundPartition(directory / partition.name)
 
 
-def tells(report: DoctorReport, fault: Fault) -> bool:
+def has_finding_of(report: DoctorReport, fault: Fault) -> bool:
     return any(
         each.code == fault.code
         and each.path == str(fault.path)
@@ -82,7 +82,7 @@ def test_every_fault_is_found(golden_root: GoldenRoot, tmp_path: Path, make: Mak
         random = Random(f"{make.__name__} {seed}")
         fault = inject(make, golden_root, tmp_path / "logs", random)
         report = pylog.doctor(tmp_path / "logs", threads=1)
-        assert tells(report, fault), (seed, fault, list(report.findings))
+        assert has_finding_of(report, fault), (seed, fault, list(report.findings))
 
 
 @pytest.mark.slow
@@ -95,9 +95,46 @@ def test_every_fault_is_found_in_many_places(
             random = Random(f"{make.__name__} {seed}")
             fault = inject(make, golden_root, tmp_path / "logs", random)
             report = pylog.doctor(tmp_path / "logs", threads=1)
-            assert tells(report, fault), (make.__name__, seed, fault, list(report.findings))
+            assert has_finding_of(report, fault), (
+                make.__name__,
+                seed,
+                fault,
+                list(report.findings),
+            )
             outcomes[fault.code] += 1
     counted("faults found", outcomes)
+
+
+def spoil(path: Path, random: Random) -> None:
+    """Cut a file, or put random bytes, zeros or ones somewhere into it."""
+    data = bytearray(path.read_bytes())
+    at = random.randrange(len(data) + 1)
+    length = random.choice([1, 8, 100, 5000])
+    match random.randrange(4):
+        case 0:
+            del data[at:]
+        case 1:
+            data[at : at + length] = random.randbytes(length)
+        case 2:
+            data[at : at + length] = bytes(length)
+        case _:
+            data[at : at + length] = b"\xff" * length
+    path.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_files_hold_there_is_a_report_and_a_copy(
+    golden_root: GoldenRoot, tmp_path: Path, seed: int
+) -> None:
+    random = Random(f"spoilt {seed}")
+    copy = copy_of(golden_root.partition(random.choice(LIVE)), tmp_path / "logs")
+    files = sorted(path for path in copy.directory.parent.rglob("*") if path.is_file())
+    for path in random.choices(files, k=random.randrange(1, 6)):
+        spoil(path, random)
+    pylog.doctor(tmp_path / "logs", threads=1)
+    summary = pylog.repair_copy(tmp_path / "logs", tmp_path / "copy", threads=1)
+    wrong = {each.code for each in summary.copy.findings if each.severity is pylog.Severity.ERROR}
+    assert wrong <= {"missing_segment", "filled_empty_batch"}
 
 
 @pytest.mark.parametrize(

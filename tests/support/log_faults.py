@@ -1,4 +1,4 @@
-"""Faults in ``.log`` files: what each does to a copy of a sound partition, and what is to be told.
+"""Faults in ``.log`` files: what each does to a copy of a sound partition, and what is to be found.
 
 Every fault is a function of a `SoundPartition` and a random generator. It changes the copy and
 returns the `Fault`, or None where the partition has nothing that it could be done to.

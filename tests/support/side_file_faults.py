@@ -332,7 +332,7 @@ def topic_id_of_two_topics(partition: SoundPartition, _random: Random) -> Fault 
     metadata = partition.directory / "partition.metadata"
     if not metadata.exists():
         return None
-    # Sorted after all names of topics in the golden set, so that it is the one that is told.
+    # Sorted after all names of topics in the golden set, so that it is the one with the finding.
     path = _second_partition(partition, "zzz", 0, metadata.read_bytes())
     return Fault("duplicate_topic_id", path)
 

@@ -177,7 +177,7 @@ def _choose(
 def _report(
     check: PartitionCheck, log_directories: set[str], shared: dict[str, list[Finding]]
 ) -> PartitionReport:
-    """Return a partition's report; a checkpoint of all partitions is told once, of their directory.
+    """Return a partition's report; what is wrong with a checkpoint is said of its directory.
 
     Parameters
     ----------

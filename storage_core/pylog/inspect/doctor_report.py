@@ -32,7 +32,7 @@ class PartitionReport:
     topic_partition, path
         Which, and where it lies; without the secrets of a URI.
     findings
-        In the order in which they are told: the log, the directory, indexes, side files.
+        About the log, the directory, indexes and side files, in this order.
     size_bytes, scanned_bytes
         Of the ``.log`` files; of them, what was read and is sound.
     start_offset, end_offset

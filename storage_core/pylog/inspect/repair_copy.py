@@ -268,7 +268,7 @@ def _copy_log_directory_files(io: DurableIO, copies: list[_PartitionCopy], targe
         read_meta_properties(join(source, META_PROPERTIES))
         _copy_small_file(io, join(source, META_PROPERTIES), join(target, META_PROPERTIES))
     except (CorruptCheckpointError, LogDirectoryError, SegmentVanishedError):
-        pass  # told by the report
+        pass  # the report has it
     with suppress(SegmentVanishedError):  # of a broker
         _copy_small_file(io, join(source, TOPIC_CONFIGS), join(target, TOPIC_CONFIGS))
     ends = {copy.check.view.topic_partition: copy.check.end_offset for copy in copies}

@@ -313,7 +313,7 @@ FINDING_CODES = {
         "The manifest of a commit by pylog cannot be read: where logs end for readers is not "
         "known.",
         "nothing: it serves what was appended so far",
-        "see the message; whoever opens the log directory with pylog next is told the same",
+        "see the message; pylog does not open the log directory to write until it is mended",
     ),
     "pending_commit": FindingCode(
         "A commit by pylog is under way, or was interrupted.",

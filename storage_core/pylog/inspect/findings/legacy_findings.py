@@ -69,7 +69,7 @@ class LegacyFindings:
             stream = wrapped_stream(entry, 1)
             start, end = self._decompressor.append(codec_of(codec_id, 1), stream, 1)
         except (CorruptRecordError, InvalidRecordError):
-            return False  # told by whoever decodes it
+            return False  # a finding of whoever decodes it
         inner = self._decompressor.buffer.view(start, end)
         return len(inner) > MAGIC_OFFSET and inner[MAGIC_OFFSET] == 0
 

@@ -61,7 +61,7 @@ class LogDirectoryCheck(NamedTuple):
     meta
         Whose directory it is; None where that is not known.
     findings
-        In the order in which they are told.
+        About its own files first, then about what lies in it.
     """
 
     path: str
@@ -122,7 +122,7 @@ def _absent_partitions(path: str, partitions: set[TopicPartition]) -> Iterator[F
         try:
             offsets = read_offset_checkpoint(checkpoint)
         except (CorruptCheckpointError, UnreadableFileError):
-            continue  # told of the partitions that it is about
+            continue  # a finding of each partition that it is about
         absent = sorted(offsets.keys() - partitions)
         if absent:
             listed = ", ".join(map(str, absent[:_LISTED]))
@@ -185,7 +185,7 @@ def _topic_id(view: LogView) -> uuid.UUID | None:
     try:
         metadata = view.metadata
     except (CorruptCheckpointError, LogDirectoryError):
-        return None  # told of the partition
+        return None  # a finding of the partition
     return None if metadata is None else metadata.topic_id
 
 

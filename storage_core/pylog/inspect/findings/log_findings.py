@@ -104,11 +104,11 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
     walk
         The segment, once it has been walked.
     damaged
-        Ranges of it that were left out: what is told already.
+        Ranges of it that were left out: which are findings already.
     """
     segment, end = walk.segment, walk.end_position
-    is_told = any(each.end_position >= segment.size_bytes for each in damaged)
-    if walk.slice.next_base_offset is None or end >= segment.size_bytes or is_told:
+    is_reported = any(each.end_position >= segment.size_bytes for each in damaged)
+    if walk.slice.next_base_offset is None or end >= segment.size_bytes or is_reported:
         return
     rest = segment.size_bytes - end
     with open_file(segment.file_path()) as source:

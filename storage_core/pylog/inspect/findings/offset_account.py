@@ -4,10 +4,10 @@ Brokers give offsets without a gap. One is missing afterwards where
 
 * compaction has removed its record: inside a batch, which counts fewer records than it has offsets,
   or a whole batch, or a whole segment;
-* damage has cost its batch, which is told by itself;
+* damage has cost its batch, which is a finding by itself;
 * a ``.log`` file, or part of one, is gone; or the log was truncated inside a batch.
 
-The first is told from the last by what compaction leaves elsewhere: a line in the cleaner's
+The first differs from the last by what compaction leaves elsewhere: a line in the cleaner's
 checkpoint, which says up to where it has come, or batches with such holes, without any record, or
 with a delete horizon. A topic that Kafka itself compacts needs no such sign.
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _MOST_GAPS = 10_000
 """Of how many gaps the places are kept; the others are only counted."""
-_MOST_TOLD = 100
+_MOST_LISTED = 100
 
 
 class OffsetGap(NamedTuple):
@@ -143,14 +143,14 @@ class OffsetAccount:
         Parameters
         ----------
         damaged
-            Ranges that were left out: the gaps that they make are told already.
+            Ranges that were left out: the gaps that they make are findings already.
         """
         gaps = self._gaps_without(damaged)
         missing = [each for each in gaps if not self._is_explained(each)]
-        for gap in missing[:_MOST_TOLD]:
+        for gap in missing[:_MOST_LISTED]:
             yield _missing(gap)
-        if len(missing) > _MOST_TOLD:
-            rest = missing[_MOST_TOLD:]
+        if len(missing) > _MOST_LISTED:
+            rest = missing[_MOST_LISTED:]
             offsets = sum(each.end - each.start for each in rest)
             message = f"{len(rest)} more gaps follow, of {offsets} offsets together"
             yield _missing(rest[0])._replace(message=message, end_offset=rest[-1].end)

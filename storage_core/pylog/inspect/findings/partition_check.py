@@ -55,7 +55,7 @@ class PartitionCheck(NamedTuple):
     view
         As it was looked at.
     findings
-        In the order in which they are told: the log, the directory, indexes, side files.
+        About the log, the directory, indexes and side files, in this order.
     damaged
         What is no sound batch, and batches whose records cannot be decoded, in file order.
     size_bytes, scanned_bytes
