@@ -11,6 +11,7 @@ import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.command_help import argument, command
 from pylog.cli.parameter_types import FILE, TIME
+from pylog.cli.rendering import progress
 from pylog.cli.rendering.compile_notice import announce_compilation
 from pylog.cli.rendering.whole_output import write_whole
 
@@ -244,8 +245,7 @@ def dump(
         max_decompressed_bytes=max_decompressed_bytes,
     )
     announce_compilation()
-    for lines in dumped:
-        write_whole(sys.stdout.buffer, lines)
+    _print(dumped)
     return _report(dumped, as_json=as_json)
 
 
@@ -283,6 +283,16 @@ def _first_decoder(decoders: dict[str, bool]) -> pylog.DecoderName | None:
         if decoders[f"{name.replace('-', '_')}_decoder"]:
             return name
     return None
+
+
+def _print(dumped: pylog.Dump) -> None:
+    """Print all lines, with a progress bar where one is wanted."""
+    has_bar = progress.is_wanted()
+    with progress.ProgressBar("dumping", dumped.planned_bytes() if has_bar else None) as bar:
+        for lines in dumped:
+            write_whole(sys.stdout.buffer, lines)
+            if has_bar:
+                bar.show(dumped.done_bytes)
 
 
 def _report(dumped: pylog.Dump, *, as_json: bool) -> int:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from pylog.errors import LogStorageError
+from pylog.files.file_names import LOG_FILE_SUFFIX
+from pylog.files.storage import open_file
 from pylog.inspect.dump.dump_file import DumpFile, dump_files
 from pylog.inspect.dump.dump_options import (
     DEFAULT_MAX_MESSAGE_BYTES,
@@ -40,14 +43,26 @@ class Dump:
     ----------
     reports
         One for each file, in order; complete once the iteration has ended.
+    done_bytes
+        How much of the ``.log`` files has been dumped.
     """
 
     def __init__(self, files: Sequence[DumpFile], options: DumpOptions, threads: int) -> None:
         self.reports: list[FileReport] = []
+        self.done_bytes = 0
         self._files = files
         self._options = options
         self._threads = threads
         self._decoders = Decoders(options.max_decompressed_bytes)
+
+    def planned_bytes(self) -> int:
+        """Return how much the ``.log`` files have, of which one may not be there."""
+        total = 0
+        for file in self._files:
+            if file.suffix == LOG_FILE_SUFFIX:
+                with suppress(LogStorageError), open_file(file.location) as source:
+                    total += source.size()
+        return total
 
     @property
     def is_sound(self) -> bool:
@@ -88,6 +103,7 @@ class Dump:
         except LogStorageError as error:
             report.end(error)
         started.part.report_to(report)
+        self.done_bytes += started.part.size_bytes
 
     def _started(self, workers: WorkerThreads | None) -> Iterator[_Started]:
         """Yield the parts in order; with threads, the next ones are being made meanwhile."""

@@ -18,6 +18,11 @@ class DumpPart(Protocol):
     that come after are left out.
     """
 
+    @property
+    def size_bytes(self) -> int:
+        """How much of a file it is of, as far as that takes time."""
+        ...
+
     def __iter__(self) -> Iterator[memoryview]:
         """Yield text in UTF-8."""
         ...
@@ -29,6 +34,8 @@ class DumpPart(Protocol):
 
 class TextPart:
     """Lines that are known already."""
+
+    size_bytes = 0
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -46,6 +53,8 @@ class TextPart:
 class FailedPart:
     """Stands where a file could not be read on."""
 
+    size_bytes = 0
+
     def __init__(self, error: LogStorageError) -> None:
         self._error = error
 
@@ -59,6 +68,8 @@ class FailedPart:
 
 class UnknownFile:
     """Stands for a file that is of none of the kinds that are dumped."""
+
+    size_bytes = 0
 
     def __init__(self, path: str) -> None:
         self._path = path

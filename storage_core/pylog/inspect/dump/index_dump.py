@@ -45,6 +45,8 @@ class IndexDump:
     entries, which are printed as they are.
     """
 
+    size_bytes = 0
+
     def __init__(self, file: DumpFile, options: DumpOptions) -> None:
         self._file = file
         self._options = options

@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from pylog.inspect.dump.dump_part import DumpPart
     from pylog.inspect.dump.file_report import FileReport
     from pylog.inspect.dump.log_context import Decoders
+    from pylog.log_file.segment_windows import SegmentWindow
 
-WINDOW_BYTES = 1 << 20
-"""A window's text has several times its bytes; with threads a few windows are in flight."""
+WINDOW_BYTES = 1 << 22
+"""As much as a reader takes at once; what Python does for a window is lost in what kernels do."""
 
 _SIZE = struct.Struct(">8xi")
 
@@ -80,20 +81,21 @@ class LogDump:
             while True:
                 windows = self._windows(source, position, end)
                 for window in windows:
-                    yield self._part(WindowLines(self._context, window))
+                    yield self._part(window)
                 position, defect = windows.tail
                 odd = find_odd_batch(source, position, end) if defect else None
                 if odd is None:
                     break
-                yield self._part(WindowLines(self._context, odd.window, magic=odd.magic))
+                yield self._part(odd.window, odd.magic)
                 position = odd.window.end_position
             ensure_normal_end(source, position, end, defect)
             left = end - position
             if left > 0 and self._options.max_bytes is None and not self._options.is_json:
                 yield TextPart(f"Found {left} invalid bytes at the end of {self._file.name}\n")
 
-    def _part(self, lines: WindowLines) -> DumpPart:
-        return _WindowPart(lines, self._gaps)
+    def _part(self, window: SegmentWindow, magic: int | None = None) -> DumpPart:
+        lines = WindowLines(self._context, window, magic=magic)
+        return _WindowPart(lines, self._gaps, window.scan.valid_bytes)
 
     def _end(self, source: ByteSource) -> int:
         size = source.size()
@@ -105,7 +107,6 @@ class LogDump:
             position,
             end,
             window_bytes=WINDOW_BYTES,
-            first_window_bytes=WINDOW_BYTES,
             max_decompressed_bytes=self._options.max_decompressed_bytes,
             make_memory=_make_memory,
         )
@@ -114,7 +115,8 @@ class LogDump:
 class _WindowPart:
     """The lines of a window, and what is noted of it for the file."""
 
-    def __init__(self, lines: WindowLines, gaps: OffsetGaps) -> None:
+    def __init__(self, lines: WindowLines, gaps: OffsetGaps, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
         self._lines = lines
         self._gaps = gaps
 

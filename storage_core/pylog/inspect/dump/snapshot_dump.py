@@ -21,6 +21,8 @@ _MOST_SEQUENCE = 0x7FFFFFFF
 class SnapshotDump:
     """The lines of one producer snapshot. A part of a dump, see `pylog.inspect.dump.dump_part`."""
 
+    size_bytes = 0
+
     def __init__(self, file: DumpFile, options: DumpOptions) -> None:
         self._file = file
         self._options = options

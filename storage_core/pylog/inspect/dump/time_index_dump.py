@@ -47,6 +47,8 @@ _ALL_OFFSETS = (-(2**63), 2**63 - 1)
 class TimeIndexDump:
     """The lines of one time index. A part of a dump, see `pylog.inspect.dump.dump_part`."""
 
+    size_bytes = 0
+
     def __init__(self, file: DumpFile, options: DumpOptions, decoders: Decoders) -> None:
         self._file = file
         self._options = options

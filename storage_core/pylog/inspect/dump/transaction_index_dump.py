@@ -28,6 +28,8 @@ _HIGHEST_VERSION = 0
 class TransactionIndexDump:
     """The lines of one transaction index. A part of a dump, see `pylog.inspect.dump.dump_part`."""
 
+    size_bytes = 0
+
     def __init__(self, file: DumpFile, options: DumpOptions) -> None:
         self._file = file
         self._options = options
