@@ -48,7 +48,7 @@ def processes_that_name(path: Path) -> list[bytes]:
 
 
 def test_every_job_runs_on_a_cluster_which_is_stopped_then(tmp_path: Path) -> None:
-    stdout, stderr = start(tmp_path / "demo").communicate(timeout=540)
+    stdout, stderr = start(tmp_path / "demo").communicate(timeout=1200)
     assert stdout.endswith("\nAll counts are right; the cluster has been stopped.\n"), stderr
     ran = [line[2:16].rstrip() for line in stdout.splitlines() if " s  " in line]
     assert ran == STEPS

@@ -224,7 +224,8 @@ def test_a_directory_that_is_a_partition(rows: DataFrame, logs: Path) -> None:
 def test_a_path_that_is_a_file(rows: DataFrame, logs: Path) -> None:
     (logs.parent / "file").write_bytes(b"")
     told = refusal(rows, logs.parent / "file", topic="orders")
-    assert told.startswith(f"pylog.errors.LogDirectoryError: {HOST}: {logs.parent}/file: not a dir")
+    path = f"{HOST}: {logs.parent}/file"
+    assert told.startswith(f"pylog.errors.LogDirectoryError: {path}: this is a file: give a log dir")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
