@@ -225,7 +225,8 @@ def test_a_path_that_is_a_file(rows: DataFrame, logs: Path) -> None:
     (logs.parent / "file").write_bytes(b"")
     told = refusal(rows, logs.parent / "file", topic="orders")
     path = f"{HOST}: {logs.parent}/file"
-    assert told.startswith(f"pylog.errors.LogDirectoryError: {path}: this is a file: give a log dir")
+    error = f"pylog.errors.LogDirectoryError: {path}"
+    assert told.startswith(f"{error}: this is a file: give a log directory")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
