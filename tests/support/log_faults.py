@@ -207,7 +207,9 @@ def torn_tail(partition: SoundPartition, random: Random) -> Fault | None:
     if not partition.logs or not partition.entries_of(partition.logs[-1]):
         return None
     entry = partition.entries_of(partition.logs[-1])[-1]
-    _truncate(entry.path, entry.position + random.randrange(1, len(entry.data)))
+    # Zeros alone, such as the first bytes of a small base offset, may be a preallocated tail, too.
+    zeros = len(entry.data) - len(entry.data.lstrip(b"\0"))
+    _truncate(entry.path, entry.position + random.randrange(zeros + 1, len(entry.data)))
     return Fault("torn_tail", entry.path, entry.position)
 
 
