@@ -53,6 +53,20 @@ def topics(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]
     )
 
 
+def partitions(
+    help_text: str = "Only this partition of each topic; may be given several times.",
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option for the only partitions of each topic that count."""
+    return click.option(
+        "--partition",
+        "partitions",
+        metavar="N",
+        multiple=True,
+        type=click.IntRange(min=0),
+        help=help_text,
+    )
+
+
 def now(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Return the option for the time that a cleanup goes by; ``what`` is counted to it."""
     return click.option(

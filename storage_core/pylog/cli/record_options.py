@@ -156,14 +156,7 @@ chosen_records = _packed(
             help="Only topics in whose name this regular expression is found; ^ and $ stand for "
             "the name's start and end. Internal topics are left out.",
         ),
-        click.option(
-            "--partition",
-            "partitions",
-            metavar="N",
-            multiple=True,
-            type=click.IntRange(min=0),
-            help="Only this partition of each topic; may be given several times.",
-        ),
+        options.partitions(),
         click.option(
             "--isolation",
             type=click.Choice(

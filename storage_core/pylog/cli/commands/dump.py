@@ -56,13 +56,8 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
     "Of directories, only these topics; may be given several times. Default: all but internal ones "
     "(a PATH that is a partition directory is dumped whatever its topic)."
 )
-@click.option(
-    "--partition",
-    "partitions",
-    metavar="N",
-    multiple=True,
-    type=click.IntRange(min=0),
-    help="Of directories, only this partition of each topic; may be given several times.",
+@options.partitions(
+    "Of directories, only this partition of each topic; may be given several times."
 )
 @click.option(
     "--print-data-log",

@@ -26,14 +26,7 @@ _MOST_WIDTH = 140
 @command("stats")
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all, internal ones too.")
-@click.option(
-    "--partition",
-    "partitions",
-    metavar="N",
-    multiple=True,
-    type=click.IntRange(min=0),
-    help="Only this partition of each topic; may be given several times.",
-)
+@options.partitions()
 @click.option(
     "--sample",
     is_flag=True,

@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 @command("transactions")
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all, internal ones too.")
-@click.option(
-    "--partition",
-    "partitions",
-    metavar="N",
-    multiple=True,
-    type=click.IntRange(min=0),
-    help="Only this partition of each topic; may be given several times.",
-)
+@options.partitions()
 @click.option(
     "--max-timeout",
     "max_timeout_ms",

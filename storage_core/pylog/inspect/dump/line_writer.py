@@ -23,14 +23,6 @@ OUTPUT_BYTES = 1 << 21
 _LEAST_OUTPUT_BYTES = 1 << 14
 
 
-def write_numbers(
-    template: LineTemplate, table: npt.NDArray[np.int64], records: RecordArrays
-) -> Iterator[memoryview]:
-    """Yield a line for each row of ``table``; ``records`` are none."""
-    rows = np.zeros(table.shape[0], dtype=np.int64)
-    yield from write_lines(template, table, rows, records)
-
-
 def write_lines(
     template: LineTemplate,
     table: npt.NDArray[np.int64],
