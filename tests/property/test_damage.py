@@ -47,14 +47,18 @@ def logs(
     """Make batches of all formats in offset order; those of one log are old or new."""
     is_legacy, is_gappy = draw(is_old), draw(has_gaps)
     batches: list[Built] = []
-    offset = draw(st.integers(0, 3))
-    for _ in range(draw(st.integers(2, 8))):
-        count = draw(st.integers(1, 4))
+    offset = draw(st.integers(0, 3)) if is_gappy else 0
+    after_image = False
+    for left in reversed(range(draw(st.integers(2, 8)))):
+        count = 1 if is_legacy and after_image else draw(st.integers(1, 4))
         size = draw(st.sampled_from((0, 10, 63, 200)))
         records = plain_records(offset, count, value_size=size)
         # What looks like a batch and could be the next one. In an old format nothing stands after
-        # a value: in a gap of offsets, with the size around it gone, it is the next one.
-        if not (is_legacy and is_gappy) and draw(st.integers(0, 4)) == 0:
+        # a value: with the size around it gone, it is the next one in a gap of offsets, before a
+        # wrapper, which names its last offset alone, and at the end of the log.
+        may_hold_image = not is_legacy or (left > 0 and not is_gappy)
+        after_image = may_hold_image and draw(st.integers(0, 4)) == 0
+        if after_image:
             image = batch_v2(plain_records(offset + draw(st.integers(0, 9)), 2)).data
             records[0] = records[0]._replace(value=image)
         if not is_legacy:

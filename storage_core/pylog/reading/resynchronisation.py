@@ -135,6 +135,7 @@ def _find_unbounded(batches: SoundBatches, position: int, limit: int) -> int | N
     too.
     """
     checksum = RunningChecksum(batches.source, position, batches.end)
+    # An offset that is just the expected one is right: a batch that claims it again is an image.
     own_offset = batches.own_offset(position)
     proved: int | None = None
     likely: int | None = None
@@ -152,7 +153,7 @@ def _find_unbounded(batches: SoundBatches, position: int, limit: int) -> int | N
             continue
         if batch.header.offset > own_offset:
             likely = candidate
-        elif unlikely is None:
+        elif unlikely is None and own_offset > batches.lowest:
             unlikely = candidate
     ends_far_away = proved is not None and batches.end - proved > _PROOF_BYTES
     if not ends_far_away and checksum.is_of_bytes_up_to(batches.end):

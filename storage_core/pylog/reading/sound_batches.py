@@ -119,7 +119,7 @@ class SoundBatches:
         """Whether what follows a sound batch is what follows a batch of a log.
 
         Sound batches, and after them the end, or something that still has what distinguishes a
-        header from the rest of a record: an offset that fits, a size that leads on, or zeros.
+        header from the rest of a record: an offset that fits, zeros, or a size that leads on.
         """
         for _ in range(SOUND_STEPS):
             if batch.end_position == self.end:
@@ -133,11 +133,11 @@ class SoundBatches:
         position, next_offset = batch.end_position, batch.header.next_offset
         if self.certain_end(position) is not None:
             return False  # a batch of the log, that begins below the end of the one in question
-        return (
-            self._may_begin_at(position, next_offset)
-            or self._is_rest_of_log(position, next_offset)
-            or self.boundary_of(position) is not None
-        )
+        if self._may_begin_at(position, next_offset) or self._is_rest_of_log(position, next_offset):
+            return True
+        # A damaged one that claims offsets of the one in question is a batch of the log, too.
+        claims_its_offsets = self._may_begin_at(position, self.lowest)
+        return not claims_its_offsets and self.boundary_of(position) is not None
 
     def _is_rest_of_log(self, position: int, next_offset: int) -> bool:
         """Whether zeros stand at ``position``, or a header's first bytes and then the end.

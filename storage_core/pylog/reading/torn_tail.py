@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING
 
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import PositionedHeader, has_valid_checksum
-from pylog.record.batch_header import parse_batch_header
-from pylog.record.batch_layout import RECORD_BATCH_OVERHEAD
+from pylog.record.batch_header import parse_batch_header, peek_entry_size
+from pylog.record.batch_layout import (
+    MAGIC_OFFSET,
+    MIN_ENTRY_SIZE_V0,
+    MIN_ENTRY_SIZES,
+    RECORD_BATCH_OVERHEAD,
+)
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
@@ -38,18 +43,25 @@ def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: i
         The offset after the last whole batch.
     """
     start = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
-    if len(start) < RECORD_BATCH_OVERHEAD or not any(start):
+    if len(start) < MIN_ENTRY_SIZE_V0 or not any(start):
         return None  # too little for anything to hide in it, or a preallocated tail
-    header = parse_batch_header(start)
-    length = end - position
-    if has_valid_checksum(source, PositionedHeader(position, replace(header, size_bytes=length))):
-        return f"batch size is {header.size_bytes}, but its checksum is that of {length} bytes"
+    size, length = peek_entry_size(start), end - position
+    if _has_checksum_of_rest(source, position, start, length):
+        return f"batch size is {size}, but its checksum is that of {length} bytes"
     following = resynchronisation.find_next_batch(
         source, position, end, lowest_offset=next_offset, searched_bytes=SEARCHED_BYTES
     )
     if following == end:
         return None
     return (
-        f"batch of {header.size_bytes} bytes is cut short by the file's end after "
+        f"batch of {size} bytes is cut short by the file's end after "
         f"{length}, but another one begins at byte {following}"
     )
+
+
+def _has_checksum_of_rest(source: ByteSource, position: int, start: bytes, length: int) -> bool:
+    """Whether a header whose size is wrong has the checksum of all that is there."""
+    if length < MIN_ENTRY_SIZES[start[MAGIC_OFFSET]]:
+        return False  # the header is cut, too
+    header = replace(parse_batch_header(start), size_bytes=length)
+    return has_valid_checksum(source, PositionedHeader(position, header))

@@ -31,10 +31,7 @@ from pylog.record.batch_layout import (
     MAGIC_OFFSET,
     MAGIC_VALUE_V1,
     MAGIC_VALUE_V2,
-    MIN_ENTRY_SIZE_V0,
-    MIN_ENTRY_SIZE_V1,
-    RECORD_BATCH_OVERHEAD,
-    RECORD_OVERHEAD_V0,
+    MIN_ENTRY_SIZES,
     SIZE_OFFSET,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_FLAG_MASK,
@@ -49,7 +46,6 @@ _V2 = struct.Struct(">qiibIhiqqqhii")
 _LEGACY_V0 = struct.Struct(">qiIbB")
 _LEGACY_V1 = struct.Struct(">qiIbBq")
 _SIZE = struct.Struct(">i")
-_MIN_SIZE = {0: RECORD_OVERHEAD_V0, 1: MIN_ENTRY_SIZE_V1 - LOG_OVERHEAD, 2: 49}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +194,12 @@ def peek_entry_size(
     """
     (size,) = _SIZE.unpack_from(buffer, at + SIZE_OFFSET)
     magic = buffer[at + MAGIC_OFFSET]
-    if magic not in _MIN_SIZE:
+    if magic > MAGIC_VALUE_V2:
         reason = f"record format (magic) is {magic}, expected 0, 1 or 2"
         raise CorruptRecordError(reason, path, position)
-    if size < _MIN_SIZE[magic]:
-        reason = f"batch size is {size}, expected at least {_MIN_SIZE[magic]} in format v{magic}"
+    smallest = MIN_ENTRY_SIZES[magic] - LOG_OVERHEAD
+    if size < smallest:
+        reason = f"batch size is {size}, expected at least {smallest} in format v{magic}"
         raise CorruptRecordError(reason, path, position)
     return LOG_OVERHEAD + int(size)
 
@@ -233,7 +230,7 @@ def parse_batch_header(
         raise CorruptRecordError(reason, path, position)
     size_bytes = peek_entry_size(buffer, at, path=path, position=position)
     magic = buffer[at + MAGIC_OFFSET]
-    needed = (MIN_ENTRY_SIZE_V0, MIN_ENTRY_SIZE_V1, RECORD_BATCH_OVERHEAD)[magic]
+    needed = MIN_ENTRY_SIZES[magic]
     if len(buffer) - at < needed:
         reason = f"only {len(buffer) - at} bytes where a v{magic} header of {needed} should be"
         raise CorruptRecordError(reason, path, position)

@@ -26,8 +26,7 @@ from pylog.record.batch_layout import (
     LEGACY_CRC_LENGTH,
     MAGIC_VALUE_V0,
     MAGIC_VALUE_V1,
-    MIN_ENTRY_SIZE_V0,
-    MIN_ENTRY_SIZE_V1,
+    MIN_ENTRY_SIZES,
     TIMESTAMP_TYPE_MASK,
 )
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from pylog.record.compressor import Compressor
     from pylog.record.record_encoder import Bytes, HeaderPair
 
-_MIN_ENTRY_SIZES = (MIN_ENTRY_SIZE_V0, MIN_ENTRY_SIZE_V1)
 _ENTRY = struct.Struct(">qiI")
 _START_V0 = struct.Struct(">bB")
 _START_V1 = struct.Struct(">bBq")
@@ -47,7 +45,7 @@ _NULL = _INT32.pack(-1)
 
 def size_of_message(magic: int, key: Bytes | None, value: Bytes | None) -> int:
     """Return how many bytes `encode_message` gives, without encoding."""
-    return _MIN_ENTRY_SIZES[magic] + len(key or b"") + len(value or b"")
+    return MIN_ENTRY_SIZES[magic] + len(key or b"") + len(value or b"")
 
 
 def encode_message(
@@ -214,7 +212,7 @@ class LegacyBatchBuilder(BatchBuilder):
             return len(self._result)
         if self.compression is CompressionType.NONE:
             return len(self._encoded)
-        return _MIN_ENTRY_SIZES[self.magic] + len(self._encoded)
+        return MIN_ENTRY_SIZES[self.magic] + len(self._encoded)
 
     def _built(self) -> bytes:
         """Return the messages, or the wrapper around them."""

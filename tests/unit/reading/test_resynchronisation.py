@@ -212,6 +212,52 @@ def test_an_old_message_hides_its_image_also_without_size_and_checksum(tmp_path:
     assert read(tmp_path, batches) == [0, 2, 3]
 
 
+def test_the_image_at_the_end_of_an_old_log_is_no_batch_where_it_claims_the_message_again(
+    tmp_path: Path,
+) -> None:
+    image = batch_v2(plain_records(3, 2)).data
+    batches = [message(Stored(offset, 1, b"k", image), magic=0) for offset in range(4)]
+    batches[3] = with_bytes(batches[3], SIZE_AT, bytes(5))
+    assert read(tmp_path, batches, in_middle=False) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("size_bytes", [80, 1 << 24])
+def test_a_short_old_message_before_the_last_one_is_damaged_not_torn(
+    tmp_path: Path, magic: int, size_bytes: int
+) -> None:
+    batches = [message(Stored(offset, 1, None, b""), magic=magic) for offset in range(4)]
+    batches[2] = with_size(batches[2], size_bytes)
+    assert len(batches[2].data) + len(batches[3].data) < 70
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    with pytest.raises(CorruptRecordError, match="another one begins"):
+        pylog.scan(directory).to_table()
+    assert read_skipping_damage(directory)[0] == [0, 1, 3]
+
+
+def test_the_last_short_old_message_with_a_wrong_size_is_damaged_not_torn(tmp_path: Path) -> None:
+    batches = [message(Stored(offset, 1, None, b""), magic=0) for offset in range(2)]
+    batches[1] = with_size(batches[1], 60)
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    with pytest.raises(CorruptRecordError, match="its checksum is that of"):
+        pylog.scan(directory).to_table()
+
+
+@pytest.mark.parametrize("window_bytes", [17, 1 << 22])
+def test_the_image_in_an_old_message_is_no_batch_where_the_next_damaged_one_claims_its_offsets(
+    tmp_path: Path, window_bytes: int
+) -> None:
+    values = (batch_v2(plain_records(1, 2)).data, b"", b"")
+    batches = [
+        message(Stored(offset, 1, b"k", value), magic=0) for offset, value in enumerate(values)
+    ]
+    batches[0] = with_bytes(batches[0], SIZE_AT, bytes(4))
+    batches[1] = with_flip(batches[1], SIZE_AT + 4)
+    directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    scan = pylog.scan(directory, mode="DROPMALFORMED", window_bytes=window_bytes)
+    assert scan.to_table()["offset"].to_pylist() == [2]
+
+
 def test_a_tail_of_zeros_after_damage_costs_no_search_of_each_byte(tmp_path: Path) -> None:
     batches = [with_size(BATCHES[0], -1)]
     directory = write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
