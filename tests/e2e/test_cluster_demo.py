@@ -18,8 +18,7 @@ pytestmark = [*NEEDS_SPARK, pytest.mark.e2e, pytest.mark.slow]
 
 STEPS = [
     *("ingest", "ingest again", "read", "verify", "export", "export again"),
-    *("retention", "retention plan", "retention", "read"),
-    *("compact", "read", "compact again", "verify"),
+    *("retention plan", "retention", "compact", "read", "verify"),
 ]
 
 
