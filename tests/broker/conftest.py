@@ -13,6 +13,7 @@ from tests.support.kafka_broker_jars import (
     NEWEST_VERSION,
     KafkaNotFoundError,
     find_java,
+    give_up_without_kafka,
     kafka_class_path,
 )
 
@@ -35,13 +36,13 @@ class NewBroker(Protocol):
 
 @pytest.fixture(scope="session")
 def kafka_is_here() -> None:
-    """Fetch what all tests run; skip them, with the reason, where it is not to be had."""
+    """Fetch what all tests run; where it is not to be had, skip them, or fail in CI."""
     try:
         find_java()
         for version in (NEWEST_VERSION, LAST_VERSION_3):
             kafka_class_path(version)
     except KafkaNotFoundError as error:
-        pytest.skip(f"no Kafka broker: {error}")
+        give_up_without_kafka("no Kafka broker", error)
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.differential.kafka_log import KafkaLogs
-from tests.support.kafka_broker_jars import KafkaNotFoundError
+from tests.support.kafka_broker_jars import KafkaNotFoundError, give_up_without_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +30,6 @@ def kafka() -> Iterator[KafkaLogs]:
     try:
         logs = KafkaLogs()
     except KafkaNotFoundError as error:
-        reason = f"nothing was compared with Kafka's own cleaner: {error}"
-        if os.environ.get("CI"):
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
+        give_up_without_kafka("nothing was compared with Kafka's own cleaner", error)
     with logs:
         yield logs
