@@ -6,7 +6,8 @@ place where they happen:
 * **public names** of `pylog`: ``import pylog`` must cost next to nothing, since Spark imports it in
   every process that looks for a data source. `LazyNames` loads a name with its module.
 * **commands** of the command line: ``pylog --help`` imports none of them, and ``pylog ls`` not what
-  ``pylog cat`` needs. `load_name` returns a command's function.
+  ``pylog cat`` needs. `load_name` returns a command's function; and the program itself, once the
+  entry point has seen to Ctrl-C.
 * **heavy parts**, where most uses of a module do without them: kernels, Arrow and modules of it,
   NumPy, object stores. `LazyModule` stands for such a module at the head of its user::
 

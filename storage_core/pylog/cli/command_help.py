@@ -31,7 +31,22 @@ class DocumentedArgument(click.Argument):
 
 
 class DocumentedCommand(click.Command):
-    """A command that lists its arguments before its options."""
+    """A command that lists its arguments before its options, and ends its help with examples.
+
+    Attributes
+    ----------
+    examples
+        Lines to be typed into a shell.
+    """
+
+    examples: Sequence[str] = ()
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, each as one line, however long it is: it is to be copied."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples:
+                    formatter.write(f"{' ' * formatter.current_indent}{line}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write both sections."""
@@ -50,9 +65,18 @@ class DocumentedCommand(click.Command):
             raise
 
 
-def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
-    """Return the decorator that makes a command of a function, which returns its exit status."""
-    return click.command(name, cls=DocumentedCommand)
+def command(name: str, *examples: str) -> Callable[[Callable[..., int]], click.Command]:
+    """Return the decorator that makes a command of a function, which returns its exit status.
+
+    ``examples`` are lines for the end of its help.
+    """
+
+    def decorate(function: Callable[..., int]) -> click.Command:
+        made = click.command(name, cls=DocumentedCommand)(function)
+        made.examples = examples
+        return made
+
+    return decorate
 
 
 def argument(

@@ -12,6 +12,7 @@ import gc
 import itertools
 import logging
 import os
+import signal
 import sys
 import traceback
 from typing import TYPE_CHECKING, cast
@@ -34,7 +35,7 @@ COMPLETION_VARIABLE = "_PYLOG_COMPLETE"
 COMMANDS = {
     "ls": "List topics and partitions: offsets, size, leader epoch.",
     "cat": "Print records, as JSON lines or as text.",
-    "search": "Print the records in which something stands.",
+    "search": "Print the records that match: by key, value, header, JSON path or time.",
     "dump": "Print what kafka-dump-log prints: batches, records, index entries, producers.",
     "doctor": "Find everything that is wrong in log directories, and say what to do.",
     "stats": "Show what logs are made of: sizes, batches, codecs, keys, times.",
@@ -55,7 +56,7 @@ COMMANDS = {
 _OPTIONS_WITHOUT_COMMAND = ("--help", "--version")
 
 _EPILOG = """Exit status: 0 nothing wrong was seen, 1 damage was found, 2 wrong usage or a path that
-cannot be read.
+cannot be read, 130 stopped with Ctrl-C.
 
 \b
 To complete commands, options and topics with the tab key, run in the shell:
@@ -133,8 +134,10 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         _drop_output()
         return exit_status.BROKEN_PIPE
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         _drop_output()
+        for note in getattr(interrupt, "__notes__", ()):
+            sys.stderr.write(f"{PROGRAM}: {pylog.printable(note)}\n")
         return exit_status.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last place where a traceback can be withheld
         if is_debug:
@@ -211,12 +214,14 @@ def _drop_output() -> None:
 
 
 def main() -> None:
-    """Run the program on the command line's arguments; the entry point."""
+    """Run the program on the command line's arguments; see `pylog.cli.entry`."""
     # Imports and compilation make hundreds of thousands of objects and hardly any garbage: looking
     # for it at the usual pace is a tenth of the start-up.
     gc.set_threshold(100_000, 50, 50)
     # NumPy would start a thread for each core, to multiply matrices with: we have none.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     status = run(sys.argv[1:])
     # The interpreter would take all modules apart before it ends, which takes as long as importing
     # Arrow does. Everything is written and closed by now.

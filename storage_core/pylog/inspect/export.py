@@ -139,7 +139,10 @@ def _complete_file(path: str, *, overwrite: bool) -> Iterator[str]:
     """Give the name of a new file that takes its place at ``path`` unless there is an error."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise _about(path, error) from error
     try:
         yield str(temporary)
         os.fsync(handle)
@@ -147,11 +150,20 @@ def _complete_file(path: str, *, overwrite: bool) -> Iterator[str]:
             _ensure_free(path)
         temporary.replace(target)
         _sync_directory(target.parent)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename != path:
+            raise _about(path, error) from error
         raise
     finally:
         os.close(handle)
+
+
+def _about(path: str, error: OSError) -> OSError:
+    """Return the error with the name that was asked for, and the system's text, not Arrow's."""
+    if error.errno is None:
+        return OSError(f"{path}: {error}")
+    return OSError(error.errno, os.strerror(error.errno), path)
 
 
 def _sync_directory(path: Path) -> None:

@@ -104,7 +104,8 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
     total = sum(view.size_bytes for view in views)
     done = 0
     workers = max(1, min(_MAX_THREADS, len(views), _threads(threads)))
-    with ThreadPoolExecutor(workers, "pylog-transactions") as pool:
+    pool = ThreadPoolExecutor(workers, "pylog-transactions")
+    try:
         for view, found in zip(views, pool.map(of_partition, views), strict=True):
             if found.error is not None:
                 errors.append(found.error)
@@ -114,7 +115,11 @@ def transactions(  # noqa: PLR0913 - keyword-only options, one for each thing a 
             done += view.size_bytes
             if progress is not None:
                 progress(done, total)
-    return TransactionListing(sorted(listed, key=_urgency), counts, bool(coordinators), errors)
+    finally:
+        # Whoever is interrupted does not wait for the partitions that are being read.
+        pool.shutdown(wait=False, cancel_futures=True)
+    listed.sort(key=_urgency)
+    return TransactionListing(listed, counts, len(views), bool(coordinators), errors)
 
 
 class _Found(NamedTuple):

@@ -47,6 +47,7 @@ from pylog.files.storage import open_file
 from pylog.files.topic_configs import TOPIC_CONFIGS
 from pylog.files.writable_directory import writable_log_directory
 from pylog.inspect.doctor import doctor, examine
+from pylog.inspect.findings.log_findings import UNREADABLE
 from pylog.inspect.repair_summary import RepairedPartition, RepairSummary
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import is_remote, join, parse_location
@@ -114,7 +115,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
     ------
     LogDirectoryError
         ``to`` is not empty, or lies where no log directory can be; there is not enough space; or
-        the source cannot be read.
+        the source cannot be read, be it a single ``.log`` file that cannot be opened.
     KafkaStorageError
         The copy could not be written; it is not finished then.
     SegmentVanishedError
@@ -138,14 +139,20 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         for each in source.partitions
         if each.view.topic not in _NOT_COPIED
     ]
+    _ensure_readable(copies)
     _ensure_space(target, copies)
     io = DurableIO()
     io.make_directory(target, exist_ok=True)
-    for copy in copies:
-        copy.write(io, target)
-    _copy_log_directory_files(io, copies, target)
-    with own_log_directory(target) as manager:
-        repaired = [_repaired(copy, manager, target) for copy in copies]
+    try:
+        for copy in copies:
+            copy.write(io, target)
+        _copy_log_directory_files(io, copies, target)
+        with own_log_directory(target) as manager:
+            repaired = [_repaired(copy, manager, target) for copy in copies]
+    except BaseException as error:  # Ctrl-C among them
+        text = f"the copy in {target} is not finished: remove it, and start no broker on it"
+        error.add_note(text)
+        raise
     report = doctor(target, threads=threads, max_decompressed_bytes=max_decompressed_bytes)
     left_out = [
         each.view.topic_partition for each in source.partitions if each.view.topic in _NOT_COPIED
@@ -293,6 +300,18 @@ def _ensure_apart(target: str, source: str) -> None:
     if Path(target).resolve().is_relative_to(Path(parse_location(source)).resolve()):
         reason = f"directory lies in {source}, which is copied and not to be changed"
         raise LogDirectoryError(reason, target)
+
+
+def _ensure_readable(copies: Iterable[_PartitionCopy]) -> None:
+    """Refuse to leave out what may well be sound: it only could not be opened."""
+    for copy in copies:
+        for each in copy.check.findings:
+            if each.code == UNREADABLE:
+                reason = (
+                    f"{each.message}; what is in it may be sound, and a repaired copy would lack "
+                    "it: make it readable, or choose the other partitions alone"
+                )
+                raise LogDirectoryError(reason, each.path)
 
 
 def _ensure_space(target: str, copies: Iterable[_PartitionCopy]) -> None:

@@ -1,4 +1,4 @@
-"""`search`: the records of some logs in which something stands, while they are found."""
+"""`search`: the records of some logs that match, while they are found."""
 
 from __future__ import annotations
 

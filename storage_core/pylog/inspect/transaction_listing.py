@@ -70,6 +70,8 @@ class TransactionListing:
         those that may be, and those that have ended, if these were asked for.
     counts
         How many transactions there are in each partition that has any, by their state.
+    partition_count
+        How many partitions were looked at.
     has_coordinators
         Whether partitions of ``__transaction_state`` were there to be asked.
     errors
@@ -78,6 +80,7 @@ class TransactionListing:
 
     transactions: list[ListedTransaction]
     counts: dict[TopicPartition, dict[str, int]] = field(default_factory=dict)
+    partition_count: int = 0
     has_coordinators: bool = False
     errors: list[LogStorageError] = field(default_factory=list)
 

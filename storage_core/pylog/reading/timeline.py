@@ -37,7 +37,11 @@ _MOST_BLOCK_BYTES = 1 << 22
 
 
 def merge_by_timestamp(
-    scan: Scan, *, reverse: bool = False, memory_bytes: int = DEFAULT_MEMORY_BYTES
+    scan: Scan,
+    *,
+    reverse: bool = False,
+    memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a scan in the order of their timestamps.
 
@@ -53,6 +57,9 @@ def merge_by_timestamp(
     memory_bytes
         About how many bytes of files the blocks of all partitions come from. A block is at least 64
         KiB, and holds at least one batch; decompressed, it is larger.
+    progress
+        Called with the bytes of ``.log`` files that have been read, and those that there are to
+        read.
 
     Raises
     ------
@@ -74,14 +81,18 @@ def merge_by_timestamp(
     def read(part: ScanTask) -> list[pa.RecordBatch]:
         return list(scan.reader_of(part, schema=schema).record_batches())
 
+    tasks = scan.plan()
+    if progress is not None:
+        total_bytes = sum(task.size_bytes for task in tasks)
+        scan.scanned.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
     tasks_by_partition: dict[tuple[str, int], list[ScanTask]] = {}
-    for task in scan.plan():
+    for task in tasks:
         tasks_by_partition.setdefault(task.topic_partition, []).append(task)
     share = memory_bytes // max(1, len(tasks_by_partition))
     block_bytes = min(max(share, _LEAST_BLOCK_BYTES), _MOST_BLOCK_BYTES)
     sources = [
-        _Source(read, tasks, block_bytes, is_reversed=reverse, place=place)
-        for place, tasks in enumerate(tasks_by_partition.values())
+        _Source(read, own_tasks, block_bytes, is_reversed=reverse, place=place)
+        for place, own_tasks in enumerate(tasks_by_partition.values())
     ]
     for merged in _merged(sources, is_reversed=reverse):
         yield merged.select(names)

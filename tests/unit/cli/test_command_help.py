@@ -1,15 +1,18 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shlex
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from click.testing import CliRunner
 
 from pylog.cli.command_help import argument, command
+from pylog.cli.main import COMMANDS, load_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pylog.cli.command_help import DocumentedCommand
     from tests.unit.cli.conftest import Outcome
 
 
@@ -67,3 +70,31 @@ def test_options_tell_defaults_and_bounds(
     name: str, default: str, pylog_run: Callable[..., Outcome]
 ) -> None:
     assert default in " ".join(pylog_run(name, "--help").output.decode().split())
+
+
+EXAMPLES = [
+    (name, line)
+    for name in COMMANDS
+    for line in cast("DocumentedCommand", load_command(name)).examples
+]
+
+
+def test_the_commands_of_operators_have_examples() -> None:
+    operators = {"ls", "cat", "search", "dump", "doctor", "stats"}
+    operators |= {"groups", "transactions", "topics", "export"}
+    assert {name for name, _ in EXAMPLES} >= operators
+
+
+@pytest.mark.parametrize(("name", "line"), EXAMPLES)
+def test_examples_are_what_the_command_takes(name: str, line: str) -> None:
+    line, _, _ = line.partition(" > ")
+    program, given, *arguments = shlex.split(line)
+    assert (program, given) == ("pylog", name)
+    load_command(name).make_context(name, arguments)
+
+
+@pytest.mark.parametrize(("name", "line"), EXAMPLES)
+def test_examples_are_printed_as_they_are_to_be_typed(
+    name: str, line: str, pylog_run: Callable[..., Outcome]
+) -> None:
+    assert f"  {line}" in pylog_run(name, "--help").lines

@@ -24,7 +24,12 @@ from tests.support.batches import (
     with_bad_crc,
     wrapper,
 )
-from tests.support.log_files import segment_path, write_partition
+from tests.support.log_files import (
+    offset_index_bytes,
+    segment_path,
+    time_index_bytes,
+    write_partition,
+)
 
 ROOT = Path(__file__).parents[3]
 FIRST = [batch_v2(plain_records(o, 5, timestamp=1000 + o)) for o in (0, 5)]
@@ -122,6 +127,31 @@ def test_damage_is_no_gap_besides(directory: Path) -> None:
     report = pylog.doctor(directory.parent)
     assert codes(report) == [("error", "damaged_batches")]
     assert report.partitions[0].offsets == (25, 0, 0, 0, 5)
+
+
+def test_a_file_that_cannot_be_opened_is_not_called_damaged(directory: Path) -> None:
+    log = segment_path(directory, 10)
+    log.rename(directory.parent / "on another disk")
+    log.symlink_to(directory.parent / "a disk that is not mounted")
+    [partition] = pylog.doctor(directory).partitions
+    assert [(each.code, Path(each.path).name) for each in partition.findings] == [
+        ("unreadable", log.name)
+    ]
+    assert partition.start is None  # nobody knows what a broker that can open it would do
+
+
+def test_an_entry_of_an_index_is_told_with_the_names_of_its_numbers(directory: Path) -> None:
+    at = len(SECOND[0].data)
+    index = offset_index_bytes([(14, 1), (19, at)], 10)
+    segment_path(directory, 10, ".index").write_bytes(index)
+    times = time_index_bytes([(2000, 14)], 10)
+    segment_path(directory, 10, ".timeindex").write_bytes(times)
+    assert {each.code: each.message for each in pylog.doctor(directory).findings} == {
+        "wrong_index": "1 entry fits no batch (1 points into the middle of one); the first is "
+        "entry 0: offset 14, position 1",
+        "wrong_time_index": "1 entry fits no batch; the first is entry 0: offset 14, timestamp "
+        "2000",
+    }
 
 
 def test_what_a_broker_would_lose(directory: Path) -> None:

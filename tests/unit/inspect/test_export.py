@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import stat
 from typing import TYPE_CHECKING, Any
@@ -191,3 +192,22 @@ def test_a_directory_that_is_not_there_is_named(logs: Path, tmp_path: Path) -> N
 def test_csv_refuses_the_column_of_batches(logs: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="CSV cannot hold the column 'batch'"):
         pylog.export(scan(logs, columns=("offset", "batch")), tmp_path / "out.csv")
+
+
+def test_a_disk_that_is_full_is_an_error_about_the_file(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "a text of Arrow's own")
+
+    monkeypatch.setattr("os.fsync", full)
+    path = tmp_path / "out.csv"
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        pylog.export(scan(logs), path)
+    assert raised.value.filename == str(path)
+    assert names_in(tmp_path) == []
+
+
+def test_a_file_that_cannot_be_made_is_called_by_its_own_name(logs: Path) -> None:
+    with pytest.raises(OSError, match=r"'/proc/out\.csv'"):
+        pylog.export(scan(logs), "/proc/out.csv")

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import struct
+import threading
+import time
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 import pylog
 from tests.support.batches import ABORT, COMMIT, Built, Stored, batch_v2, marker, plain_records
@@ -146,3 +150,28 @@ def test_progress_goes_up_to_the_bytes_of_all_logs(tmp_path: Path) -> None:
     pylog.transactions(tmp_path, progress=lambda done, total: steps.append((done, total)))
     size = sum(path.stat().st_size for path in tmp_path.glob("*/*.log"))
     assert steps == [(size // 3, size), (2 * size // 3, size), (size, size)]
+
+
+def test_whoever_is_interrupted_does_not_wait_for_other_partitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        write_partition(tmp_path, {0: [data(0, 1)]}, name=f"orders-{number}")
+    goes_on = threading.Event()
+
+    def slow(view: Any) -> list[Any]:  # noqa: ANN401 - a LogView, which is not public
+        if view.partition:
+            goes_on.wait(60)
+        return []
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pylog.inspect.listed_transactions.find_transactions", slow)
+    start = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pylog.transactions(tmp_path, threads=2, progress=interrupt)
+        assert time.monotonic() - start < 30
+    finally:
+        goes_on.set()

@@ -49,6 +49,33 @@ def offsets(directory: Path) -> list[int]:
     return offsets
 
 
+def test_nothing_is_copied_where_a_file_cannot_be_opened(source: Path, target: Path) -> None:
+    log = segment_path(source / "orders-0", 10)
+    log.rename(source.parent / "on another disk")
+    log.symlink_to(source.parent / "a disk that is not mounted")
+    write_partition(source, {0: FIRST}, name="clicks-0")
+    with pytest.raises(LogDirectoryError, match="a repaired copy would lack it") as refused:
+        pylog.repair_copy(source, target)
+    assert refused.value.path == str(log)
+    assert not target.exists()
+    assert len(pylog.repair_copy(source, target, topics=["clicks"]).partitions) == 1
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_a_copy_that_is_not_finished_is_called_so(
+    source: Path, target: Path, monkeypatch: pytest.MonkeyPatch, reason: BaseException
+) -> None:
+    def stopped(*arguments: object) -> None:
+        raise reason
+
+    monkeypatch.setattr("pylog.inspect.repair_copy._copy_epochs", stopped)
+    with pytest.raises(type(reason)) as raised:
+        pylog.repair_copy(source, target)
+    assert raised.value.__notes__ == [
+        f"the copy in {target} is not finished: remove it, and start no broker on it"
+    ]
+
+
 def test_all_that_is_sound_is_kept_with_a_gap_where_damage_was(source: Path, target: Path) -> None:
     before = contents(source)
     summary = pylog.repair_copy(source, target)

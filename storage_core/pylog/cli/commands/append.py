@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -169,7 +168,7 @@ def append(
 
 def _append_all(appender: LineAppender, source: LineSource) -> bool:
     """Append all lines, with a progress bar; return False if Ctrl-C came before their end."""
-    has_bar = sys.stderr is not None and sys.stderr.isatty()
+    has_bar = progress.is_seen()
     with progress.ProgressBar("appending", source.total_bytes) as bar:
         try:
             for lines in source:

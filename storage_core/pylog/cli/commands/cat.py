@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from pylog.cli.record_options import ChosenRecords, WayOfReading
 
 
-@command("cat")
+@command(
+    "cat",
+    "pylog cat /mnt/kafka-logs --topic orders --last 10 --values text",
+    "pylog cat /mnt/kafka-logs --topic orders --start-timestamp -2h --format text",
+    "pylog cat /mnt/kafka-logs --topic orders --follow -f '%t-%p@%o %k: %s\\n'",
+    "pylog cat /mnt/kafka-logs --merge --reverse --limit 20",
+)
 @chosen_records
 @click.option(
     "--key",
@@ -222,8 +228,11 @@ def _print_merged(
     scan: pylog.Scan, lines: pylog.LineFormat, limit: int | None, *, reverse: bool
 ) -> int:
     output = RecordOutput(lines, is_mixed=True)
-    for batch in _limited(pylog.merge_by_timestamp(scan, reverse=reverse), limit):
-        output.write(batch)
+    with progress.ProgressBar("merging", None) as bar:
+        show = bar.show if progress.is_wanted() else None
+        merged = pylog.merge_by_timestamp(scan, reverse=reverse, progress=show)
+        for batch in _limited(merged, limit):
+            output.write(batch)
     return output.records
 
 

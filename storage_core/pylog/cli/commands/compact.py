@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 import pylog
@@ -74,7 +72,7 @@ def compact(
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the configuration
     of a topic is not known, no such topic, or the directory is locked or cannot be written.
     """
-    has_bar = sys.stderr is not None and sys.stderr.isatty()
+    has_bar = progress.is_seen()
     with (
         Interruption() as interruption,
         progress.ProgressBar("reading" if dry_run else "compacting", None) as bar,

@@ -17,10 +17,15 @@ from pylog.cli.rendering.doctor_text import print_doctor_report, print_repair_su
 from pylog.cli.rendering.summary import write_json
 
 
-@command("doctor")
+@command(
+    "doctor",
+    "pylog doctor /mnt/kafka-logs",
+    "pylog doctor /mnt/kafka-logs --severity error --json",
+    "pylog doctor /mnt/snapshot --repair-to /mnt/repaired",
+)
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all.")
-@options.one_partition(required=False)
+@options.partitions()
 @click.option(
     "--severity",
     type=click.Choice([str(each) for each in pylog.Severity]),
@@ -57,7 +62,7 @@ def doctor(
     paths: tuple[str, ...],
     *,
     topics: tuple[str, ...],
-    partition: int | None,
+    partitions: tuple[int, ...],
     severity: str,
     threads: int | None,
     repair_to: str | None,
@@ -85,7 +90,7 @@ def doctor(
     copy is like), 2 wrong usage, nothing under a PATH can be read, or DIR cannot be written.
     """
     least = pylog.Severity(severity)
-    has_bar = sys.stderr is not None and sys.stderr.isatty()
+    has_bar = progress.is_seen()
     if repair_to is not None and len(paths) > 1:
         msg = "--repair-to takes one PATH: the copy is one log directory"
         raise click.UsageError(msg)
@@ -93,7 +98,7 @@ def doctor(
         msg = "--stop-at-damage is about the copy that --repair-to writes"
         raise click.UsageError(msg)
     names = options.names_in(topics, None) or None
-    numbers = None if partition is None else [partition]
+    numbers = partitions or None
     announce_compilation()
     summary = None
     with progress.ProgressBar("reading", None) as bar:

@@ -37,7 +37,12 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
     return function
 
 
-@command("dump")
+@command(
+    "dump",
+    "pylog dump --print-data-log /mnt/kafka-logs/orders-0/00000000000000000000.log",
+    "pylog dump --deep-iteration /mnt/kafka-logs/orders-0",
+    "pylog dump --print-data-log /mnt/kafka-logs --topic orders --partition 0 --offset 4711",
+)
 @argument(
     "paths",
     metavar="PATH",

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 _COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
 
 
-@command("export")
+@command(
+    "export",
+    "pylog export /mnt/kafka-logs --topic orders --to orders.parquet",
+    "pylog export /mnt/kafka-logs --to 'backup/{topic}.jsonl'",
+)
 @chosen_records
 @click.option(
     "--to",
@@ -117,7 +121,7 @@ def export(
             values=values or "base64",
             compression=compression or "zstd",
             overwrite=overwrite,
-            progress=bar.show if progress.is_wanted() else None,
+            progress=bar.show if progress.is_seen() else None,
         )
     document = {
         "files": [

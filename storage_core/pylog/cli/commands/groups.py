@@ -13,13 +13,19 @@ from pylog.cli.command_help import command
 from pylog.cli.parameter_types import TIME
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.group_text import csv_lines, group_document, group_lines, left_out_lines
+from pylog.cli.rendering.output_traits import OutputTraits
 from pylog.cli.rendering.summary import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@command("groups")
+@command(
+    "groups",
+    "pylog groups /mnt/kafka-logs",
+    "pylog groups /mnt/kafka-logs --group billing --members",
+    "pylog groups /mnt/kafka-logs --at -2h --csv > offsets.csv",
+)
 @options.paths
 @click.option(
     "--group",
@@ -73,8 +79,8 @@ def groups(
     that has been deleted and made again since.
 
     With --at, records up to TIME count. Compaction keeps the last commit of each partition: where
-    it has removed what had been committed by TIME, the offset is "?" and no line of --csv. Groups
-    that were deleted since then may be missing.
+    it has removed what had been committed by TIME, the offset is "?", and --csv leaves it out.
+    Groups that have been deleted since then may be missing.
 
     Exit status: 0 nothing wrong was seen, 1 a log could not be read, or records of groups are not
     understood, 2 wrong usage or a path that cannot be read.
@@ -83,7 +89,7 @@ def groups(
         msg = "give one of --members, --csv and --json"
         raise click.UsageError(msg)
     with progress.ProgressBar("reading groups", None) as bar:
-        show: Callable[[int, int], None] | None = bar.show if progress.is_wanted() else None
+        show: Callable[[int, int], None] | None = bar.show if progress.is_seen() else None
         listing = pylog.groups(
             *paths, groups=group_ids or None, at_ms=at_ms, isolation=isolation, progress=show
         )
@@ -92,7 +98,12 @@ def groups(
     elif as_csv:
         sys.stdout.writelines(f"{line}\n" for line in csv_lines(listing))
     else:
-        lines = group_lines(listing, shows_members=shows_members, is_past=at_ms is not None)
+        lines = group_lines(
+            listing,
+            shows_members=shows_members,
+            is_past=at_ms is not None,
+            width=OutputTraits.of(sys.stdout).width,
+        )
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
     for line in left_out_lines(listing):

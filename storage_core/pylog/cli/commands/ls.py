@@ -14,7 +14,11 @@ from pylog.cli.rendering.listing_text import print_listing
 from pylog.cli.rendering.summary import write_json
 
 
-@command("ls")
+@command(
+    "ls",
+    "pylog ls /mnt/kafka-logs",
+    "pylog ls /mnt/kafka-logs --pattern '^orders'",
+)
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all.")
 @click.option(
@@ -45,8 +49,8 @@ def ls(
     Directories that are not live (-delete, -stray, -future) and leftover files (.deleted, .cleaned,
     .swap) are counted and not read.
 
-    Nothing is shortened: in a terminal that is too narrow, the column TOPIC ID is left out, and if
-    that is not enough, lines wrap.
+    Nothing is shortened: in a terminal that is too narrow, the column TOPIC ID is left out, and
+    long names go on in the next line.
 
     Exit status: 0 nothing wrong was seen (records are not read), 1 a partition is damaged or cannot
     be read (see NOTE), 2 nothing under a PATH can be read.

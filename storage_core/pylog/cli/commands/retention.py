@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 import pylog
@@ -62,7 +60,7 @@ def retention(
     of a topic is not known, no such topic, or the directory is locked or cannot be written.
     """
     with progress.ProgressBar("looking" if dry_run else "removing", None) as bar:
-        has_bar = sys.stderr is not None and sys.stderr.isatty()
+        has_bar = progress.is_seen()
         summary = pylog.apply_retention(
             directory,
             topics=options.names_in(topics, None) or None,

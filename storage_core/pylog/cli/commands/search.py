@@ -1,4 +1,4 @@
-"""``pylog search``: the records in which something stands."""
+"""``pylog search``: the records that match."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from pylog.cli.record_options import ChosenRecords, WayOfReading
 
 
-@command("search")
+@command(
+    "search",
+    "pylog search /mnt/kafka-logs --value-contains 'payment failed'",
+    "pylog search /mnt/kafka-logs --topic orders --key user-7 --json",
+    "pylog search /mnt/kafka-logs --json-path '$.user.id=7' --start-timestamp -2h --limit 10",
+)
 @chosen_records
 @click.option(
     "--key",
@@ -104,15 +109,15 @@ def search(
     format_text: str | None,
     as_json: bool,
 ) -> int:
-    r"""Print the records in which something stands.
+    r"""Print the records that match: by key, value, header, JSON path or time.
 
     A record matches if it passes every test that is given: --key, --value-contains, --value-regex,
     --header, --json-path, --min-timestamp, --max-timestamp. Matches are printed as they are found,
     partition by partition, in offset order. The last line, on stderr, says how much was looked
-    through, and names what is damaged and could not be.
+    through. What is damaged, and so was not searched, is named there, too.
 
     A match is printed as topic and partition, offset, timestamp, key and value with tabs between
-    them; keys and values as of cat --format text.
+    them; keys and values are printed as by cat --format text.
 
     A JSON path is $ for the whole value, then .name, ['any name'], [0], [-1] or [*] for the way
     into it: $.user.id, $.items[*].sku. =VALUE is JSON ($.user.id=7, $.ok=true, $.id="7"), or else a
@@ -150,14 +155,15 @@ def search(
             columns=lines.columns,
             timestamp_unit="ms",
             limit=limit,
-            progress=bar.show if progress.is_wanted() else None,
+            progress=bar.show if progress.is_seen() else None,
         )
         announce_compilation()
         output = RecordOutput(lines)
         for batch in found:
             if not only_count:
-                output.write(batch)
-                output.flush()
+                with bar.hidden():
+                    output.write(batch)
+                    output.flush()
     _print_summary(found.summary, only_count=only_count, as_json=as_json)
     # Each has been named on stderr when it was found.
     return exit_status.FINDINGS if found.summary.unreadable else exit_status.SOUND

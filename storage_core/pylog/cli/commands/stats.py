@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import errno
+import os
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pylog.cli.rendering import progress
 from pylog.cli.rendering.bars import can_show_blocks
 from pylog.cli.rendering.byte_size import format_bytes
 from pylog.cli.rendering.compile_notice import announce_compilation
+from pylog.cli.rendering.output_traits import BOLD, GREEN, OutputTraits
 from pylog.cli.rendering.statistics_text import StatisticsText
 from pylog.cli.rendering.summary import write_json
 
@@ -23,7 +25,12 @@ _WIDTH_ELSEWHERE = 100
 _MOST_WIDTH = 140
 
 
-@command("stats")
+@command(
+    "stats",
+    "pylog stats /mnt/kafka-logs",
+    "pylog stats /mnt/kafka-logs --topic orders --sample",
+    "pylog stats /mnt/kafka-logs --full --html kafka-logs.html",
+)
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all, internal ones too.")
 @options.partitions()
@@ -110,8 +117,10 @@ def stats(
     if sample and full:
         msg = "give either --sample or --full, not both"
         raise click.UsageError(msg)
+    if html is not None:
+        _ensure_can_be_written(html)
     announce_compilation()
-    has_bar = sys.stderr is not None and sys.stderr.isatty()
+    has_bar = progress.is_seen()
     with progress.ProgressBar("reading", None) as bar:
         found = pylog.stats(
             *paths,
@@ -132,6 +141,20 @@ def stats(
     return exit_status.FINDINGS if found.problems else exit_status.SOUND
 
 
+def _ensure_can_be_written(path: str) -> None:
+    """Raise the error now that writing the page would raise once everything has been read."""
+    target = Path(path)
+    code = None
+    if target.is_dir():
+        code = errno.EISDIR
+    elif not target.parent.is_dir():
+        code = errno.ENOENT
+    elif not os.access(target if target.exists() else target.parent, os.W_OK):
+        code = errno.EACCES
+    if code is not None:
+        raise OSError(code, os.strerror(code), path)
+
+
 def _write_page(found: pylog.LogStatistics, path: str) -> None:
     page = found.html().encode()
     Path(path).write_bytes(page)
@@ -139,16 +162,14 @@ def _write_page(found: pylog.LogStatistics, path: str) -> None:
 
 
 def _print(found: pylog.LogStatistics, top: int) -> None:
-    is_terminal = sys.stdout.isatty()
-    width = _WIDTH_ELSEWHERE
-    if is_terminal:
-        width = min(_MOST_WIDTH, shutil.get_terminal_size().columns)
+    traits = OutputTraits.of(sys.stdout)
+    width = _WIDTH_ELSEWHERE if traits.width is None else min(_MOST_WIDTH, traits.width)
     text = StatisticsText(
         found,
         width,
         blocks=can_show_blocks(sys.stdout.encoding),
         most_topics=top,
-        heading=(lambda line: click.style(line, bold=True)) if is_terminal else str,
-        drawing=(lambda bar: click.style(bar, fg="green")) if is_terminal else str,
+        heading=lambda line: traits.styled(line, BOLD),
+        drawing=lambda bar: traits.styled(bar, GREEN),
     )
     sys.stdout.writelines(f"{line}\n" for line in text.lines())

@@ -13,7 +13,11 @@ from pylog.cli.rendering.summary import write_json
 from pylog.cli.rendering.topic_text import topic_document, topic_lines, where_from
 
 
-@command("topics")
+@command(
+    "topics",
+    "pylog topics /mnt/kafka-logs --topic orders",
+    "pylog topics /mnt/metadata /mnt/kafka-logs --pattern '^pay' --json",
+)
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all.")
 @click.option(

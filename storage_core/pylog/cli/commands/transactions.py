@@ -12,6 +12,7 @@ from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
 from pylog.cli.parameter_types import DURATION
 from pylog.cli.rendering import progress
+from pylog.cli.rendering.output_traits import OutputTraits
 from pylog.cli.rendering.summary import write_json
 from pylog.cli.rendering.transaction_text import transaction_document, transaction_lines
 
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@command("transactions")
+@command(
+    "transactions",
+    "pylog transactions /mnt/kafka-logs",
+    "pylog transactions /mnt/snapshot --now 2026-11-20T08:00Z --max-timeout 1h",
+)
 @options.paths
 @options.topics("Only these topics; may be given several times. Default: all, internal ones too.")
 @options.partitions()
@@ -67,14 +72,15 @@ def transactions(
     state that its COORDINATOR has written. An overdue transaction that its coordinator does not
     have under way is "hanging": nobody will end it (kafka-transactions abort does).
 
-    Of a partition that is damaged, what is before the damage is listed.
+    Of a partition that is damaged, what is before the damage is listed. A terminal that is too
+    narrow does without COORDINATOR, LAST, MARKER and other columns, as far as it must.
 
     Exit status: 0 nothing wrong was seen, 1 damage was found, or a transaction is overdue, 2 wrong
     usage or a path that cannot be read.
     """
     names = options.names_in(topics, None)
     with progress.ProgressBar("reading headers", None) as bar:
-        show: Callable[[int, int], None] | None = bar.show if progress.is_wanted() else None
+        show: Callable[[int, int], None] | None = bar.show if progress.is_seen() else None
         listing = pylog.transactions(
             *paths,
             topics=names or None,
@@ -88,7 +94,8 @@ def transactions(
     if as_json:
         write_json(transaction_document(listing))
     else:
-        sys.stdout.writelines(f"{line}\n" for line in transaction_lines(listing))
+        lines = transaction_lines(listing, OutputTraits.of(sys.stdout).width)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
     for error in listing.errors:
         sys.stderr.write(f"pylog: warning: {pylog.printable(str(error))}\n")

@@ -6,7 +6,6 @@ ground as on a dark one; elsewhere every paragraph is one line.
 
 from __future__ import annotations
 
-import os
 import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +13,7 @@ import pylog
 from pylog import Severity
 from pylog.cli.rendering.byte_size import format_bytes
 from pylog.cli.rendering.counted import counted
+from pylog.cli.rendering.output_traits import BOLD, BOLD_MAGENTA, BOLD_RED, OutputTraits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 _SHOWN_PLACES = 3
 _LEAST_WIDTH = 40
-_STYLES = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;35m", Severity.INFO: "\x1b[1m"}
+_DEEP = 4  # blanks before what stands below a label that is too long for its line
+_STYLES = {Severity.ERROR: BOLD_RED, Severity.WARNING: BOLD_MAGENTA, Severity.INFO: BOLD}
 # Not worth a line of their own.
 _NOTHING, _NO_NEED = "nothing", "nothing needs to be done"
-_BOLD = "\x1b[1m"
-_PLAIN = "\x1b[0m"
 
 
 class Paragraph(NamedTuple):
@@ -59,18 +58,16 @@ def print_repair_summary(summary: RepairSummary, output: TextIO) -> None:
 
 
 def _print(paragraphs: Iterable[Paragraph], output: TextIO) -> None:
-    is_terminal = output.isatty()
-    width = _terminal_width() if is_terminal else None
-    has_colours = is_terminal and not os.environ.get("NO_COLOR")
+    traits = OutputTraits.of(output)
     for paragraph in paragraphs:
-        output.writelines(_lines(paragraph, width, has_colours=has_colours))
+        output.writelines(_lines(paragraph, traits))
 
 
 def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     partitions = counted(len(summary.partitions), "partition")
     text = f"{partitions}, {format_bytes(summary.copied_bytes)}"
     yield Paragraph("", "")
-    yield Paragraph(f"{summary.directory}", f"  a copy of what is sound: {text}", _BOLD)
+    yield Paragraph(f"{summary.directory}  ", f"a copy of what is sound: {text}", BOLD)
     for each in summary.partitions:
         if each.left_out_bytes:
             left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
@@ -83,29 +80,24 @@ def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
     yield Paragraph("  ", f"left in the copy: {codes}" if wrong else "nothing is wrong with it")
 
 
-def _terminal_width() -> int:
-    import shutil  # noqa: PLC0415 - only where there is a terminal
-
-    return max(_LEAST_WIDTH, shutil.get_terminal_size().columns)
-
-
-def _lines(paragraph: Paragraph, width: int | None, *, has_colours: bool) -> Iterator[str]:
+def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
     label, text = pylog.printable(paragraph.label), pylog.printable(paragraph.text)
-    if width is None:
-        lines = [text]
-    else:
-        lines = textwrap.wrap(
-            text,
-            max(width - len(label), _LEAST_WIDTH // 2),
-            break_on_hyphens=False,
-            break_long_words=False,
-        ) or [""]
-    start = label
-    if has_colours and paragraph.style:
-        start = f"{paragraph.style}{label}{_PLAIN}"
+    start = traits.styled(label, paragraph.style)
+    if traits.width is None:
+        yield f"{start}{text}".rstrip() + "\n"
+        return
+    width = max(_LEAST_WIDTH, traits.width)
+    indent = len(label)
+    if text and len(label) > width // 2 and len(label) + len(text) > width:
+        # As of a topic whose name fills the line.
+        yield f"{traits.styled(label.rstrip(), paragraph.style)}\n"
+        start, indent = " " * _DEEP, _DEEP
+    lines = textwrap.wrap(text, width - indent, break_on_hyphens=False, break_long_words=False) or [
+        ""
+    ]
     yield f"{start}{lines[0]}".rstrip() + "\n"
     for line in lines[1:]:
-        yield f"{' ' * len(label)}{line}\n"
+        yield f"{' ' * indent}{line}\n"
 
 
 def report_paragraphs(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
@@ -113,7 +105,7 @@ def report_paragraphs(report: DoctorReport, least: Severity) -> Iterator[Paragra
     for directory in report.directories:
         found = [each for each in directory.findings if each.severity.is_at_least(least)]
         if found:
-            yield Paragraph(directory.path, "", _BOLD)
+            yield Paragraph(directory.path, "", BOLD)
             yield from _kinds(found, directory.path)
             yield Paragraph("", "")
     for partition in report.partitions:
@@ -125,10 +117,10 @@ def report_paragraphs(report: DoctorReport, least: Severity) -> Iterator[Paragra
 
 
 def _partition(partition: PartitionReport, found: Sequence[Finding]) -> Iterator[Paragraph]:
-    yield Paragraph(str(partition.topic_partition), f"  {partition.path}", _BOLD)
+    yield Paragraph(f"{partition.topic_partition}  ", partition.path, BOLD)
     yield from _kinds(found, partition.path)
     worst = min(each.severity.rank for each in found)
-    if worst == Severity.INFO.rank:
+    if worst == Severity.INFO.rank or partition.start is None:
         return
     offsets = partition.offsets
     counts = [
@@ -140,8 +132,7 @@ def _partition(partition: PartitionReport, found: Sequence[Finding]) -> Iterator
     ]
     text = f"{partition.start_offset} to {partition.end_offset} (exclusive): "
     yield Paragraph("  offsets   ", text + ", ".join(each for each in counts if each))
-    if partition.start is not None:
-        yield Paragraph("  start     ", partition.start.describe())
+    yield Paragraph("  start     ", partition.start.describe())
 
 
 def _kinds(found: Iterable[Finding], directory: str) -> Iterator[Paragraph]:
@@ -187,8 +178,6 @@ def _place(finding: Finding, directory: str) -> str:
 
 
 def _summary(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
-    bad = [each for each in report.partitions if _is_wrong(each.findings)]
-    losing = [each for each in report.partitions if each.start and each.start.loses_records]
     topics = {each.topic_partition.topic for each in report.partitions}
     parts = [
         counted(len(topics), "topic"),
@@ -199,26 +188,45 @@ def _summary(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
     yield Paragraph("", ", ".join(parts))
     for directory in report.directories:
         yield Paragraph("", _start_of(directory))
-    if losing:
-        names = ", ".join(str(each.topic_partition) for each in losing[:_SHOWN_PLACES])
-        more = len(losing) - _SHOWN_PLACES
-        names += f" and {more} more" if more > 0 else ""
-        yield Paragraph("", f"a broker that starts on this would lose records of {names}")
-    elif bad:
-        yield Paragraph("", "a broker that starts on this would lose no records")
+    yield from _losses(report.partitions)
     hidden = sum(not each.severity.is_at_least(least) for each in report.findings)
     if hidden:
         yield Paragraph("", f"{counted(hidden, 'finding')} below --severity {least} not shown")
 
 
+def _losses(partitions: Sequence[PartitionReport]) -> Iterator[Paragraph]:
+    """Yield what a broker's start would cost, once for all partitions in which something is wrong.
+
+    Damage at the end of a log is cut off as well, but no record that can be read goes with it.
+    """
+    bad = [each for each in partitions if _is_wrong(each.findings)]
+    losing = [each for each in bad if each.start and each.start.loses_records]
+    cut = [each for each in bad if each.start and each.start.cut_path and each not in losing]
+    unknown = [each for each in bad if each.start is None]
+    if losing:
+        yield Paragraph("", f"a broker that starts on this would lose records of {_names(losing)}")
+    elif bad and not unknown:
+        yield Paragraph("", "a broker that starts on this would lose no record that can be read")
+    if cut:
+        yield Paragraph("", f"a broker would cut off the damaged end of {_names(cut)}")
+    if unknown:
+        yield Paragraph("", f"what a broker would do to {_names(unknown)} is not known")
+
+
+def _names(partitions: Sequence[PartitionReport]) -> str:
+    names = ", ".join(str(each.topic_partition) for each in partitions[:_SHOWN_PLACES])
+    more = len(partitions) - _SHOWN_PLACES
+    return f"{names} and {more} more" if more > 0 else names
+
+
 def _severities(report: DoctorReport) -> Iterator[str]:
-    names = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "info"}
+    plurals = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
     counts = report.counts
     if not any(counts.values()):
         yield "nothing found"
     for severity, count in counts.items():
         if count:
-            yield counted(count, names[severity])
+            yield counted(count, str(severity), plurals[severity])
 
 
 def _start_of(directory: LogDirectoryReport) -> str:

@@ -18,12 +18,20 @@ if TYPE_CHECKING:
     from pylog import CommittedOffset, ConsumerGroup, GroupListing
 
 _LEFT = {"GROUP", "TOPIC", "CONSUMER-ID", "HOST", "CLIENT-ID", "ASSIGNMENT", "INSTANCE-ID"}
+_LEAST_NEEDED = ("GROUP",)  # which the line above the table has
 
 
 def group_lines(
-    listing: GroupListing, *, shows_members: bool = False, is_past: bool = False
+    listing: GroupListing,
+    *,
+    shows_members: bool = False,
+    is_past: bool = False,
+    width: int | None = None,
 ) -> Iterator[str]:
-    """Yield for each group a line about it, and a table of its offsets or members."""
+    """Yield for each group a line about it, and a table of its offsets or members.
+
+    ``width`` is that of the terminal, None where the lines go elsewhere.
+    """
     for group in listing.groups:
         epoch = "" if group.epoch is None else f", epoch {group.epoch}"
         protocol = f", {group.protocol}" if group.protocol else ""
@@ -32,9 +40,10 @@ def group_lines(
             f"{counted(len(group.members), 'member')}{epoch}{pylog.printable(protocol)}"
         )
         if shows_members and group.members:
-            yield from aligned_columns(_member_columns(group), _LEFT)
+            yield from aligned_columns(_member_columns(group), _LEFT, width, _LEAST_NEEDED)
         elif group.offsets and not shows_members:
-            yield from aligned_columns(_offset_columns(group, is_past=is_past), _LEFT)
+            columns = _offset_columns(group, is_past=is_past)
+            yield from aligned_columns(columns, _LEFT, width, _LEAST_NEEDED)
         yield ""
     read = counted(len(listing.partitions), "partition")
     yield f"{counted(len(listing.groups), 'group')}, in {read} of __consumer_offsets"

@@ -1,25 +1,24 @@
-"""A listing for people: a table where it goes to a terminal, aligned plain text elsewhere."""
+"""A listing for people: a table that fits into the terminal, aligned plain text elsewhere."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pylog
-from pylog.cli.rendering.aligned_columns import aligned_columns
+from pylog.cli.rendering.aligned_columns import aligned_columns, aligned_rows
+from pylog.cli.rendering.bars import can_show_blocks
 from pylog.cli.rendering.byte_size import format_bytes
 from pylog.cli.rendering.counted import counted
+from pylog.cli.rendering.output_traits import BOLD, RED, OutputTraits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TextIO
 
-    from rich.table import Table
-
     from pylog import ListedPartition, PartitionListing
 
 _LEFT = {"TOPIC", "TOPIC ID", "DIRECTORY", "NOTE"}
-_LEAST_NEEDED = "TOPIC ID"
-_UNLIMITED = 1 << 20
+_LEAST_NEEDED = ("TOPIC ID",)
 
 _STATES = {
     "delete": "being deleted",
@@ -88,42 +87,16 @@ def plain_table(listing: PartitionListing) -> Iterator[str]:
 
 
 def _print_table(listing: PartitionListing, output: TextIO) -> None:
-    """Print the table to a terminal; `finding_lines` spell out what its notes only count.
-
-    No cell is ever shortened. Where the table is wider than the terminal, it does without topic
-    ids; where it still is, its lines wrap.
-    """
-    # Not at the head of the file: a listing that goes into a pipe need not wait for rich.
-    from rich.console import Console, ConsoleDimensions  # noqa: PLC0415
-    from rich.measure import Measurement  # noqa: PLC0415
-
-    console = Console(highlight=False, file=output)
-    unlimited = console.options.update(width=_UNLIMITED)
+    """Print the table to a terminal; `finding_lines` spell out what its notes only count."""
+    traits = OutputTraits.of(output)
     columns = _columns(listing, _short_note)
-    table = _rich_table(listing, columns)
-    width = Measurement.get(console, unlimited, table).maximum
-    if width > console.width:
-        del columns[_LEAST_NEEDED]
-        table = _rich_table(listing, columns)
-        width = Measurement.get(console, unlimited, table).maximum
-    # Both at once: where TERM is dumb, a console that knows its width alone has 80 columns.
-    console.size = ConsoleDimensions(max(console.width, width), console.height)
-    console.print(table)
-
-
-def _rich_table(listing: PartitionListing, columns: dict[str, list[str]]) -> Table:
-    from rich import box  # noqa: PLC0415 - see `_print_table`
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in columns:
-        table.add_column(heading, justify="left" if heading in _LEFT else "right", no_wrap=True)
-    for row, cells in zip(listing.partitions, zip(*columns.values(), strict=True), strict=True):
-        style = "red" if row.findings else ""
-        # Text, not str: a topic may be called [red].
-        table.add_row(*(Text(cell, style) for cell in cells))
-    return table
+    heading, *rows = aligned_rows(columns, _LEFT, traits.width, _LEAST_NEEDED)
+    rule = "─" if can_show_blocks(output.encoding or "utf-8") else "-"
+    output.writelines(f"{traits.styled(line, BOLD)}\n" for line in heading)
+    output.write(rule * max(len(line) for lines in (heading, *rows) for line in lines) + "\n")
+    for row, lines in zip(listing.partitions, rows, strict=True):
+        style = RED if row.findings else ""
+        output.writelines(f"{traits.styled(line, style)}\n" for line in lines)
 
 
 def finding_lines(listing: PartitionListing) -> Iterator[str]:

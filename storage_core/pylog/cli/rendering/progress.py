@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
     import rich.progress
@@ -14,16 +17,22 @@ if TYPE_CHECKING:
 DELAY_SECONDS = 1.0
 
 
+def is_seen() -> bool:
+    """Whether there is somebody to see a bar: of commands that print when their work is done."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 def is_wanted() -> bool:
-    """Whether there is somebody to see a bar, and no output that it would tear."""
-    return sys.stderr is not None and sys.stderr.isatty() and not sys.stdout.isatty()
+    """Whether it is seen, and no output tears it: of commands that print all the time."""
+    return is_seen() and not sys.stdout.isatty()
 
 
 class ProgressBar:
     """A context in which `show` may be called as often as one likes.
 
     Nothing is shown, and rich is not imported, within the first `DELAY_SECONDS`; leaving the
-    context removes the bar. Without a total, as of a pipe, it moves back and forth.
+    context removes the bar. Without a total, as of a pipe, it moves back and forth. Any number of
+    threads may call `show`.
     """
 
     def __init__(self, description: str, total_bytes: int | None) -> None:
@@ -31,6 +40,7 @@ class ProgressBar:
         self._total_bytes = total_bytes
         self._start = time.monotonic()
         self._bar: rich.progress.Progress | None = None
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -41,19 +51,38 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        with self._lock:
+            self._stop()
 
     def show(self, done_bytes: int, total_bytes: int | None = None) -> None:
         """Show that ``done_bytes`` have been read, of ``total_bytes`` if that is known by now."""
-        if self._bar is None:
-            if time.monotonic() - self._start < DELAY_SECONDS:
-                return
-            self._bar = self._begin()
         total_bytes = self._total_bytes if total_bytes is None else total_bytes
-        self._bar.update(self._bar.task_ids[0], completed=done_bytes, total=total_bytes)
+        with self._lock:
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], completed=done_bytes, total=total_bytes)
+            elif time.monotonic() - self._start >= DELAY_SECONDS:
+                self._bar = self._begin(done_bytes, total_bytes)
 
-    def _begin(self) -> rich.progress.Progress:
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Remove the bar while something is printed; it comes back when nothing else is for long.
+
+        It stays where the output goes elsewhere.
+        """
+        if not sys.stdout.isatty():
+            yield
+            return
+        with self._lock:
+            self._stop()
+            yield
+            self._start = time.monotonic()
+
+    def _stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _begin(self, done_bytes: int, total_bytes: int | None) -> rich.progress.Progress:
         # Not at the head of the file: most runs are over before they need it.
         from rich import progress  # noqa: PLC0415
         from rich.console import Console  # noqa: PLC0415
@@ -68,6 +97,6 @@ class ProgressBar:
             console=Console(stderr=True),
             transient=True,
         )
-        bar.add_task(self._description, total=self._total_bytes)
+        bar.add_task(self._description, total=total_bytes, completed=done_bytes)
         bar.start()
         return bar

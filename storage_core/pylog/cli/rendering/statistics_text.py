@@ -36,7 +36,7 @@ class StatisticsText:
     found
         What to show.
     width
-        Of the terminal; no bar goes beyond it, and tables that are wider wrap.
+        Of the terminal; no line goes beyond it, but for those of names and keys that are longer.
     blocks
         Whether the output takes block characters.
     most_topics
@@ -92,12 +92,7 @@ class StatisticsText:
                 else _percent(each["liveBytes"], each["liveBytes"] + each["deadBytes"])
                 for each in topics
             ]
-        lines = list(aligned_columns(columns, {"TOPIC"}))
-        for heading in _LEAST_NEEDED:
-            if len(lines[0]) > self._width:
-                del columns[heading]
-                lines = list(aligned_columns(columns, {"TOPIC"}))
-        yield from lines
+        yield from aligned_columns(columns, {"TOPIC"}, self._width, _LEAST_NEEDED)
 
     def _topic(self, topic: Row) -> Iterator[str]:
         yield from self._partitions(topic)
@@ -152,11 +147,7 @@ class StatisticsText:
             yield from self._bars(
                 [_range(each["start"], each["end"], name) for each in some],
                 [each[weight] for each in some],
-                [
-                    f"{_percent(each[weight], total)}, "
-                    f"{counted(each['batches'], 'batch', 'batches')}"
-                    for each in some
-                ],
+                [f"{_percent(each[weight], total)}, {_batches(each['batches'])}" for each in some],
             )
 
     def _times(self, topic: Row) -> Iterator[str]:
@@ -175,13 +166,13 @@ class StatisticsText:
         for each in rows:
             if each["start"] is None:
                 yield (
-                    f"{_INDENT * 2}{counted(each['batches'], 'batch', 'batches')} without a "
+                    f"{_INDENT * 2}{_batches(each['batches'])} without a "
                     f"timestamp: {format_bytes(each['bytes'])}"
                 )
         if topic["lateBatches"]:
-            batches = counted(topic["lateBatches"], "batch is", "batches are")
+            batches = counted(topic["lateBatches"], "batch has", "batches have")
             yield (
-                f"{_INDENT * 2}{batches} earlier than one before, by up to "
+                f"{_INDENT * 2}{batches} an earlier timestamp than one before, by up to "
                 f"{_duration(topic['lateByMs'])}"
             )
         if topic["futureBatches"]:
@@ -193,7 +184,7 @@ class StatisticsText:
         if not rows:
             return
         sampled = format_bytes(rows[0]["sampledBytes"])
-        yield f"{_INDENT}would take, by {sampled} that were compressed again"
+        yield f"{_INDENT}size with other codecs and batch sizes ({sampled} were compressed again)"
         by_ratio = sorted(rows, key=lambda each: each["ratio"])
         best = [
             *[each for each in by_ratio if each["batchSize"] is None][:_MOST_SAVINGS],
@@ -254,7 +245,8 @@ class StatisticsText:
     def _closing(self, topics: Sequence[Row]) -> Iterator[str]:
         more = sum(1 for each in topics[self._most_topics :] if each["batches"])
         if more:
-            yield f"{counted(more, 'smaller topic is', 'smaller topics are')} in the table alone"
+            topics_are = counted(more, "smaller topic is", "smaller topics are")
+            yield f"{topics_are} only in the table (--top shows more of them)"
         for problem in self._document["problems"]:
             yield pylog.printable(problem)
         summary = self._document["summary"]
@@ -267,7 +259,7 @@ class StatisticsText:
         if self._document["problems"]:
             parts.append(counted(len(self._document["problems"]), "problem"))
         if self._document["read"] == "headers":
-            parts.append("headers alone were read (keys and savings: --sample)")
+            parts.append("only headers were read (--sample: keys, savings; --full: checksums too)")
         yield ", ".join(parts)
 
 
@@ -278,6 +270,10 @@ def _counted_batches(row: Row) -> int:
 def _records(row: Row) -> str:
     at_least = ">=" if row["uncountedBatches"] else ""
     return f"{at_least}{row['records']:,}"
+
+
+def _batches(number: int) -> str:
+    return f"{number:,} {'batch' if number == 1 else 'batches'}"
 
 
 def _mean(part: int, whole: int) -> str:

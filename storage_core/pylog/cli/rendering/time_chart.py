@@ -29,7 +29,7 @@ def time_chart(steps: TimeSteps, *, blocks: bool = True) -> Iterator[str]:
     """
     yield columns_chart(steps.size_bytes, blocks=blocks)
     highest = format_bytes(max(steps.size_bytes))
-    what = f"a character is {_length(steps.step_ms)}, the highest {highest}"
+    what = f"each character is {_length(steps.step_ms)}, the highest one {highest}"
     yield f"{_minute(steps.start_ms)} to {_minute(steps.end_ms)}"
     yield what
 

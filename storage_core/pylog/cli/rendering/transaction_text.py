@@ -12,15 +12,15 @@ from pylog.cli.rendering.counted import counted
 from pylog.cli.rendering.instants import duration_text, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pylog import ListedTransaction, TransactionListing
 
 _LEFT = {"TOPIC", "STATE", "STARTED", "TRANSACTIONAL ID", "COORDINATOR", "NOTE"}
 
 
-def transaction_lines(listing: TransactionListing) -> Iterator[str]:
-    """Yield a table, if there is a row for it, and the sums."""
+def transaction_lines(listing: TransactionListing, width: int | None = None) -> Iterator[str]:
+    """Yield a table, if there is a row for it, and the sums; ``width`` is that of the terminal."""
     rows = listing.transactions
     if rows:
         columns = {
@@ -44,12 +44,28 @@ def transaction_lines(listing: TransactionListing) -> Iterator[str]:
             del columns["TRANSACTIONAL ID"], columns["COORDINATOR"]
         if not any(columns["NOTE"]):
             del columns["NOTE"]
-        yield from aligned_columns(columns, _LEFT)
+        yield from aligned_columns(columns, _LEFT, width, _least_needed(columns))
     totals = listing.totals
     states = [f"{totals.get(state, 0)} {state}" for state in ("open", "committed", "aborted")]
     if totals.get("unknown"):
         states.append(f"{totals['unknown']} unknown (damage may have hidden a marker)")
-    yield f"{', '.join(states)}, in {counted(len(listing.counts), 'partition')}"
+    where = f"{len(listing.counts)} of {counted(listing.partition_count, 'partition')}"
+    yield f"{', '.join(states)}, in {where}"
+
+
+def _least_needed(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the columns that a narrow terminal does without, the least needed first.
+
+    Place, owner, for how long and the note stay; the owner of one that has ended may go.
+    """
+    least_needed = ["COORDINATOR", "LAST", "MARKER"]
+    if "OPEN FOR" in columns:
+        least_needed.append("STARTED")
+    if set(columns["STATE"]) == {"open"}:
+        least_needed.append("STATE")
+    if "TRANSACTIONAL ID" in columns:
+        least_needed.append("PRODUCER")
+    return least_needed
 
 
 def _note(row: ListedTransaction) -> str:

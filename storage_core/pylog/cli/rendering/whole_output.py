@@ -22,8 +22,13 @@ def write_whole(output: BinaryIO, content: memoryview) -> None:
     OSError
         Not all could be written; BlockingIOError if ``output`` does not wait for its reader.
     """
-    while len(content):
-        written: int | None = output.write(content)
-        if written is None:
-            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-        content = content[written:]
+    try:
+        while len(content):
+            written: int | None = output.write(content)
+            if written is None:
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            content = content[written:]
+    except OSError as error:
+        # So that a full disk is not taken for that of the logs.
+        error.filename = "standard output"
+        raise

@@ -134,9 +134,10 @@ FINDING_CODES = {
         _NO_NEED,
     ),
     "unreadable": FindingCode(
-        "A directory, or a disk, cannot be read: what else is wrong is not known.",
+        "A directory, a .log file or a disk cannot be read: what else is wrong is not known.",
         "it takes the log directory offline",
-        "look at the permissions, the links, and the disk",
+        "look at the permissions (whoever runs this may be allowed less than the broker is), the "
+        "links, and the disk",
     ),
     "remote_offsets": FindingCode(
         "The log begins in remote storage, which pylog does not read.", _NOTHING, _NO_NEED

@@ -166,11 +166,13 @@ class _Entries:
         if wrong.size:
             first = int(wrong[0])
             offset = int(self.columns.offsets[first])
-            entry = f"({offset}, {self.columns.values[first]})"
-            message = f"{_counted(wrong.size)} no batch; the first is entry {first}: {entry}"
+            value = "timestamp" if kind == "time_index" else "position"
+            entry = f"offset {offset}, {value} {self.columns.values[first]}"
+            message = f"{_counted(wrong.size)} no batch"
             inside = int(self._is_inside[wrong].sum())
             if inside:
-                message += f"; {inside} of them point into the middle of a batch"
+                message += f" ({inside} point{'s' * (inside == 1)} into the middle of one)"
+            message += f"; the first is entry {first}: {entry}"
             at = first * self._entry_bytes
             yield Finding(
                 Severity.WARNING,

@@ -14,6 +14,8 @@ from pylog.inspect.findings.finding import Finding
 from pylog.inspect.findings.index_findings import IndexFindings
 from pylog.inspect.findings.legacy_findings import LegacyFindings
 from pylog.inspect.findings.log_findings import (
+    UNREADABLE,
+    can_be_opened,
     damage_findings,
     empty_batch_findings,
     rest_findings,
@@ -65,7 +67,7 @@ class PartitionCheck(NamedTuple):
     offsets
         What has become of the offsets between them.
     start
-        What a broker would do to the log.
+        What a broker would do to the log; None where a file or the directory cannot be opened.
     segment_ends
         Byte after the last sound batch of each segment.
     """
@@ -119,7 +121,7 @@ def check_partition(
             continue
         except LogDirectoryError as error:
             path = view.directory.path if error.path is None else str(error.path)
-            found = Finding(Severity.ERROR, "unreadable", path, error.reason, error.position)
+            found = Finding(Severity.ERROR, UNREADABLE, path, error.reason, error.position)
             return PartitionCheck(view, [found], [])
         wrong = {_identity(each) for each in check.findings if _is_wrong(each)}
         if not wrong or not _has_changed(view) or (before is None and not looks_left):
@@ -209,6 +211,7 @@ class _Check:
             *self._about_log(end_offset),
         ]
         recovery_point = self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT, 0)
+        start = broker_start(view, recovery_point, damage.ranges, self._ends, end_offset)
         return PartitionCheck(
             view,
             findings,
@@ -218,7 +221,7 @@ class _Check:
             view.local_log_start_offset,
             end_offset,
             self._account.totals(damage.ranges),
-            broker_start(view, recovery_point, damage.ranges, self._ends, end_offset),
+            None if any(each.code == UNREADABLE for each in findings) else start,
             tuple(self._ends),
         )
 
@@ -230,6 +233,8 @@ class _Check:
         for window in walk:
             yield from self._about_window(walk, window, indexes)
         damaged = self._damaged_in(segment.file_path())
+        if damaged and not can_be_opened(segment):
+            return  # and nothing can be held against its batches
         yield from size_findings(walk)
         yield from rest_findings(walk, damaged)
         # A broker makes the indexes of a new segment when it first appends to it.

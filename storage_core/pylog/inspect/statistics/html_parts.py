@@ -24,11 +24,11 @@ NONE = "\u2013"
 _GAP = 0.15  # between columns, as a share of a column
 
 
-def text(value: object) -> str:
+def text(value: object, most_characters: int = _MOST_CHARACTERS) -> str:
     """Return any value as text of the page: escaped, without what moves or reorders a line."""
     shown = str(value)
-    if len(shown) > _MOST_CHARACTERS:
-        shown = f"{shown[: _MOST_CHARACTERS - 1]}…"
+    if len(shown) > most_characters:
+        shown = f"{shown[: most_characters - 1]}…"
     safe = "".join(
         each if each.isprintable() else f"\\u{ord(each):04x}"  # also lone surrogates
         for each in shown

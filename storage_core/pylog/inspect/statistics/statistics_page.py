@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _MOST_TOPICS = 12
 _MOST_ROWS = 500
 _MOST_PROBLEMS = 20
+_MOST_OF_A_PROBLEM = 2000  # characters: the cause comes last, after the names of topic and file
 _HOW = {
     "headers": "every batch header was read, and no record",
     "sample": "every batch header was read, and a sample of the records",
@@ -72,7 +73,9 @@ def _head(document: Document, paths: str) -> str:
 def _problems(problems: Sequence[str]) -> str:
     if not problems:
         return ""
-    lines = "".join(f"<li>{text(each)}</li>" for each in problems[:_MOST_PROBLEMS])
+    lines = "".join(
+        f"<li>{text(each, _MOST_OF_A_PROBLEM)}</li>" for each in problems[:_MOST_PROBLEMS]
+    )
     more = len(problems) - _MOST_PROBLEMS
     if more > 0:
         lines += f"<li>and {number(more)} more</li>"
@@ -94,10 +97,12 @@ def _tiles(document: Document, topics: Sequence[Row]) -> str:
     ]
     if counted:
         mean = size(summary["bytes"] / summary["batches"])
-        tiles.append((number(summary["records"] / counted), f"records a batch, of {mean}"))
+        tiles.append((number(summary["records"] / counted), f"records per batch, which has {mean}"))
     saved = _saved_bytes(document)
     if saved > 0:
-        tiles.append((size(saved), "less with the best codec of each topic, batches as they are"))
+        tiles.append(
+            (size(saved), "could be saved with the best codec of each topic, batches as they are")
+        )
     live = [each for each in topics if each["deadBytes"] is not None]
     if live:
         tiles.append((size(sum(each["deadBytes"] for each in live)), "dead in compacted topics"))

@@ -69,8 +69,8 @@ def _summary(topic: Row, codecs: Sequence[Row]) -> str:
         parts.append(f"{number(topic['transactionalRecords'])} records in transactions")
     if topic["lateBatches"]:
         parts.append(
-            f"{number(topic['lateBatches'])} batches are earlier than one before them, by up to "
-            f"{duration(topic['lateByMs'])}"
+            f"{number(topic['lateBatches'])} batches have an earlier timestamp than one before "
+            f"them, by up to {duration(topic['lateByMs'])}"
         )
     if topic["futureBatches"]:
         parts.append(f"{number(topic['futureBatches'])} batches have a timestamp in the future")
@@ -285,7 +285,7 @@ def _hot_keys(rows: Sequence[Row]) -> str:
         )
     note = "Share of the topic's records"
     note += (
-        ", by a sample; the dark line is where the truth lies in 95 % of samples."
+        ", by a sample; the thin line is where the truth lies in 95 % of samples."
         if is_sampled
         else ", all of which were counted."
     )

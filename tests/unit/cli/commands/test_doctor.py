@@ -158,6 +158,13 @@ def test_nothing_that_can_be_read(tmp_path: Path, pylog_run: Callable[..., Outco
     assert pylog_run("doctor", tmp_path).status == 1
 
 
+def test_several_partitions_are_chosen(sound: Path, pylog_run: Callable[..., Outcome]) -> None:
+    for number in (1, 2):
+        write_partition(sound, {0: BATCHES}, name=f"orders-{number}")
+    done = pylog_run("doctor", sound, "--partition", "0", "--partition", "2")
+    assert done.lines[0].startswith("1 topic, 2 partitions, ")
+
+
 def in_terminal(columns: int, *arguments: object, **environment: str) -> str:
     """Return what the program prints to a terminal of that width."""
     controller, terminal = pty.openpty()
@@ -192,3 +199,36 @@ def test_lines_are_wrapped_at_the_width_of_a_terminal(damaged: Path, columns: in
 
 def test_no_colours_if_so_wanted(damaged: Path) -> None:
     assert "\x1b" not in in_terminal(80, "doctor", damaged / "orders-0", NO_COLOR="1")
+    assert "\x1b" not in in_terminal(80, "doctor", damaged / "orders-0", TERM="dumb")
+
+
+def test_a_name_that_fills_the_line_stands_alone(sound: Path) -> None:
+    name = "a-long-name." * 8
+    log = write_partition(sound, {0: BATCHES}, name=f"{name}-0") / "00000000000000000000.log"
+    log.write_bytes(log.read_bytes() + b"\xee" * 100)
+    lines = in_terminal(80, "doctor", sound, NO_COLOR="1").splitlines()
+    at = lines.index(f"{name}-0")
+    assert lines[at + 1] == f"    {sound}/{name}-0"
+
+
+def test_what_a_broker_cuts_off_is_told_from_records_that_it_loses(
+    sound: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    log = sound / "orders-0" / "00000000000000000000.log"
+    log.write_bytes(log.read_bytes() + b"\xee" * 100)
+    assert pylog_run("doctor", sound).lines[-2:] == [
+        "a broker that starts on this would lose no record that can be read",
+        "a broker would cut off the damaged end of orders-0",
+    ]
+
+
+def test_nothing_is_said_of_a_start_where_a_log_cannot_be_opened(
+    sound: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    log = sound / "orders-0" / "00000000000000000000.log"
+    log.unlink()
+    log.symlink_to(sound / "a disk that is not mounted")
+    done = pylog_run("doctor", sound)
+    assert done.status == 2
+    assert done.lines[-1] == "what a broker would do to orders-0 is not known"
+    assert not [line for line in done.lines if line.startswith(("  offsets", "  start"))]

@@ -303,15 +303,25 @@ def test_a_terminal_of_80_columns_does_without_topic_ids(
 
 
 @pytest.mark.parametrize("kind", ["xterm", "dumb"])
-def test_what_is_too_long_for_the_terminal_is_left_to_wrap(
+def test_a_name_that_is_too_long_for_the_terminal_goes_on_below_itself(
     kind: str, tmp_path: Path, listed_at: Callable[..., list[str]]
 ) -> None:
     topic = "a-long-name." * 20
+    batch = batch_v2(plain_records(7, 1))
+    write_partition(tmp_path, {7: [batch]}, name=f"{topic}-3")
+    heading, _, first, *others, _ = listed_at(80, tmp_path, kind=kind)
+    assert max(map(len, (heading, first, *others))) <= 80
+    name, *numbers = first.split()
+    assert numbers == ["3", "7", "8", "1", f"{len(batch.data)}B", "0"]
+    assert name + "".join(others) == topic
+
+
+def test_numbers_are_never_cut(tmp_path: Path, listed_at: Callable[..., list[str]]) -> None:
     offset = 10**18
     batch = batch_v2(plain_records(offset, 1))
-    write_partition(tmp_path, {offset: [batch]}, name=f"{topic}-3")
-    rows = [line.split() for line in listed_at(40, tmp_path, kind=kind)]
-    assert [topic, "3", str(offset), str(offset + 1), "1", f"{len(batch.data)}B", "0"] in rows
+    write_partition(tmp_path, {offset: [batch]}, name="orders-3")
+    rows = [line.split() for line in listed_at(40, tmp_path)]
+    assert ["orders", "3", str(offset), str(offset + 1), "1", f"{len(batch.data)}B", "0"] in rows
 
 
 @pytest.mark.parametrize(

@@ -59,11 +59,11 @@ def test_topics_come_in_a_table_and_then_one_by_one(
     assert done.lines[at + 1 : at + 4] == [
         "    █▁█▁▄▁▄▁",
         "    2023-11-14 22:00 to 2023-11-15 06:00",
-        "    a character is an hour, the highest 2.5KiB",
+        "    each character is an hour, the highest one 2.5KiB",
     ]
     assert done.lines[-1] == (
-        f"2 topics, 3 partitions, 3 segments, {size_of(log_directory)}, headers alone were read "
-        "(keys and savings: --sample)"
+        f"2 topics, 3 partitions, 3 segments, {size_of(log_directory)}, only headers were read "
+        "(--sample: keys, savings; --full: checksums too)"
     )
 
 
@@ -71,7 +71,7 @@ def test_a_sample_tells_keys_large_records_and_savings(
     log_directory: Path, pylog_run: Callable[..., Outcome]
 ) -> None:
     text = "\n".join(pylog_run("stats", log_directory, "--sample", "--topic", "orders").lines)
-    assert "  would take, by " in text
+    assert "  size with other codecs and batch sizes (" in text
     assert "  most frequent keys, of all records" in text  # so small a topic is read as a whole
     assert "    k0       33.3 %    33.3 %          0" in text
     assert "  largest records, before compression" in text
@@ -84,7 +84,7 @@ def test_only_the_largest_topics_have_a_part_of_their_own(
     lines = pylog_run("stats", log_directory, "--top", "1").lines
     assert "users" not in lines
     assert lines[2].startswith("users ")
-    assert "1 smaller topic is in the table alone" in lines
+    assert "1 smaller topic is only in the table (--top shows more of them)" in lines
 
 
 def test_json_is_one_document(log_directory: Path, pylog_run: Callable[..., Outcome]) -> None:
@@ -173,3 +173,20 @@ def test_an_output_without_block_characters_has_others(
     assert run(["stats", str(log_directory), "--sample"]) == 0
     output.flush()
     assert b"########" in output.buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [(".", "Is a directory"), ("no/page.html", "No such file or directory")],
+)
+def test_nothing_is_read_for_a_page_that_cannot_be_written(
+    place: str,
+    reason: str,
+    log_directory: Path,
+    pylog_run: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pylog.stats", None)
+    done = pylog_run("stats", log_directory, "--html", log_directory / place)
+    assert (done.status, done.output) == (2, b"")
+    assert done.error == f"pylog: error: {log_directory / place}: {reason}\n"

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.cli.main import run
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 
@@ -37,7 +39,7 @@ def test_open_transactions_have_their_age_and_whose_they_are(
             *("orders", "1", "2/0", "open", "45", "48", "2026-11-21T00:18:41Z"),
             *("1m", "18s", "A-tx-z", "Ongoing"),
         ],
-        ["2", "open,", "6", "committed,", "6", "aborted,", "in", "4", "partitions"],
+        ["2", "open,", "6", "committed,", "6", "aborted,", "in", "4", "of", "8", "partitions"],
     ]
 
 
@@ -70,7 +72,7 @@ def test_partitions_are_chosen_by_number(
 ) -> None:
     arguments = (golden_root.case(CASE), "--topic", "orders", "--threads", "1", "--partition")
     assert pylog_run("transactions", *arguments, "0").lines == [
-        "0 open, 3 committed, 0 aborted, in 1 partition"
+        "0 open, 3 committed, 0 aborted, in 1 of 1 partition"
     ]
     assert pylog_run("transactions", *arguments, "1").lines[1].split()[:2] == ["orders", "1"]
 
@@ -80,7 +82,7 @@ def test_without_transactions_only_the_sums_are_printed(
 ) -> None:
     write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
     done = pylog_run("transactions", tmp_path)
-    assert (done.status, done.lines) == (0, ["0 open, 0 committed, 0 aborted, in 0 partitions"])
+    assert (done.status, done.lines) == (0, ["0 open, 0 committed, 0 aborted, in 0 of 1 partition"])
 
 
 @pytest.mark.parametrize("text", ["15", "m", "-5m", "1.5h", ""])
@@ -90,3 +92,20 @@ def test_a_duration_that_is_none_is_told(
     done = pylog_run("transactions", tmp_path, "--max-timeout", text)
     assert done.status == 2
     assert "is not a duration: give 30s, 15m, 2h, 7d or 4w" in done.error
+
+
+@pytest.mark.parametrize("options", [(), ("--all",)])
+def test_the_note_is_seen_in_80_columns(
+    options: tuple[str, ...], golden_root: GoldenRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout", terminal)
+    paths = [str(golden_root.case(name)) for name in ("4.3.0/internal-logdir", "4.3.0/txn")]
+    assert run(["transactions", *paths, *options]) == 1
+    heading, *_, totals = terminal.getvalue().splitlines()
+    assert heading.split()[-1] == "NOTE"
+    assert max(map(len, terminal.getvalue().splitlines())) <= 80
+    assert {"OPEN", "TOPIC", "TRANSACTIONAL"} <= set(heading.split())
+    assert totals == "3 open, 18 committed, 14 aborted, in 6 of 10 partitions"

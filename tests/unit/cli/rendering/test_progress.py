@@ -1,11 +1,19 @@
 from __future__ import annotations
 
 import io
+import re
+from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.cli.main import run
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.golden import GoldenRoot
 
 
 class Terminal(io.StringIO):
@@ -60,3 +68,57 @@ def test_a_bar_is_wanted_on_a_terminal_that_gets_no_records(
     monkeypatch.setattr("sys.stderr", Terminal() if error_is_terminal else io.StringIO())
     monkeypatch.setattr("sys.stdout", Terminal() if output_is_terminal else io.StringIO())
     assert progress.is_wanted() is wanted
+
+
+@pytest.mark.parametrize(
+    ("command", "writes_to_terminal"),
+    [
+        (("groups",), True),
+        (("transactions",), True),
+        (("stats",), True),
+        (("doctor",), True),
+        (("export", "--to", "{to}"), True),
+        (("search", "--value-contains", "in no record at all"), True),
+        (("cat",), False),
+        (("cat", "--merge"), False),
+        (("cat", "--merge", "--reverse"), False),
+    ],
+)
+def test_slow_commands_show_how_far_they_are(
+    command: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    golden_root: GoldenRoot,
+    tmp_path: Path,
+    *,
+    writes_to_terminal: bool,
+) -> None:
+    output, terminal = io.TextIOWrapper(io.BytesIO()), Terminal()
+    if writes_to_terminal:
+        monkeypatch.setattr(output, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout", output)
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    name, *options = (text.format(to=tmp_path / "records.jsonl") for text in command)
+    run([name, str(golden_root.case("4.3.0/internal-logdir")), *options])
+    assert re.search(r"\d+%.*[1-9]\d*(\.\d)?/\d+\.\d (KiB|kB)", terminal.getvalue())
+
+
+def test_a_bar_makes_room_for_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = Terminal()
+    monkeypatch.setattr("sys.stdout", both)
+    monkeypatch.setattr("sys.stderr", both)
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    with ProgressBar("searching", 4096) as bar:
+        bar.show(1024)
+        with bar.hidden():
+            assert both.getvalue().endswith("\x1b[2K")  # the line is erased
+            both.write("a match\n")
+        before = len(both.getvalue())
+        monkeypatch.setattr(progress, "DELAY_SECONDS", 60.0)
+        bar.show(2048)
+        assert len(both.getvalue()) == before  # not at once: another match may follow
+        monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+        bar.show(2048)
+        assert "50%" in both.getvalue()[before:]

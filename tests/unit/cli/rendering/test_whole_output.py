@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import io
+from pathlib import Path
 
 import pytest
 
@@ -44,3 +46,12 @@ def test_nothing_is_written_without_bytes() -> None:
     file = BareFile()
     write_whole(file, memoryview(b""))  # type: ignore[arg-type]
     assert file.content == b""
+
+
+def test_a_full_disk_is_that_of_the_output() -> None:
+    with (
+        Path("/dev/full").open("wb", buffering=0) as full,
+        pytest.raises(OSError, match="No space left on device") as raised,
+    ):
+        write_whole(full, memoryview(b"x"))
+    assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, "standard output")

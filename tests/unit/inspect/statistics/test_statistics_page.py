@@ -12,7 +12,7 @@ import pylog
 from pylog.inspect.statistics.html_parts import duration, moment, number, percent, size, text
 from pylog.inspect.statistics.statistics_page import statistics_page
 from tests.support.batches import Stored, batch_v2, message, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import segment_path, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,3 +134,15 @@ def test_a_page_of_headers_says_how_it_was_made(tmp_path: Path) -> None:
     write_partition(tmp_path, {0: [batch_v2(plain_records(0, 3))]})
     shown = "".join(Page(pylog.stats(tmp_path, now_ms=0).html()).texts)
     assert "1970-01-01 00:00 UTC; every batch header was read, and no record" in shown
+
+
+def test_the_cause_of_a_problem_is_not_cut_off(tmp_path: Path) -> None:
+    name = "a-long-name." * 16
+    log = write_partition(tmp_path, {0: [batch_v2(plain_records(0, 5))]}, name=f"{name}-0")
+    with segment_path(log, 0).open("r+b") as file:
+        file.seek(30)
+        file.write(b"\xff")
+    found = pylog.stats(tmp_path, read="all")
+    [problem] = found.problems
+    assert len(problem) > 200
+    assert problem[-40:] in found.html()
