@@ -55,6 +55,17 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
         if line is not None:
             topics[topic] = counts(totals)
             logger.info("%s: %s", topic, line)
+    configs = {
+        topic: {each.name: {"value": each.value, "source": str(each.source)} for each in entries}
+        for topic, entries in summary.configs.items()
+        if topic in summary.by_topic
+    }
+    if summary.is_dry_run:
+        for topic, entries in configs.items():
+            said = ", ".join(
+                f"{name}={of['value']} ({of['source']})" for name, of in entries.items()
+            )
+            logger.info("%s is configured to %s", topic, said)
     return Outcome(
         exit_status.FINDINGS if failures else exit_status.DONE,
         {
@@ -64,6 +75,7 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             **counts(summary.totals),
             **(more or {}),
             "topics": topics,
+            "configs": configs,
             "failures": failures,
         },
     )

@@ -24,6 +24,7 @@ _PUBLIC = LazyNames(
         "pylog.append_origin": ("AppendOrigin",),
         "pylog.columnar.arrow_schema": ("record_schema",),
         "pylog.config.cleaner_config": ("CleanerConfig",),
+        "pylog.config.config_entry": ("ConfigEntry", "ConfigSource"),
         "pylog.config.log_config": ("LogConfig",),
         "pylog.config.log_manager_config": ("LogManagerConfig",),
         "pylog.errors": ("LogStorageError",),
@@ -176,6 +177,8 @@ if TYPE_CHECKING:
     from pylog.cleaner.staged_cleaning import StagedCleaning as StagedCleaning
     from pylog.columnar.arrow_schema import record_schema as record_schema
     from pylog.config.cleaner_config import CleanerConfig as CleanerConfig
+    from pylog.config.config_entry import ConfigEntry as ConfigEntry
+    from pylog.config.config_entry import ConfigSource as ConfigSource
     from pylog.config.log_config import LogConfig as LogConfig
     from pylog.config.log_manager_config import LogManagerConfig as LogManagerConfig
     from pylog.errors import LogStorageError as LogStorageError

@@ -117,25 +117,30 @@ class UnknownTopicConfigError(LogStorageError):
     ----------
     topics
         Their names.
+    reason
+        Why it is not known; None if there is nothing that could say it.
     """
 
     _SHOWN_TOPICS = 20
 
-    def __init__(self, topics: Sequence[str]) -> None:
-        super().__init__(tuple(topics))
-        self.topics = tuple(topics)
+    def __init__(self, topics: Sequence[str], reason: str | None = None) -> None:
+        super().__init__(tuple(topics), reason)
+        self.topics, self.reason = tuple(topics), reason
 
     def __str__(self) -> str:
         named = ", ".join(self.topics[: self._SHOWN_TOPICS])
         if len(self.topics) > self._SHOWN_TOPICS:
             named += f" and {len(self.topics) - self._SHOWN_TOPICS} more"
         plural = "s" if len(self.topics) != 1 else ""
+        reason = self.reason or (
+            "brokers keep it in their cluster, not in the log directory, and Kafka's defaults "
+            "would remove all records older than 7 days"
+        )
         return (
-            f"the configuration of topic{plural} {named} is not known: brokers keep it in their "
-            "cluster, not in the log directory, and Kafka's defaults would remove all records "
-            "older than 7 days. Nothing has been changed. Give the broker's file "
-            "(--server-properties) or properties for this run (--config), or store properties of "
-            "each topic (pylog alter-topic); or name only topics that are known (--topic)"
+            f"the configuration of topic{plural} {named} is not known: {reason}. Nothing has been "
+            "changed. Give the broker's file (--server-properties) or properties for this run "
+            "(--config), or store properties of each topic (pylog alter-topic); or name only "
+            "topics that are known (--topic)"
         )
 
 

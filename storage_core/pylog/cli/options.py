@@ -67,6 +67,19 @@ def partitions(
     )
 
 
+def threads(
+    what: str, default: str = "one for each processor"
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option for how many threads work; ``what`` is what there are so many of then."""
+    return click.option(
+        "--threads",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help=f"How many {what}. Default: what the environment variable PYLOG_NUM_THREADS says, "
+        f"else {default}. The output does not depend on it.",
+    )
+
+
 def now(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Return the option for the time that a cleanup goes by; ``what`` is counted to it."""
     return click.option(
@@ -176,3 +189,36 @@ server_properties = click.option(
 dry_run = click.option(
     "--dry-run", is_flag=True, help="Print what would be removed, and change nothing."
 )
+
+
+def cleanup(
+    *, all_topics: str, counted: str, once: str
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the argument and the options of a command that removes what topics no longer keep.
+
+    Parameters
+    ----------
+    all_topics
+        Which topics are meant where none is named.
+    counted
+        What is counted to ``--now``.
+    once
+        What ``--once`` does.
+    """
+    parts = (
+        writable_directory,
+        topics(f"Only these topics; may be given several times. Default: {all_topics}."),
+        server_properties,
+        config,
+        now(counted),
+        click.option("--once", is_flag=True, help=once),
+        dry_run,
+        as_json,
+    )
+
+    def add(function: Callable[..., int]) -> Callable[..., int]:
+        for part in reversed(parts):
+            function = part(function)
+        return function
+
+    return add

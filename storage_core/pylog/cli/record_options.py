@@ -207,13 +207,7 @@ way_of_reading = _packed(
             "the .log files. This is slower; the records are the same unless an index file was "
             "forged.",
         ),
-        click.option(
-            "--threads",
-            metavar="N",
-            type=click.IntRange(min=1),
-            help="How many threads decompress and decode records. Default: what the environment "
-            "variable PYLOG_NUM_THREADS says, else 1. The output does not depend on it.",
-        ),
+        options.threads("threads decompress and decode records", default="1"),
         click.option(
             "--leave-page-cache",
             is_flag=True,

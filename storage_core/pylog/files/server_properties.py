@@ -33,22 +33,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pylog.config import CleanerConfig, LogConfig, LogManagerConfig
 from pylog.config.config_property import (
-    INT32_MAX,
-    INT64_MAX,
-    Number,
     PropertyKind,
     did_you_mean,
     integer,
-    long,
     parse_property,
     removal,
 )
 from pylog.errors import InvalidConfigurationError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file
 from pylog.files.java_properties import ENCODING, parse_java_properties
+from pylog.files.topic_config_synonyms import NAMES, SYNONYMS_OF, TIMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -56,33 +53,7 @@ DEFAULT_LOG_DIRS = ("/tmp/kafka-logs",)  # noqa: S108 - Kafka's
 DEFAULT_NUM_PARTITIONS = 1
 
 _LOG_PREFIX = "log."
-_MINUTE_MS = 60_000
-_HOUR_MS = 60 * _MINUTE_MS
 _COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
-
-_NAMES = {
-    "segment.bytes": "log.segment.bytes",
-    "segment.index.bytes": "log.index.size.max.bytes",
-    "index.interval.bytes": "log.index.interval.bytes",
-    "max.message.bytes": "message.max.bytes",
-    "message.timestamp.type": "log.message.timestamp.type",
-    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
-    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
-    "compression.type": "compression.type",
-    "compression.gzip.level": "compression.gzip.level",
-    "compression.lz4.level": "compression.lz4.level",
-    "compression.zstd.level": "compression.zstd.level",
-    "cleanup.policy": "log.cleanup.policy",
-    "retention.bytes": "log.retention.bytes",
-    "file.delete.delay.ms": "log.segment.delete.delay.ms",
-    "delete.retention.ms": "log.cleaner.delete.retention.ms",
-    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
-    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
-    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
-    "flush.messages": "log.flush.interval.messages",
-    "preallocate": "log.preallocate",
-}
-"""The broker-wide name of each property of topics that has one name."""
 
 _REMOVED = {
     name: version
@@ -94,28 +65,6 @@ _PASSED_OVER = frozenset(
     {"log.dir.failure.timeout.ms", "log.local.retention.bytes", "log.local.retention.ms"}
 )
 """Names with the prefix that say nothing about files on a local disk without a cluster."""
-
-
-@dataclass(frozen=True, slots=True)
-class _RetentionTime(PropertyKind):
-    """How long to keep records: a number, each negative one for unlimited."""
-
-    number: Number
-
-    def parse(self, text: str) -> object:
-        """Return the number, -1 for a negative one."""
-        number = self.number.parse(text)
-        return -1 if number < 0 and not self.number.find_defect(number) else number
-
-    def find_defect(self, value: object) -> str | None:
-        """Return which numbers are allowed, None if ``value`` is one of them."""
-        if self.number.find_defect(value) is None:
-            return None
-        return f"a whole number, 1 to {self.number.at_most}, or a negative one for unlimited"
-
-    def text(self, value: int) -> str:
-        """Return the number in digits."""
-        return str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,32 +84,21 @@ class _Directories(PropertyKind):
         return ",".join(value)
 
 
-_RETENTION_MS = _RetentionTime(Number(-INT64_MAX - 1, INT64_MAX))
-_RETENTION_UNITS = _RetentionTime(Number(-INT32_MAX - 1, INT32_MAX))
+@dataclass(frozen=True, slots=True)
+class _Directory(PropertyKind):
+    """One path."""
 
-_TIMES: Mapping[str, Mapping[str, tuple[PropertyKind, int]]] = {
-    "segment.ms": {"log.roll.ms": (long(1), 1), "log.roll.hours": (integer(1), _HOUR_MS)},
-    "segment.jitter.ms": {
-        "log.roll.jitter.ms": (long(0), 1),
-        "log.roll.jitter.hours": (integer(0), _HOUR_MS),
-    },
-    "retention.ms": {
-        "log.retention.ms": (_RETENTION_MS, 1),
-        "log.retention.minutes": (_RETENTION_UNITS, _MINUTE_MS),
-        "log.retention.hours": (_RETENTION_UNITS, _HOUR_MS),
-    },
-    "flush.ms": {
-        "log.flush.interval.ms": (long(0), 1),
-        "log.flush.scheduler.interval.ms": (long(0), 1),
-    },
-}
-"""Of each property of topics that has several names: these, the one that counts first, with the
-kind and the unit in ms of their values."""
+    def parse(self, text: str) -> str:
+        """Return the path."""
+        return text
 
-_NAMES_OF: Mapping[str, tuple[str, ...]] = {
-    **{topic: (name,) for topic, name in _NAMES.items()},
-    **{topic: tuple(names) for topic, names in _TIMES.items()},
-}
+    def find_defect(self, value: object) -> str | None:
+        """Return what is allowed, None if ``value`` is that."""
+        return None if isinstance(value, str) and value else "a path"
+
+    def text(self, value: str) -> str:
+        """Return the path."""
+        return value
 
 
 class _Meaning(NamedTuple):
@@ -196,8 +134,13 @@ class ServerProperties:
         Of the log manager and of the log cleaner.
     log_dirs
         The log directories as the file names them, in its order, each once.
+    metadata_log_dir
+        Where ``__cluster_metadata-0`` lies; the first of the log directories if None.
     num_partitions
         How many partitions a topic gets if nobody says it.
+    named
+        The properties of topics that the file says something about; all others of `log_config`
+        have Kafka's defaults.
     path
         The file; None if there is none.
     """
@@ -206,7 +149,9 @@ class ServerProperties:
     manager_config: LogManagerConfig = field(default_factory=LogManagerConfig)
     cleaner_config: CleanerConfig = field(default_factory=CleanerConfig)
     log_dirs: tuple[str, ...] = DEFAULT_LOG_DIRS
+    metadata_log_dir: str | None = None
     num_partitions: int = DEFAULT_NUM_PARTITIONS
+    named: frozenset[str] = frozenset()
     path: str | None = None
 
     @classmethod
@@ -228,16 +173,24 @@ class ServerProperties:
                 log_config=LogConfig(**values[LogConfig]),
                 manager_config=LogManagerConfig(**values[LogManagerConfig]),
                 cleaner_config=CleanerConfig(**values[CleanerConfig]),
+                named=frozenset(
+                    name
+                    for name, (field_name, _) in _TOPIC_KINDS.items()
+                    if field_name in values[LogConfig]
+                ),
                 path=str(path),
                 **values[ServerProperties],
             )
         except ValueError as error:  # values that do not go together
             raise InvalidConfigurationError(str(error), path) from error
 
+    def is_log_dir(self, directory: str) -> bool:
+        """Whether a directory is one of those that the file names."""
+        return os.path.realpath(directory) in {os.path.realpath(each) for each in self.log_dirs}
+
     def warn_unless_log_dir(self, directory: str) -> None:
         """Log a warning if the file names log directories, and ``directory`` is not one of them."""
-        named = {os.path.realpath(each) for each in self.log_dirs}
-        if self.log_dirs != DEFAULT_LOG_DIRS and os.path.realpath(directory) not in named:
+        if self.log_dirs != DEFAULT_LOG_DIRS and not self.is_log_dir(directory):
             _LOGGER.warning(
                 "%s is not among the log.dirs of %s, which are %s: its configuration is used all "
                 "the same",
@@ -272,7 +225,7 @@ def _values_in(path: str | os.PathLike[str]) -> dict[type, dict[str, Any]]:
         for meaning, value in given.get(name, ()):
             values[meaning.part][meaning.field_name] = value
     if values[LogConfig].get("retention_ms") == 0:
-        name = next(each for each in _TIMES["retention.ms"] if each in properties)
+        name = next(each for each in TIMES["retention.ms"] if each in properties)
         reason = (
             f"line {properties[name].line}: property {name} is 0, expected a whole number from 1 "
             "on, or a negative one for unlimited"
@@ -288,8 +241,8 @@ def _values_of(name: str, text: str) -> Iterator[tuple[_Meaning, object]]:
     if name.startswith(_LOG_PREFIX) and name not in _MEANINGS and name not in _PASSED_OVER:
         msg = f"{name} is not a property of a broker{did_you_mean(name, _MEANINGS)}"
         raise ValueError(msg)
-    if name in _NAMES_OF and name not in _MEANINGS:
-        named = " or ".join(_NAMES_OF[name])
+    if name in SYNONYMS_OF and name not in _MEANINGS:
+        named = " or ".join(SYNONYMS_OF[name])
         msg = (
             f"{name} is a property of topics, which a broker passes over here: its name is {named}"
         )
@@ -302,9 +255,9 @@ def _values_of(name: str, text: str) -> Iterator[tuple[_Meaning, object]]:
 
 def _meanings() -> dict[str, list[_Meaning]]:
     """Return what each broker-wide name sets; of several names of a field, the last counts."""
-    kinds = LogConfig.kinds()
-    meanings = {name: [_Meaning(LogConfig, *kinds[topic])] for topic, name in _NAMES.items()}
-    for topic, names in _TIMES.items():
+    kinds = _TOPIC_KINDS
+    meanings = {name: [_Meaning(LogConfig, *kinds[topic])] for topic, name in NAMES.items()}
+    for topic, names in TIMES.items():
         for name, (kind, unit_ms) in reversed(list(names.items())):
             meanings[name] = [_Meaning(LogConfig, kinds[topic][0], kind, unit_ms)]
     for part in (LogManagerConfig, CleanerConfig):
@@ -312,8 +265,10 @@ def _meanings() -> dict[str, list[_Meaning]]:
             meanings.setdefault(name, []).append(_Meaning(part, field_name, kind))
     for name in ("log.dir", "log.dirs"):
         meanings[name] = [_Meaning(ServerProperties, "log_dirs", _Directories())]
+    meanings["metadata.log.dir"] = [_Meaning(ServerProperties, "metadata_log_dir", _Directory())]
     meanings["num.partitions"] = [_Meaning(ServerProperties, "num_partitions", integer(1))]
     return meanings
 
 
+_TOPIC_KINDS = LogConfig.kinds()
 _MEANINGS = _meanings()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogStorageError
@@ -12,6 +9,7 @@ from pylog.inspect.doctor_report import DoctorReport, LogDirectoryReport, Partit
 from pylog.inspect.findings.log_directory_findings import check_log_directory, findings_between
 from pylog.inspect.findings.partition_check import check_partition
 from pylog.inspect.findings.side_file_findings import UNREADABLE_CHECKPOINT
+from pylog.inspect.shared_progress import SharedProgress
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import parent_of, printable_location
 from pylog.reading.discovery import directory_identity
@@ -22,7 +20,7 @@ from pylog.worker_threads import thread_count, usable_processors
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pylog.inspect.findings.finding import Finding
     from pylog.inspect.findings.log_directory_findings import LogDirectoryCheck
@@ -30,7 +28,8 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
 
 _MOST_THREADS = 16
-_PROGRESS_SECONDS = 0.1
+_LARGE_PARTITION_BYTES = 1 << 25
+"""Below, more threads than one save less time than their start and their memory are worth."""
 
 
 @names_nearest_keyword
@@ -59,8 +58,9 @@ def doctor(
     partitions
         Only these numbers; None for all.
     threads
-        How many partitions are read side by side; as many as there are processors if None, or as
-        the environment variable ``PYLOG_NUM_THREADS`` says.
+        How many partitions, and windows of large partitions, are read side by side; as many as
+        there are processors if None, or as the environment variable ``PYLOG_NUM_THREADS`` says. The
+        findings and their order are the same for any number.
     progress
         Called now and then, in the caller's thread, with the bytes that have been read and those
         that there are.
@@ -117,8 +117,7 @@ def examine(
     views, checks = _open(paths)
     chosen = _choose(views, topics, partitions)
     count = thread_count(threads, default=usable_processors())
-    work = _Work(chosen, max_decompressed_bytes, progress)
-    checked = work.run(max(1, min(_MOST_THREADS, count, len(chosen))))
+    checked = _check_all(chosen, min(_MOST_THREADS, count), max_decompressed_bytes, progress)
     between: dict[str, list[Finding]] = {}
     for path, finding in findings_between(checks, views):
         between.setdefault(path, []).append(finding)
@@ -215,53 +214,49 @@ def _printable(findings: Iterable[Finding]) -> list[Finding]:
     return [each._replace(path=printable_location(each.path)) for each in findings]
 
 
-class _Work:
-    """Partitions that threads look at, the largest first; their results come in order."""
+def _check_all(
+    views: Sequence[LogView],
+    threads: int,
+    max_decompressed_bytes: int,
+    progress: Callable[[int, int], None] | None,
+) -> list[PartitionCheck]:
+    """Return what is wrong with each partition; the largest are looked at first."""
+    sizes = [_size_of(view) for view in views]
+    shares = threads_for_each(sizes, threads)
+    shared = SharedProgress(sum(sizes), progress)
 
-    def __init__(
-        self,
-        views: list[LogView],
-        max_decompressed_bytes: int,
-        progress: Callable[[int, int], None] | None,
-    ) -> None:
-        self._views = views
-        self._max_decompressed_bytes = max_decompressed_bytes
-        self._progress = progress
-        self._done_bytes = 0
-        self._lock = threading.Lock()
-        self._is_stopped = False
-
-    def run(self, threads: int) -> list[PartitionCheck]:
-        """Return what is wrong with each partition."""
-        sizes = [_size_of(view) for view in self._views]
-        total_bytes = sum(sizes)
-        largest_first = sorted(range(len(sizes)), key=lambda index: -sizes[index])
-        pool = ThreadPoolExecutor(threads, "pylog-doctor")
-        try:
-            futures = {
-                index: pool.submit(partial(self._check, self._views[index]))
-                for index in largest_first
-            }
-            pending = set(futures.values())
-            while pending:
-                _, pending = wait(pending, _PROGRESS_SECONDS)
-                if self._progress is not None:
-                    self._progress(min(self._done_bytes, total_bytes), total_bytes)
-            return [futures[index].result() for index in range(len(sizes))]
-        finally:
-            self._is_stopped = True
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    def _check(self, view: LogView) -> PartitionCheck:
+    def check(place: int) -> PartitionCheck:
         return check_partition(
-            view, max_decompressed_bytes=self._max_decompressed_bytes, on_bytes=self._note
+            views[place],
+            max_decompressed_bytes=max_decompressed_bytes,
+            on_bytes=shared.advance,
+            threads=shares[place],
         )
 
-    def _note(self, size_bytes: int) -> None:
-        if self._is_stopped:
-            raise CancelledError
-        with self._lock:
-            self._done_bytes += size_bytes
+    largest_first = sorted(range(len(views)), key=lambda place: -sizes[place])
+    extra = sum(share - 1 for share in shares)
+    found = shared.side_by_side(check, largest_first, max(1, threads - extra))
+    by_place = dict(zip(largest_first, found, strict=True))
+    return [by_place[place] for place in range(len(views))]
+
+
+def threads_for_each(sizes: Sequence[int], threads: int) -> list[int]:
+    """Return how many threads each of some partitions is read with.
+
+    A partition that has more bytes than falls to one thread has several, in proportion: otherwise
+    it would be read on when all others are done.
+
+    Parameters
+    ----------
+    sizes
+        Of the partitions, in bytes.
+    threads
+        How many there are in all.
+    """
+    total = sum(sizes)
+    return [
+        max(1, size * threads // total) if size >= _LARGE_PARTITION_BYTES else 1 for size in sizes
+    ]
 
 
 def _size_of(view: LogView) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.partition_metadata import ZERO_UUID, format_uuid
@@ -14,6 +14,7 @@ from pylog.inspect.group_listing import (
     GroupMember,
 )
 from pylog.inspect.group_records import last_group_records
+from pylog.inspect.shared_progress import SharedProgress
 from pylog.internal_topics.group_state import GroupState, group_states
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.model import IsolationLevel, TopicPartition
@@ -24,7 +25,7 @@ from pylog.reading.timestamp_lookup import find_offset_for_timestamp
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pylog.internal_topics.coordinator_record import CoordinatorRecord
     from pylog.internal_topics.group_state import StoredOffset
@@ -40,6 +41,7 @@ def groups(
     groups: Iterable[str] | None = None,
     at_ms: int | None = None,
     isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> GroupListing:
     """Return the groups whose partitions of ``__consumer_offsets`` lie under the paths.
@@ -56,6 +58,9 @@ def groups(
         None for now.
     isolation
         "read_committed" counts lag to the last stable offset, as of now, and not to the end.
+    threads
+        How many partitions of ``__consumer_offsets`` are read side by side; None for what the
+        environment variable ``PYLOG_NUM_THREADS`` says, else as many as there are processors.
     progress
         Called from time to time with the bytes that have been gone through, and those of all.
 
@@ -67,7 +72,7 @@ def groups(
         A path cannot be read. A damaged partition is no error of this function: the groups of the
         others are returned, see `GroupListing.errors`.
     ValueError
-        The isolation level makes no sense.
+        The isolation level makes no sense, or ``threads`` is below 1.
     """
     directory = open_replicas(*paths)
     if CONSUMER_OFFSETS_TOPIC not in directory:
@@ -80,20 +85,14 @@ def groups(
     states: dict[str, GroupState] = {}
     unknown: list[CoordinatorRecord] = []
     errors: list[LogStorageError] = []
-    unreadable = done = 0
-    total = sum(view.size_bytes for view in views)
-    for view in views:
-        try:
-            found = last_group_records(view, at_ms)
-        except LogStorageError as error:
-            errors.append(error)
-        else:
-            states |= group_states(found.records)
-            unknown += found.unknown
-            unreadable += found.unreadable
-        done += view.size_bytes
-        if progress is not None:
-            progress(done, total)
+    unreadable = 0
+    for found in _read_side_by_side(views, at_ms, threads, progress):
+        if isinstance(found, LogStorageError):
+            errors.append(found)
+            continue
+        states |= found.states
+        unknown += found.unknown
+        unreadable += found.unreadable
     lost = group_states(unknown)
     for group_id, state in lost.items():
         states.setdefault(group_id, GroupState(group_id, state.kind))
@@ -102,6 +101,35 @@ def groups(
     described = [_group(states[each], lost.get(each), logs) for each in chosen]
     numbers = tuple(view.partition for view in views)
     return GroupListing(described, numbers, unreadable, [*errors, *logs.attempts.errors])
+
+
+class _PartitionGroups(NamedTuple):
+    """What one partition of ``__consumer_offsets`` says; see `LastRecords`."""
+
+    states: dict[str, GroupState]
+    unknown: list[CoordinatorRecord]
+    unreadable: int
+
+
+def _read_side_by_side(
+    views: Sequence[LogView],
+    at_ms: int | None,
+    threads: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> list[_PartitionGroups | LogStorageError]:
+    """Return what each partition says, or why it cannot be read."""
+    shared = SharedProgress(sum(view.size_bytes for view in views), progress)
+
+    def read(view: LogView) -> _PartitionGroups | LogStorageError:
+        try:
+            found = last_group_records(view, at_ms)
+            return _PartitionGroups(group_states(found.records), found.unknown, found.unreadable)
+        except LogStorageError as error:
+            return error
+        finally:
+            shared.advance(view.size_bytes)
+
+    return shared.side_by_side(read, views, threads)
 
 
 def _chosen(states: dict[str, GroupState], names: Iterable[str] | None) -> list[str]:

@@ -19,6 +19,7 @@ from pylog.internal_topics.versions import FIRST_KAFKA_VERSION, LATEST_KAFKA_VER
 
 if TYPE_CHECKING:
     from pylog.internal_topics.coordinator_record import CoordinatorRecord
+    from pylog.internal_topics.schema import Message
 
 LEGACY_OFFSET_COMMIT = 0
 OFFSET_COMMIT = 1
@@ -103,8 +104,7 @@ def read_subscription(
     InvalidRecordError
         The bytes are not of that form.
     """
-    readable = Readable(data)
-    return read_message(_SUBSCRIPTION, readable, readable.int16(), kafka_version)
+    return _read_versioned(_SUBSCRIPTION, data, kafka_version)
 
 
 def read_assignment(
@@ -117,8 +117,13 @@ def read_assignment(
     InvalidRecordError
         The bytes are not of that form.
     """
+    return _read_versioned(_ASSIGNMENT, data, kafka_version)
+
+
+def _read_versioned(message: Message, data: bytes, kafka_version: KafkaVersion) -> dict[str, Any]:
+    """Return the fields of a message after the number of its version."""
     readable = Readable(data)
-    return read_message(_ASSIGNMENT, readable, readable.int16(), kafka_version)
+    return read_message(message, readable, readable.int16(), kafka_version)
 
 
 def consumer_offsets_decoder(kafka_version: KafkaVersion) -> CoordinatorDecoder:

@@ -1,9 +1,11 @@
-"""What the control records of KRaft say, as JSON; markers of transactions have none.
+"""What the control records of KRaft say, as fields and as JSON; no markers of transactions.
 
 Source: ControlRecordUtils (Kafka 4.3); KIP-595, KIP-630, KIP-853.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from pylog.internal_topics.message_json import json_text
 from pylog.internal_topics.message_reader import Readable, read_message
@@ -60,12 +62,12 @@ def has_control_json(
     return control_type in _BY_TYPE
 
 
-def control_json(
+def control_fields(
     control_type: ControlRecordType,
     value: bytes,
     kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
-) -> str:
-    """Return what a control record of KRaft says, as the dump tool prints it.
+) -> dict[str, Any]:
+    """Return the fields of a control record of KRaft.
 
     Raises
     ------
@@ -75,4 +77,16 @@ def control_json(
         The value is not of that form.
     """
     # The version is the first field, and read as version 0 whatever it is.
-    return json_text(read_message(_BY_TYPE[control_type], Readable(value), 0, kafka_version))
+    return read_message(_BY_TYPE[control_type], Readable(value), 0, kafka_version)
+
+
+def control_json(
+    control_type: ControlRecordType,
+    value: bytes,
+    kafka_version: KafkaVersion = LATEST_KAFKA_VERSION,
+) -> str:
+    """Return what a control record of KRaft says, as the dump tool prints it.
+
+    Raises as `control_fields` does.
+    """
+    return json_text(control_fields(control_type, value, kafka_version))

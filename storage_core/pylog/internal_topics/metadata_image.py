@@ -1,4 +1,4 @@
-"""Topics and their partitions as the records of ``__cluster_metadata`` leave them.
+"""Topics, their partitions and configurations as the records of ``__cluster_metadata`` leave them.
 
 Records between the beginning and the end of a metadata transaction count when it ends, and not at
 all if it is aborted or has not ended.
@@ -10,7 +10,8 @@ Source: TopicsDelta, PartitionRegistration.merge, ConfigurationsDelta, MetadataB
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.internal_topics.cluster_metadata import read_metadata_record
 
@@ -21,7 +22,23 @@ if TYPE_CHECKING:
 
 NO_LEADER = -1
 _NO_LEADER_CHANGE = -2
-_TOPIC_RESOURCE = 2  # Kafka: ConfigResource.Type
+
+
+class ConfigResourceType(IntEnum):
+    """Of what a configuration is (Kafka: ConfigResource.Type); only those that concern logs."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class ConfigResource(NamedTuple):
+    """What a configuration is of: a topic, or a broker by the text of its id, "" for all."""
+
+    type: ConfigResourceType
+    name: str
+
+
+_RESOURCE_TYPES = frozenset(ConfigResourceType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +92,35 @@ class MetadataImage:
         Topics that were deleted by one of the records, in that order, as they were until then.
     unknown_topic_ids
         Ids that records name and no record has introduced: a part of the log was not given.
+    changed
+        Whose configurations records have changed; topics that were made or deleted are among them.
+        A caller may clear it, to learn what the records after that change.
     """
 
     def __init__(self) -> None:
         self.deleted: list[TopicImage] = []
         self.unknown_topic_ids: set[uuid.UUID] = set()
+        self.changed: set[ConfigResource] = set()
         self._topics: dict[uuid.UUID, TopicImage] = {}
-        self._configs: dict[str, dict[str, str]] = {}
+        self._configs: dict[ConfigResource, dict[str, str]] = {}
         self._in_transaction: list[ApiMessage] | None = None
 
     @property
     def topics(self) -> list[TopicImage]:
         """The topics that there are, sorted by name."""
         return [
-            replace(each, configs=dict(sorted(self._configs.get(each.name, {}).items())))
+            replace(each, configs=self.configs_of(_topic_resource(each.name)))
             for each in sorted(self._topics.values(), key=lambda topic: topic.name)
         ]
+
+    @property
+    def configured(self) -> list[ConfigResource]:
+        """What has properties of its own, sorted."""
+        return sorted(resource for resource, configs in self._configs.items() if configs)
+
+    def configs_of(self, resource: ConfigResource) -> dict[str, str]:
+        """Return the properties that a topic or broker has of its own, sorted."""
+        return dict(sorted(self._configs.get(resource, {}).items()))
 
     def apply(self, value: bytes | None) -> None:
         """Take in the next record's value.
@@ -121,6 +151,7 @@ class MetadataImage:
             case "TopicRecord":
                 topic_id = fields["topicId"]
                 self._topics[topic_id] = TopicImage(fields["name"], topic_id)
+                self.changed.add(_topic_resource(fields["name"]))
             case "PartitionRecord":
                 if (topic := self._topic(fields["topicId"])) is not None:
                     topic.partitions[fields["partitionId"]] = _registration(fields)
@@ -128,7 +159,7 @@ class MetadataImage:
                 self._change(fields)
             case "RemoveTopicRecord":
                 self._remove(fields["topicId"])
-            case "ConfigRecord" if fields["resourceType"] == _TOPIC_RESOURCE:
+            case "ConfigRecord" if fields["resourceType"] in _RESOURCE_TYPES:
                 self._configure(fields)
             case "ClearElrRecord":
                 self._clear_elr(fields["topicName"])
@@ -150,11 +181,16 @@ class MetadataImage:
         if topic is None:
             return
         del self._topics[topic_id]
-        topic.configs = dict(sorted(self._configs.pop(topic.name, {}).items()))
+        resource = _topic_resource(topic.name)
+        self.changed.add(resource)
+        topic.configs = dict(sorted(self._configs.pop(resource, {}).items()))
         self.deleted.append(topic)
 
     def _configure(self, fields: dict[str, Any]) -> None:
-        configs = self._configs.setdefault(fields["resourceName"], {})
+        kind = ConfigResourceType(fields["resourceType"])
+        resource = ConfigResource(kind, fields["resourceName"])
+        self.changed.add(resource)
+        configs = self._configs.setdefault(resource, {})
         if fields["value"] is None:
             configs.pop(fields["name"], None)
         else:
@@ -168,6 +204,10 @@ class MetadataImage:
                     number: replace(each, eligible_leader_replicas=(), last_known_elr=())
                     for number, each in topic.partitions.items()
                 }
+
+
+def _topic_resource(name: str) -> ConfigResource:
+    return ConfigResource(ConfigResourceType.TOPIC, name)
 
 
 def _registration(fields: dict[str, Any]) -> PartitionRegistration:

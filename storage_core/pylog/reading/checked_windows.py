@@ -100,8 +100,8 @@ class CheckedWindows:
         self._first_window_bytes = first_window_bytes
         self.next_offset = max(lowest_offset, segment_slice.base_offset)
 
-    def __iter__(self) -> Iterator[SegmentWindow]:
-        """Yield windows in file order.
+    def __iter__(self) -> Generator[SegmentWindow, None, None]:
+        """Yield windows in file order; to be closed before the file is, if it is not exhausted.
 
         Raises
         ------

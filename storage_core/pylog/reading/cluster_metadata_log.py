@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import CorruptRecordError, LogDirectoryError
+from pylog.errors import CorruptRecordError, InvalidRecordError, LogDirectoryError
 from pylog.files.storage import list_directory, open_file
 from pylog.locations import printable_location
 from pylog.log_file.segment_windows import SegmentWindows
@@ -24,7 +24,9 @@ from pylog.record.record_batch import RecordBatch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_view import LogView
+    from pylog.record.record import Record
 
 CLUSTER_METADATA = TopicPartition("__cluster_metadata", 0)
 
@@ -39,6 +41,13 @@ class MetadataSnapshot(NamedTuple):
     path: str
 
 
+class MetadataBatch(NamedTuple):
+    """The records of a batch, and whether they are control records."""
+
+    is_control: bool
+    records: tuple[Record, ...]
+
+
 def metadata_snapshots(view: LogView) -> list[MetadataSnapshot]:
     """Return the snapshots beside a log, the oldest first."""
     found = []
@@ -47,6 +56,26 @@ def metadata_snapshots(view: LogView) -> list[MetadataSnapshot]:
         if match is not None:
             found.append(MetadataSnapshot(int(match[1]), int(match[2]), entry.path))
     return sorted(found)
+
+
+def usable_snapshots(view: LogView) -> list[MetadataSnapshot]:
+    """Return the snapshots that the log follows on, the oldest first; none if it is whole.
+
+    Raises
+    ------
+    LogDirectoryError
+        The log begins after offset 0, and no snapshot leads up to it.
+    """
+    start = view.log_start_offset
+    usable = [each for each in metadata_snapshots(view) if each.end_offset >= start]
+    if start > 0 and not usable:
+        path = printable_location(view.directory.path)
+        reason = (
+            f"the log of the cluster's metadata begins at offset {start}, and no snapshot "
+            f"(<offset>-<epoch>.checkpoint) of that offset or a later one is here"
+        )
+        raise LogDirectoryError(reason, path)
+    return usable
 
 
 def metadata_values(view: LogView) -> Iterator[bytes | None]:
@@ -65,17 +94,12 @@ def metadata_values(view: LogView) -> Iterator[bytes | None]:
         The log or the snapshot is damaged.
     """
     start = view.log_start_offset
-    usable = [each for each in metadata_snapshots(view) if each.end_offset >= start]
+    usable = usable_snapshots(view)
     if usable:
-        yield from _snapshot_values(usable[0])
+        for batch in snapshot_batches(usable[0]):
+            if not batch.is_control:
+                yield from (record.value for record in batch.records)
         start = usable[0].end_offset
-    elif start > 0:
-        path = printable_location(view.directory.path)
-        reason = (
-            f"the log of the cluster's metadata begins at offset {start}, and no snapshot "
-            f"(<offset>-<epoch>.checkpoint) of that offset or a later one is here"
-        )
-        raise LogDirectoryError(reason, path)
     if start >= view.log_end_offset:
         return
     directory = LogDirectory([view.directory], views={view.topic_partition: view})
@@ -84,25 +108,38 @@ def metadata_values(view: LogView) -> Iterator[bytes | None]:
         yield from batch.column(0).to_pylist()
 
 
-def _snapshot_values(snapshot: MetadataSnapshot) -> Iterator[bytes | None]:
+def snapshot_batches(snapshot: MetadataSnapshot) -> Iterator[MetadataBatch]:
+    """Yield the batches of a snapshot, control batches among them.
+
+    Raises
+    ------
+    CorruptRecordError
+        The snapshot is damaged.
+    """
     with open_file(snapshot.path) as source:
         size = source.size()
         windows = SegmentWindows(source, 0, size)
         for window in windows:
-            buffer = window.scan.buffer.data
-            for position in window.scan.headers.positions.tolist():
-                try:
-                    yield from _batch_values(RecordBatch(buffer[position:]))
-                except CorruptRecordError as error:
-                    at = window.file_position + position
-                    raise CorruptRecordError(error.reason, snapshot.path, at) from error
+            yield from batches_in(window, snapshot.path)
         if windows.tail.position < size:
             reason = windows.tail.defect or "the last batch of this snapshot is cut short"
             raise CorruptRecordError(reason, snapshot.path, windows.tail.position)
 
 
-def _batch_values(batch: RecordBatch) -> Iterator[bytes | None]:
-    batch.ensure_valid()
-    if not batch.header.is_control_batch:
-        for record in batch.records():
-            yield record.value
+def batches_in(window: SegmentWindow, path: str) -> Iterator[MetadataBatch]:
+    """Yield the batches of a window of a file, each with a right checksum.
+
+    Raises
+    ------
+    CorruptRecordError
+        A batch is damaged, or its records break the format.
+    """
+    buffer = window.scan.buffer.data
+    for position in window.scan.headers.positions.tolist():
+        try:
+            batch = RecordBatch(buffer[position:])
+            batch.ensure_valid()
+            yield MetadataBatch(batch.header.is_control_batch, tuple(batch.records()))
+        except (CorruptRecordError, InvalidRecordError) as error:
+            at = window.file_position + position
+            raise CorruptRecordError(error.reason, path, at) from error

@@ -20,15 +20,16 @@ from pylog.cleaner.log_cleaner_manager import LogCleanerManager
 from pylog.cleaner.log_snapshot import LogSnapshot
 from pylog.cleaner.offset_map import OffsetMap
 from pylog.config import CleanerConfig
+from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.file_names import CLEANED_FILE_SUFFIX, SEGMENT_FILE_SUFFIXES, SegmentTarget
-from pylog.files.known_topic_configs import known_topic_configs
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.staged_segments import new_job_token, remove_staged_segments
 from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.writing.compaction_plan import ensure_compacted, logs_to_compact
 from pylog.writing.compaction_summary import CompactionSummary, PartitionCompaction
+from pylog.writing.known_topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
     import os
@@ -89,10 +90,14 @@ class CompactionJob:
     ) -> None:
         self.directory = writable_log_directory(directory, must_exist=True)
         topics = topics if topics is None else list(topics)
-        self._configs = known_topic_configs(
-            self.directory, topics, server_properties=server_properties, properties=config
+        self._known = known_topic_configs(
+            self.directory,
+            topics,
+            cleanup=COMPACT,
+            server_properties=server_properties,
+            properties=config,
         )
-        ensure_compacted(topics or (), self._configs)
+        ensure_compacted(topics or (), self._known.configs)
         self._server_properties = server_properties
         self._context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
         self._now_ms = self._context.clock.milliseconds() if now_ms is None else now_ms
@@ -116,7 +121,7 @@ class CompactionJob:
             opened = stack.enter_context(
                 logs_to_compact(
                     self.directory,
-                    self._configs,
+                    self._known.configs,
                     self._server_properties,
                     self._context,
                     is_dry_run=self._is_dry_run,
@@ -218,7 +223,10 @@ class CompactionJob:
             self._clean_up_to[topic_partition] = each.next_dirty_offset
             self._incomplete.discard(topic_partition)
         return CompactionSummary(
-            tuple(self._summaries(by_partition)), self._now_ms, self._is_dry_run
+            tuple(self._summaries(by_partition)),
+            self._now_ms,
+            self._is_dry_run,
+            self._known.entries,
         )
 
     def _ensure_all_there(self, staged: Mapping[TopicPartition, StagedCleaning]) -> None:

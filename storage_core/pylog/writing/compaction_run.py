@@ -16,13 +16,14 @@ from pylog.cleaner.counted_segments import CountedSegments
 from pylog.cleaner.log_cleaner_manager import LogCleanerManager
 from pylog.cleaner.throttler import Throttler
 from pylog.config import CleanerConfig
+from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError
-from pylog.files.known_topic_configs import known_topic_configs
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.writing.compaction_plan import ensure_compacted, logs_to_compact
 from pylog.writing.compaction_summary import CompactionSummary, PartitionCompaction
+from pylog.writing.known_topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
     import os
@@ -55,6 +56,8 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
     By default every log is cleaned that has something to clean, whatever its dirty ratio, until it
     has nothing more: in several rounds if the keys do not fit into
     ``log.cleaner.dedupe.buffer.size`` bytes, which bounds the memory.
+
+    What topics are configured to is found as in `pylog.apply_retention`.
 
     Parameters
     ----------
@@ -93,7 +96,8 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
     Raises
     ------
     UnknownTopicConfigError
-        Of some topics nobody has said what they are configured to; nothing has been changed.
+        Of some topics nobody has said what they are configured to, or the cluster's metadata are
+        there and cannot be relied upon; nothing has been changed.
     UnknownTopicOrPartitionError
         The directory has no such topic; nothing has been changed.
     ValueError
@@ -112,9 +116,9 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
     path = writable_log_directory(directory, must_exist=True)
     topics = topics if topics is None else list(topics)
     known = known_topic_configs(
-        path, topics, server_properties=server_properties, properties=config
+        path, topics, cleanup=COMPACT, server_properties=server_properties, properties=config
     )
-    ensure_compacted(topics or (), known)
+    ensure_compacted(topics or (), known.configs)
     context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
     now_ms = context.clock.milliseconds() if now_ms is None else now_ms
     reported = CompactionProgress(progress)
@@ -129,7 +133,7 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
         if dry_run
         else partial(CleanedSegments, keeps_old_files=False),
     )
-    opened = logs_to_compact(path, known, server_properties, context, is_dry_run=dry_run)
+    opened = logs_to_compact(path, known.configs, server_properties, context, is_dry_run=dry_run)
     with opened as (logs, checkpoints, failures):
         compaction = Compaction(
             cleaner,
@@ -156,4 +160,4 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
             )
     if reported.stopped_by is not None:
         raise reported.stopped_by
-    return CompactionSummary(tuple(done), now_ms, dry_run)
+    return CompactionSummary(tuple(done), now_ms, dry_run, known.entries)

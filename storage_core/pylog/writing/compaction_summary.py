@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pylog.cleaner.cleaner_stats import CleanerStats
+    from pylog.config.config_entry import ConfigEntry
     from pylog.model import TopicPartition
 
 
@@ -127,11 +128,14 @@ class CompactionSummary:
         The time that lags and delete horizons were counted to.
     is_dry_run
         Whether nothing has been changed.
+    configs
+        By topic: the properties that decided, and where each value comes from.
     """
 
     partitions: tuple[PartitionCompaction, ...]
     now_ms: int
     is_dry_run: bool
+    configs: Mapping[str, Sequence[ConfigEntry]] = field(default_factory=dict)
 
     @property
     def totals(self) -> CompactionTotals:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.clock import SystemClock
+from pylog.config.log_config import DELETE
 from pylog.errors import KafkaStorageError, LogStorageError
-from pylog.files.known_topic_configs import known_topic_configs
 from pylog.files.writable_directory import writable_log_directory
 from pylog.reading.log_directory import open_directory
+from pylog.writing.known_topic_configs import known_topic_configs
 from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.retention_plan import plan_retention
 from pylog.writing.retention_summary import PartitionRetention, RetentionSummary
@@ -46,6 +47,10 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
     ``retention.bytes`` and ``retention.ms``, if the policy contains ``delete``. The files are
     removed at once, without ``file.delete.delay.ms``: nobody else owns the directory.
 
+    What topics are configured to is found as in `pylog.writing.known_topic_configs`: what is given
+    wins over a topic's own properties, those over what brokers have in the cluster's metadata, and
+    that over ``server.properties``. The summary says where each value comes from.
+
     Parameters
     ----------
     directory
@@ -75,7 +80,8 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
     Raises
     ------
     UnknownTopicConfigError
-        Of some topics nobody has said what they are configured to; nothing has been changed.
+        Of some topics nobody has said what they are configured to, or the cluster's metadata are
+        there and cannot be relied upon; nothing has been changed.
     UnknownTopicOrPartitionError
         The directory has no such topic; nothing has been changed.
     ValueError
@@ -92,9 +98,10 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
     >>> pylog.apply_retention("/tmp/logs", topics=["orders"], dry_run=True).totals.deleted_bytes
     """
     path = writable_log_directory(directory, must_exist=True)
-    configs = known_topic_configs(
-        path, topics, server_properties=server_properties, properties=config
+    known = known_topic_configs(
+        path, topics, cleanup=DELETE, server_properties=server_properties, properties=config
     )
+    configs = known.configs
     if now_ms is None:
         now_ms = (SystemClock() if context is None else context.clock).milliseconds()
     report = progress or _say_nothing
@@ -112,7 +119,7 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
         ) as manager:
             logs = [log for each, log in manager.logs.items() if each.topic in configs]
             done = list(_applied(logs, now_ms, report))
-    return RetentionSummary(tuple(done), now_ms, dry_run)
+    return RetentionSummary(tuple(done), now_ms, dry_run, known.entries)
 
 
 def _planned(

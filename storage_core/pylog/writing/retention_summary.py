@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from pylog.config.config_entry import ConfigEntry
     from pylog.log.retention import DeletedSegment
     from pylog.model import TopicPartition
 
@@ -94,11 +95,14 @@ class RetentionSummary:
         The time that the age of segments was counted to.
     is_dry_run
         Whether nothing has been changed.
+    configs
+        By topic: the properties that decided, and where each value comes from.
     """
 
     partitions: tuple[PartitionRetention, ...]
     now_ms: int
     is_dry_run: bool
+    configs: Mapping[str, Sequence[ConfigEntry]] = field(default_factory=dict)
 
     @property
     def totals(self) -> RetentionTotals:

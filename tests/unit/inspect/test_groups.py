@@ -284,3 +284,28 @@ def test_a_directory_without_groups_and_a_group_that_is_not_there_are_errors(
     written(tmp_path / "b", [commits((0, 0, 7))])
     with pytest.raises(UnknownTopicOrPartitionError, match="no group 'h' here; groups found: g"):
         pylog.groups(tmp_path / "b", groups=["h"])
+
+
+def test_partitions_read_side_by_side_give_the_same(tmp_path: Path) -> None:
+    for number in range(5):
+        key = commit_key(f"g{number}", "orders", 0)
+        batch = batch_v2([Stored(0, 1000, key, commit_value(10 * number))])
+        write_partition(tmp_path, {0: [batch]}, name=f"__consumer_offsets-{number}")
+    (log,) = (tmp_path / "__consumer_offsets-3").glob("*.log")
+    data = bytearray(log.read_bytes())
+    data[-3] ^= 1
+    log.write_bytes(data)
+    one = pylog.groups(tmp_path, threads=1)
+    assert list(committed(one).values()) == [0, 10, 20, 40]
+    assert [str(log) in str(error) for error in one.errors] == [True]
+    for threads in (2, 3, 8):
+        passed: list[int] = []
+
+        def progress(done: int, total: int, passed: list[int] = passed) -> None:
+            passed[:] = [done, total]
+
+        several = pylog.groups(tmp_path, threads=threads, progress=progress)
+        assert several.groups == one.groups
+        assert list(map(str, several.errors)) == list(map(str, one.errors))
+        size = sum(path.stat().st_size for path in tmp_path.rglob("*.log"))
+        assert passed == [size, size]

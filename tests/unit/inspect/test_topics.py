@@ -13,6 +13,15 @@ import pylog
 from pylog.errors import CorruptRecordError, LogDirectoryError, UnknownTopicOrPartitionError
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import write_log_start_offsets, write_partition
+from tests.support.metadata_log import (
+    ABORT,
+    BEGIN,
+    END,
+    TOPIC_ID,
+    partition_record,
+    remove_topic_record,
+    topic_record,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +30,6 @@ if TYPE_CHECKING:
 
 CASE = "4.3.0/internal-logdir"
 METADATA = "__cluster_metadata-0"
-TOPIC_ID = bytes(range(16))
 
 
 def dumped(case: Path, type_name: str) -> list[dict[str, Any]]:
@@ -117,19 +125,6 @@ def test_a_damaged_snapshot_is_an_error_that_names_it(
         pylog.topics(tmp_path)
 
 
-def topic_record(name: str) -> bytes:
-    return b"\x01\x02\x00" + bytes([len(name) + 1]) + name.encode() + TOPIC_ID + b"\x00"
-
-
-def partition_record(number: int, leader: int, replicas: tuple[int, ...]) -> bytes:
-    ids = bytes([len(replicas) + 1]) + b"".join(struct.pack(">i", each) for each in replicas)
-    head = b"\x01\x03\x00" + struct.pack(">i", number) + TOPIC_ID
-    return head + ids + ids + b"\x01\x01" + struct.pack(">iii", leader, 0, 0) + b"\x00"
-
-
-BEGIN, END, ABORT = b"\x01\x17\x00\x00", b"\x01\x18\x00\x00", b"\x01\x19\x00\x00"
-
-
 def written(directory: Path, values: list[bytes]) -> Path:
     records = [Stored(at, 1, None, value) for at, value in enumerate(values)]
     write_partition(directory, {0: [batch_v2(records)]}, name=METADATA)
@@ -207,8 +202,8 @@ def test_without_metadata_directories_tell_what_they_can(tmp_path: Path) -> None
 
 
 def test_a_topic_that_is_being_deleted_is_listed_once(tmp_path: Path) -> None:
-    remove = b"\x01\x09\x00" + TOPIC_ID + b"\x00"
-    written(tmp_path, [topic_record("gone"), partition_record(0, 2, (2,)), remove])
+    removed = [topic_record("gone"), partition_record(0, 2, (2,)), remove_topic_record()]
+    written(tmp_path, removed)
     directory = tmp_path / f"gone-0.{'0' * 32}-delete"
     write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]}, name=directory.name)
     for text, ids in (

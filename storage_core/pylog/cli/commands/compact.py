@@ -20,20 +20,13 @@ _STOPPED_DRY_RUN = "pylog: stopped: nothing was changed"
 
 
 @command("compact")
-@options.writable_directory
-@options.topics("Only these topics; may be given several times. Default: all compacted ones.")
-@options.server_properties
-@options.config
-@options.now("lags and delete horizons")
-@click.option(
-    "--once",
-    is_flag=True,
-    help="One pass, as a broker's cleaner makes it: only logs whose dirty ratio is above "
+@options.cleanup(
+    all_topics="all compacted ones",
+    counted="lags and delete horizons",
+    once="One pass, as a broker's cleaner makes it: only logs whose dirty ratio is above "
     "min.cleanable.dirty.ratio, or that wait for longer than max.compaction.lag.ms, and one round "
     "for each.",
 )
-@options.dry_run
-@options.as_json
 def compact(
     directory: str,
     *,
@@ -57,14 +50,14 @@ def compact(
     Memory is bounded by log.cleaner.dedupe.buffer.size, 128 MiB unless --server-properties says
     otherwise; a round has room for about 5 million keys then.
 
-    A broker's log directory does not say what its topics are configured to. A topic of which
-    nothing is known is therefore an error, and nothing is changed. What is known: properties stored
-    by create-topic or alter-topic; --server-properties, for topics that have none of their own; and
-    --config, which wins over both for this run. Without --topic, --config does not hold for Kafka's
-    internal topics.
+    What topics are configured to is found as by retention: said by --config, the topic's own
+    properties, __cluster_metadata, --server-properties. A topic of which nobody says cleanup.policy
+    and, if that is compact, delete.retention.ms and min.compaction.lag.ms is an error, and nothing
+    is changed. Without --topic, --config does not hold for Kafka's internal topics.
 
-    With --dry-run nothing is changed or locked: all is read, and counted. Of a partition that needs
-    several rounds it counts the first.
+    With --dry-run nothing is changed or locked: all is read, and counted, and what topics are
+    configured to is printed, with who says so. Of a partition that needs several rounds it counts
+    the first.
 
     Ctrl-C ends it between two steps, with status 130. No log is left half changed: segments have
     been replaced as a whole or not at all, and the next run continues.

@@ -32,12 +32,7 @@ from pylog.cli.rendering.summary import write_json
     default="info",
     help="Show findings that are at least so severe.",
 )
-@click.option(
-    "--threads",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="How many partitions are read side by side. Default: one for each processor.",
-)
+@options.threads("partitions, and parts of large ones, are read side by side")
 @click.option(
     "--repair-to",
     metavar="DIR",

@@ -149,14 +149,7 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
     type=click.Choice(pylog.VALUE_FORMATS),
     help="With --json: how keys and values are printed. Default: base64.",
 )
-@click.option(
-    "--threads",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="How many threads decompress, decode and make text. Default: what the environment "
-    "variable PYLOG_NUM_THREADS says, else one for each processor. The output does not depend on "
-    "it.",
-)
+@options.threads("threads decompress, decode and make text")
 @click.option(
     "--max-decompressed-bytes",
     metavar="BYTES",

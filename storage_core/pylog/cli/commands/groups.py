@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     help="Print lines of group, topic, partition and offset, as kafka-consumer-groups "
     "--reset-offsets --from-file reads them.",
 )
+@options.threads("partitions of __consumer_offsets are read side by side")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def groups(
     paths: tuple[str, ...],
@@ -65,6 +66,7 @@ def groups(
     isolation: str,
     shows_members: bool,
     as_csv: bool,
+    threads: int | None,
     as_json: bool,
 ) -> int:
     """List consumer groups: committed offsets, lag, members.
@@ -91,7 +93,12 @@ def groups(
     with progress.ProgressBar("reading groups", None) as bar:
         show: Callable[[int, int], None] | None = bar.show if progress.is_seen() else None
         listing = pylog.groups(
-            *paths, groups=group_ids or None, at_ms=at_ms, isolation=isolation, progress=show
+            *paths,
+            groups=group_ids or None,
+            at_ms=at_ms,
+            isolation=isolation,
+            threads=threads,
+            progress=show,
         )
     if as_json:
         write_json(group_document(listing))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
@@ -13,19 +11,12 @@ from pylog.cli.rendering.summary import write_summary
 
 
 @command("retention")
-@options.writable_directory
-@options.topics("Only these topics; may be given several times. Default: all.")
-@options.server_properties
-@options.config
-@options.now("ages")
-@click.option(
-    "--once",
-    is_flag=True,
-    help="One pass, as a broker's check makes it. That is all that retention ever needs, so this "
+@options.cleanup(
+    all_topics="all",
+    counted="ages",
+    once="One pass, as a broker's check makes it. That is all that retention ever needs, so this "
     "changes nothing; compact has the same option.",
 )
-@options.dry_run
-@options.as_json
 def retention(
     directory: str,
     *,
@@ -45,16 +36,21 @@ def retention(
     is kept keeps all after it. The files are gone when the command ends; file.delete.delay.ms does
     not apply.
 
-    A broker's log directory does not say what its topics are configured to, and by Kafka's default
-    all records would be removed that are older than 7 days. A topic of which nothing is known is
-    therefore an error, and nothing is changed. What is known: properties stored by create-topic or
-    alter-topic; --server-properties, for topics that have none of their own; and --config, which
-    wins over both for this run. Without --topic, --config does not hold for Kafka's internal
-    topics. Of a topic of which nothing else is known, --config is all that limits it.
+    What topics are configured to is said by, the first one that says it: --config, for this run;
+    the topic's own properties, which __cluster_metadata has, or which create-topic or alter-topic
+    stored; what __cluster_metadata has for this broker, then for all brokers; --server-properties;
+    and if that was given, Kafka's defaults. __cluster_metadata-0 is looked for in the log directory
+    and, if --server-properties names it among its log.dirs, where that broker keeps it.
 
-    With --dry-run nothing is changed, locked or recovered. It also counts the records that would be
-    removed, and a TIME in the future shows what will be removed then. Without --dry-run it is
-    removed at once.
+    By Kafka's default all records would be removed that are older than 7 days. A topic of which
+    nobody says cleanup.policy and retention.ms is therefore an error, and nothing is changed; so
+    are metadata that are damaged, or that the controllers may still take back, and a topic that
+    the cluster has deleted. Without --topic, --config does not hold for Kafka's internal topics. Of
+    a topic of which nothing else is known, --config is all that limits it.
+
+    With --dry-run nothing is changed, locked or recovered. It prints what topics are configured to,
+    and who says so. It also counts the records that would be removed, and a TIME in the future
+    shows what will be removed then. Without --dry-run it is removed at once.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the configuration
     of a topic is not known, no such topic, or the directory is locked or cannot be written.

@@ -74,13 +74,7 @@ _MOST_WIDTH = 140
     is_flag=True,
     help="Print one JSON document with all tables, sizes in bytes and timestamps in milliseconds.",
 )
-@click.option(
-    "--threads",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="How many partitions are read side by side. Default: what the environment variable "
-    "PYLOG_NUM_THREADS says, else the number of processors.",
-)
+@options.threads("partitions are read side by side")
 def stats(
     paths: tuple[str, ...],
     *,

@@ -41,13 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--all", "includes_ended", is_flag=True, help="List committed and aborted ones as well."
 )
-@click.option(
-    "--threads",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="How many partitions are read at once. Default: what the environment variable "
-    "PYLOG_NUM_THREADS says, else as many as there are processors.",
-)
+@options.threads("partitions are read side by side")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def transactions(
     paths: tuple[str, ...],

@@ -18,6 +18,7 @@ def compaction_lines(summary: CompactionSummary) -> Iterator[str]:
     """Yield a table of the topics that are cleaned, what went wrong, and the sum."""
     verb = "would not be" if summary.is_dry_run else "was not"
     yield from cleanup_lines(
+        summary,
         _columns({each: of for each, of in summary.by_topic.items() if of.cleaned_partitions}),
         (
             f"{each.topic_partition} {verb} fully cleaned: {each.failure}"
@@ -25,8 +26,6 @@ def compaction_lines(summary: CompactionSummary) -> Iterator[str]:
             if each.failure is not None
         ),
         _removed(summary),
-        summary.totals.size_bytes,
-        is_dry_run=summary.is_dry_run,
         done="cleaned",
     )
 

@@ -18,6 +18,7 @@ def retention_lines(summary: RetentionSummary) -> Iterator[str]:
     """Yield a table of the topics that lose segments, what was left alone, and the sum."""
     would = "would be" if summary.is_dry_run else "was"
     yield from cleanup_lines(
+        summary,
         _columns({topic: each for topic, each in summary.by_topic.items() if each.segments}),
         (
             f"nothing {would} removed from {each.topic_partition}: {each.failure}"
@@ -25,8 +26,6 @@ def retention_lines(summary: RetentionSummary) -> Iterator[str]:
             if each.failure is not None
         ),
         _removed(summary.totals),
-        summary.totals.size_bytes,
-        is_dry_run=summary.is_dry_run,
         done="removed",
     )
 

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 _TIMESTAMP_TYPES = ("NoTimestampType", "CreateTime", "LogAppendTime")
 _CODECS = tuple(codec.label for codec in CompressionType)
 _FLAG = ("false", "true")
+_NUMBERS_OF_V2 = (
+    ("lastOffset", columns.LAST_OFFSET),
+    ("count", columns.RECORD_COUNT),
+    ("baseSequence", columns.BASE_SEQUENCE),
+    ("lastSequence", columns.LAST_SEQUENCE),
+    ("producerId", columns.PRODUCER_ID),
+    ("producerEpoch", columns.PRODUCER_EPOCH),
+    ("partitionLeaderEpoch", columns.PARTITION_LEADER_EPOCH),
+)
+"""What a line says of a batch of v2 after its base offset, in this order, as text and as JSON."""
 
 
 def batch_and_record_lines(options: DumpOptions, path: str) -> LineTemplate:
@@ -44,15 +54,7 @@ def batch_and_record_lines(options: DumpOptions, path: str) -> LineTemplate:
 def _add_batch(lines: TemplateBuilder) -> None:
     with lines.when(columns.IS_V2, 1):
         lines.text("baseOffset: ").number(columns.OFFSET)
-        for name, column in (
-            ("lastOffset", columns.LAST_OFFSET),
-            ("count", columns.RECORD_COUNT),
-            ("baseSequence", columns.BASE_SEQUENCE),
-            ("lastSequence", columns.LAST_SEQUENCE),
-            ("producerId", columns.PRODUCER_ID),
-            ("producerEpoch", columns.PRODUCER_EPOCH),
-            ("partitionLeaderEpoch", columns.PARTITION_LEADER_EPOCH),
-        ):
+        for name, column in _NUMBERS_OF_V2:
             lines.text(f" {name}: ").number(column)
         lines.text(" isTransactional: ").choice(columns.IS_TRANSACTIONAL, *_FLAG)
         lines.text(" isControl: ").choice(columns.IS_CONTROL, *_FLAG)
@@ -123,15 +125,7 @@ def _json_lines(options: DumpOptions, path: str) -> LineTemplate:
     lines.text(f'{{"type":"batch",{start},')
     with lines.when(columns.IS_V2, 1):
         lines.text('"baseOffset":').number(columns.OFFSET)
-        for name, column in (
-            ("lastOffset", columns.LAST_OFFSET),
-            ("count", columns.RECORD_COUNT),
-            ("baseSequence", columns.BASE_SEQUENCE),
-            ("lastSequence", columns.LAST_SEQUENCE),
-            ("producerId", columns.PRODUCER_ID),
-            ("producerEpoch", columns.PRODUCER_EPOCH),
-            ("partitionLeaderEpoch", columns.PARTITION_LEADER_EPOCH),
-        ):
+        for name, column in _NUMBERS_OF_V2:
             lines.text(f',"{name}":').number(column)
         lines.text(',"isTransactional":').choice(columns.IS_TRANSACTIONAL, *_FLAG)
         lines.text(',"isControl":').choice(columns.IS_CONTROL, *_FLAG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
@@ -34,9 +35,11 @@ from pylog.inspect.findings.side_file_findings import (
 )
 from pylog.inspect.findings.snapshot_findings import SnapshotFindings
 from pylog.inspect.findings.transaction_findings import TransactionFindings
+from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.pending_commit import NoPendingCommit
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -89,6 +92,8 @@ def check_partition(
     *,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     on_bytes: Callable[[int], None] | None = None,
+    window_bytes: int = DEFAULT_WINDOW_BYTES,
+    threads: int = 1,
 ) -> PartitionCheck:
     """Read all of one partition and return what is wrong with it.
 
@@ -103,6 +108,10 @@ def check_partition(
         A batch that has more, decompressed, is a finding.
     on_bytes
         Called with the size of each window that was read.
+    window_bytes
+        How much of a file is read at once.
+    threads
+        How many threads read, checksum and decode windows. What is found does not depend on it.
 
     Raises
     ------
@@ -114,7 +123,16 @@ def check_partition(
         damage = DamageReport(is_logged=False)
         view = view.refreshed(damage)
         try:
-            check = _check(view, damage, max_decompressed_bytes, on_bytes)
+            with WorkerThreads(threads) as workers:
+                walk = partial(
+                    LogWalk,
+                    damage=damage,
+                    max_decompressed_bytes=max_decompressed_bytes,
+                    on_bytes=on_bytes,
+                    window_bytes=window_bytes,
+                    workers=workers if threads > 1 else None,
+                )
+                check = _check(view, damage, walk)
         except SegmentVanishedError:
             if not looks_left:
                 raise
@@ -159,14 +177,12 @@ def _has_changed(view: LogView) -> bool:
 def _check(
     view: LogView,
     damage: DamageReport,
-    max_decompressed_bytes: int,
-    on_bytes: Callable[[int], None] | None,
+    make_walk: Callable[[LogView], LogWalk],
 ) -> PartitionCheck:
     about_directory = list(directory_findings(view))
     # What is wrong with files does not depend on whether readers are given what is in them.
     view = view.refreshed(damage, pending=NoPendingCommit(view.directory.log_directory))
-    walk = LogWalk(view, damage, max_decompressed_bytes=max_decompressed_bytes, on_bytes=on_bytes)
-    return _Check(view, walk).run(about_directory)
+    return _Check(view, make_walk(view)).run(about_directory)
 
 
 class _Check:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pylog.cleaner.offset_map import HashKey
 from pylog.clock import SystemClock
 from pylog.errors import LogStorageError, UnknownTopicOrPartitionError
+from pylog.inspect.shared_progress import SharedProgress
 from pylog.inspect.statistics.batch_runs import shared_budget
 from pylog.inspect.statistics.log_statistics import LogStatistics
 from pylog.inspect.statistics.partition_work import PartitionWork
 from pylog.inspect.statistics.record_reading import TopicCounts
-from pylog.inspect.statistics.shared_progress import SharedProgress
 from pylog.inspect.statistics.statistics_tables import SCHEMAS, table_of
 from pylog.inspect.statistics.topic_sample import TopicSample
 from pylog.inspect.statistics.topic_statistics import TopicRows, TopicStatistics

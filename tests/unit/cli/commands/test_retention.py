@@ -79,6 +79,11 @@ def test_a_dry_run_counts_and_changes_nothing(
     assert (done.status, done.error) == (0, "")
     closing = f"(20 records, {2 * SIZE}B); {3 * SIZE}B would remain"
     assert done.lines == [
+        "PROPERTY            VALUE  SAID BY              TOPICS",
+        "cleanup.policy     delete  Kafka's default      t",
+        "retention.ms     86400000  --config             t",
+        "retention.bytes        -1  nobody: not limited  t",
+        "",
         "TOPIC  PARTITIONS  SEGMENTS  RECORDS  REMOVED  LEFT",
         f"t               1         2       20     {2 * SIZE}B  {3 * SIZE}B",
         f"would remove 2 segments of 1 partition {closing}",
@@ -98,6 +103,11 @@ def test_json_has_every_segment_and_the_reason(
         "removedRecords": 10,
         "removedBytes": SIZE,
         "sizeInBytes": 4 * SIZE,
+    }
+    configs = {
+        "cleanup.policy": {"value": "delete", "source": "DEFAULT_CONFIG"},
+        "retention.ms": {"value": "-1", "source": "NO_LIMIT"},
+        "retention.bytes": {"value": str(2 * SIZE), "source": "GIVEN_FOR_THIS_RUN"},
     }
     removed = {
         "baseOffset": 0,
@@ -132,7 +142,7 @@ def test_json_has_every_segment_and_the_reason(
                 "failure": None,
             },
         ],
-        "topics": [{"topic": "t", **sums}],
+        "topics": [{"topic": "t", **sums, "configs": configs}],
         "summary": sums,
     }
 
@@ -161,7 +171,8 @@ def test_a_brokers_properties_and_a_topics_own_ones_count(
     assert pylog_run("alter-topic", logs, "--topic", "t", "--config", "retention.ms=-1").status == 0
     for place in (known, ()):
         done = pylog_run("retention", logs, *place, *NOW, "--dry-run")
-        assert done.lines == [f"nothing would be removed; {5 * SIZE}B would remain"]
+        assert done.lines[-1] == f"nothing would be removed; {5 * SIZE}B would remain"
+        assert "retention.ms        -1  stored topic config  t" in done.lines
     done = pylog_run("retention", logs, *known, *KEPT_A_DAY, *NOW, "--dry-run")
     assert done.lines[-1].startswith("would remove 2 segments")
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pylog.inspect.statistics.shared_progress import SharedProgress, StoppedError
+from pylog.inspect.shared_progress import SharedProgress, StoppedError
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:

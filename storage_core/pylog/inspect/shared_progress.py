@@ -62,7 +62,7 @@ class SharedProgress:
             How many; None for as many as there are processors, or as ``PYLOG_NUM_THREADS`` says.
         """
         count = thread_count(threads, default=min(_MOST_THREADS, usable_processors()))
-        pool = ThreadPoolExecutor(max(1, min(count, len(tasks))), "pylog-stats")
+        pool = ThreadPoolExecutor(max(1, min(count, len(tasks))), "pylog-inspect")
         futures = []
         try:
             futures = [pool.submit(work, each) for each in tasks]

@@ -1,0 +1,221 @@
+"""Of all that say what a topic is configured to: what counts, where it is from, what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.config import LogConfig
+from pylog.config.config_entry import ConfigEntry, ConfigSource
+from pylog.config.internal_topics import INTERNAL_TOPIC_PROPERTIES
+from pylog.config.log_config import COMPACT, DELETE
+from pylog.errors import InvalidRecordError
+from pylog.files.topic_configs import TOPIC_CONFIGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pylog.files.server_properties import ServerProperties
+    from pylog.files.topic_configs import TopicConfigs
+    from pylog.writing.cluster_configs import ClusterConfigs, ClusterTopicConfig
+
+    Layers = dict[ConfigSource, Mapping[str, str]]
+
+_POLICY = "cleanup.policy"
+
+_DECIDING = {
+    DELETE: ("retention.ms",),
+    COMPACT: ("delete.retention.ms", "min.compaction.lag.ms"),
+}
+"""What, where nobody says it, removes records by Kafka's default."""
+
+_SHOWN = {
+    DELETE: (_POLICY, "retention.ms", "retention.bytes"),
+    COMPACT: (
+        _POLICY,
+        "delete.retention.ms",
+        "min.compaction.lag.ms",
+        "max.compaction.lag.ms",
+        "min.cleanable.dirty.ratio",
+    ),
+}
+_UNLIMITED = {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+class ConfigGap(NamedTuple):
+    """That something is not known which decides over a topic's records.
+
+    Attributes
+    ----------
+    reason
+        Why; None if there is nothing that could say it.
+    is_closed_by_some
+        Whether any properties that are given for a run are enough to go by, without other limits;
+        else all that decides has to be given.
+    """
+
+    reason: str | None
+    is_closed_by_some: bool = True
+
+
+class FoundTopicConfig(NamedTuple):
+    """The configuration of a topic, as far as it is known.
+
+    Attributes
+    ----------
+    config
+        With Kafka's defaults where nobody says anything; with a gap, without limits that are not of
+        the topic's own.
+    entries
+        Those properties that decide over its records, and where they come from.
+    gap
+        What is not known; None if all that decides is.
+    """
+
+    config: LogConfig
+    entries: tuple[ConfigEntry, ...]
+    gap: ConfigGap | None
+
+
+class TopicConfigSources:
+    """All that says what the topics of a log directory are configured to.
+
+    Parameters
+    ----------
+    cleanup
+        What is to be done to the topics, as a word of ``cleanup.policy``.
+    server_properties
+        A broker's file.
+    stored
+        What is stored beside the logs.
+    cluster
+        What the cluster's metadata say; None if there are none.
+    """
+
+    def __init__(
+        self,
+        cleanup: str,
+        server_properties: ServerProperties | None,
+        stored: TopicConfigs,
+        cluster: ClusterConfigs | None,
+    ) -> None:
+        self._cleanup = cleanup
+        self._stored = stored
+        self._cluster = cluster
+        self._has_file = server_properties is not None
+        self._of_all: Layers = {}
+        if server_properties is not None:
+            texts = server_properties.log_config.properties()
+            defaults = LogConfig().properties()
+            self._of_all[ConfigSource.STATIC_BROKER_CONFIG] = {
+                name: text
+                for name, text in texts.items()
+                if name in server_properties.named or text != defaults[name]
+            }
+        if cluster is not None:
+            self._of_all |= cluster.of_brokers
+
+    def find(
+        self, topic: str, directories: Iterable[str], given: Mapping[str, str]
+    ) -> FoundTopicConfig:
+        """Return the configuration of a topic.
+
+        Parameters
+        ----------
+        topic
+            Its name.
+        directories
+            Of its partitions.
+        given
+            What is given for this run.
+
+        Raises
+        ------
+        InvalidRecordError
+            A property in the cluster's metadata has no such value.
+        ValueError
+            What is given does not go together with the rest.
+        CorruptCheckpointError, LogDirectoryError
+            A ``partition.metadata`` file cannot be read.
+        """
+        stored = self._stored.stored_properties(topic)
+        of_cluster = None if self._cluster is None else self._cluster.topic(topic, directories)
+        layers: Layers = dict(self._of_all)
+        if of_cluster is None or of_cluster.properties is None:
+            layers[ConfigSource.INTERNAL_TOPIC_CONFIG] = INTERNAL_TOPIC_PROPERTIES.get(topic, {})
+        else:
+            layers[ConfigSource.DYNAMIC_TOPIC_CONFIG] = of_cluster.properties
+            self._ensure_sound(layers)
+        layers[ConfigSource.STORED_TOPIC_CONFIG] = stored or {}
+        layers[ConfigSource.GIVEN_FOR_THIS_RUN] = given
+        return self._found(layers, self._find_gap(layers, stored, of_cluster))
+
+    def _ensure_sound(self, layers: Layers) -> None:
+        """Raise `InvalidRecordError` if what the metadata say is not a configuration."""
+        try:
+            LogConfig.from_properties(_merged(layers))
+        except ValueError as error:
+            path = None if self._cluster is None else self._cluster.path
+            raise InvalidRecordError(str(error), path) from error
+
+    def _find_gap(
+        self,
+        layers: Layers,
+        stored: Mapping[str, str] | None,
+        of_cluster: ClusterTopicConfig | None,
+    ) -> ConfigGap | None:
+        """Return why a topic's configuration is not known, None if it is."""
+        if of_cluster is None:
+            return None if self._has_file or stored is not None else ConfigGap(None)
+        own = of_cluster.properties
+        if own is None:
+            return None if stored is not None else ConfigGap(of_cluster.doubt)
+        given = layers[ConfigSource.GIVEN_FOR_THIS_RUN]
+        if of_cluster.doubt is not None and self._missing({ConfigSource.GIVEN_FOR_THIS_RUN: given}):
+            return ConfigGap(of_cluster.doubt, is_closed_by_some=False)
+        differing = [
+            f"{name} is {text} in {TOPIC_CONFIGS}, and {own[name]} in the cluster's metadata"
+            for name, text in (stored or {}).items()
+            if name not in given and own.get(name, text) != text
+        ]
+        if differing:
+            return ConfigGap("; ".join(differing), is_closed_by_some=False)
+        missing = [] if self._has_file or stored is not None else self._missing(layers)
+        if missing:
+            return ConfigGap(f"the cluster's metadata do not say its {', '.join(missing)}")
+        return None
+
+    def _missing(self, layers: Layers) -> list[str]:
+        """Return which of the properties that decide nobody names."""
+        named = _merged(layers)
+        if _POLICY not in named:
+            return [_POLICY, *(name for name in _DECIDING[self._cleanup] if name not in named)]
+        if self._cleanup not in LogConfig.from_properties(named).cleanup_policy:
+            return []
+        return [name for name in _DECIDING[self._cleanup] if name not in named]
+
+    def _found(self, layers: Layers, gap: ConfigGap | None) -> FoundTopicConfig:
+        if gap is not None:
+            # Nobody set these limits of this topic, unless the topic's own do.
+            for source in self._of_all:
+                layers[source] = {
+                    name: text for name, text in layers[source].items() if name not in _UNLIMITED
+                }
+            layers = {ConfigSource.NO_LIMIT: _UNLIMITED, **layers}
+        config = LogConfig.from_properties(_merged(layers))
+        texts = config.properties()
+        names = _SHOWN[self._cleanup] if self._cleanup in config.cleanup_policy else (_POLICY,)
+        entries = tuple(ConfigEntry(name, texts[name], _source(layers, name)) for name in names)
+        return FoundTopicConfig(config, entries, gap)
+
+
+def _merged(layers: Layers) -> dict[str, str]:
+    """Return all properties; of several values the last one."""
+    return {name: text for layer in layers.values() for name, text in layer.items()}
+
+
+def _source(layers: Layers, name: str) -> ConfigSource:
+    """Return where the value of a property comes from."""
+    return next(
+        (source for source in reversed(layers) if name in layers[source]),
+        ConfigSource.DEFAULT_CONFIG,
+    )
