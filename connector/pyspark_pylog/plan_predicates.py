@@ -9,8 +9,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+from pylog import Comparison
 from pyspark_pylog.plan_clock import LOCAL_STEP, Clock, find_clock
-from pyspark_pylog.pushed_filters import Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import pyspark
 from pyspark.sql.datasource import DataSourceReader
 
-from pylog import RecordFilter
-from pyspark_pylog.pushed_filters import Comparison, to_record_filter
+from pylog import Comparison, RecordFilter, to_record_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

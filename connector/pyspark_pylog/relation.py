@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pylog import RecordFilter, absolute_location
+from pylog import RecordFilter, absolute_location, to_record_filter
 from pyspark_pylog.filter_option import RECORD_FILTER, format_record_filter
 from pyspark_pylog.options import RECORDS
 from pyspark_pylog.plan_predicates import find_columns, find_comparisons
-from pyspark_pylog.pushed_filters import to_record_filter
 from pyspark_pylog.record_counts import COUNT, RECORD_COUNTS
 from pyspark_pylog.worker_python import WorkerPythonCheck, is_classic
 

@@ -27,6 +27,7 @@ _PUBLIC = LazyNames(
         "pylog.config.config_entry": ("ConfigEntry", "ConfigSource"),
         "pylog.config.log_config": ("LogConfig",),
         "pylog.config.log_manager_config": ("LogManagerConfig",),
+        "pylog.duckdb": ("LogDatabase",),
         "pylog.errors": ("LogStorageError",),
         "pylog.files.offset_json_file": ("read_offset_json_file",),
         "pylog.files.partition_metadata": ("format_uuid", "parse_uuid"),
@@ -105,6 +106,8 @@ _PUBLIC = LazyNames(
         "pylog.printable_text": ("printable",),
         "pylog.reading.damage": ("DamageReport", "DamagedRange", "ReadMode"),
         "pylog.reading.discovery": ("PartitionDirectory",),
+        "pylog.reading.comparison": ("Comparison", "to_record_filter"),
+        "pylog.reading.consumer_record": ("ConsumerRecord",),
         "pylog.reading.byte_limit": ("ends_within_bytes",),
         "pylog.reading.followed_directory": ("FollowedDirectory", "follow"),
         "pylog.reading.followed_partition": ("FollowedLog",),
@@ -181,6 +184,7 @@ if TYPE_CHECKING:
     from pylog.config.config_entry import ConfigSource as ConfigSource
     from pylog.config.log_config import LogConfig as LogConfig
     from pylog.config.log_manager_config import LogManagerConfig as LogManagerConfig
+    from pylog.duckdb import LogDatabase as LogDatabase
     from pylog.errors import LogStorageError as LogStorageError
     from pylog.fetch_data_info import FetchDataInfo as FetchDataInfo
     from pylog.fetch_data_info import FetchIsolation as FetchIsolation
@@ -259,6 +263,9 @@ if TYPE_CHECKING:
     from pylog.positions import Timestamp as Timestamp
     from pylog.printable_text import printable as printable
     from pylog.reading.byte_limit import ends_within_bytes as ends_within_bytes
+    from pylog.reading.comparison import Comparison as Comparison
+    from pylog.reading.comparison import to_record_filter as to_record_filter
+    from pylog.reading.consumer_record import ConsumerRecord as ConsumerRecord
     from pylog.reading.damage import DamagedRange as DamagedRange
     from pylog.reading.damage import DamageReport as DamageReport
     from pylog.reading.damage import ReadMode as ReadMode

@@ -28,6 +28,7 @@ WORKERS = {
     "LineAppender",
     "LogCleaner",
     "LogContext",
+    "LogDatabase",
     "LogManager",
     "LogStatistics",
     "MetadataTable",

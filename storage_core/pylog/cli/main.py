@@ -43,6 +43,7 @@ COMMANDS = {
     "transactions": "List open transactions: since when, and whose they are.",
     "topics": "Describe topics: ids, partitions, leaders, configuration.",
     "export": "Write records to a file: Parquet, Arrow, CSV or JSON lines.",
+    "sql": "Query records and the structure of logs in SQL.",
     "create-topic": "Create a topic, and the log directory if it does not exist.",
     "alter-topic": "Change a topic's properties, or add partitions.",
     "append": "Append records to a topic, from JSON lines or text.",

@@ -70,17 +70,20 @@ class ChosenRecords:
 
     def scan(self, way: WayOfReading, **arguments: Any) -> pylog.Scan:  # noqa: ANN401 - of pylog.scan
         """Return the scan of them, with further arguments of `pylog.scan`."""
+        directory, choice = self.choice()
+        return pylog.scan(directory, **choice, **way.arguments(), **arguments)
+
+    def choice(self) -> tuple[pylog.LogDirectory, dict[str, Any]]:
+        """Return the directory, and which of its records as arguments of `pylog.scan`."""
         names, start, end = self.names, self.start, self.end
         directory = pylog.open_directory(*self.paths, takes_segment_files=True)
-        return pylog.scan(
-            directory,
-            assign=pylog.choose_partitions(directory, names, self.partitions, pattern=self.pattern),
-            start=start,
-            end=end,
-            isolation=self.isolation,
-            **way.arguments(),
-            **arguments,
-        )
+        assign = pylog.choose_partitions(directory, names, self.partitions, pattern=self.pattern)
+        return directory, {
+            "assign": assign,
+            "start": start,
+            "end": end,
+            "isolation": self.isolation,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,3 +130,16 @@ def record_schema(
             msg = f"column {name!r} is named twice"
             raise ValueError(msg)
     return pa.schema([pa.field(name, _column_type(name, timestamp_unit)) for name in names])
+
+
+def schema_like(schema: pa.Schema, columns: Iterable[str]) -> pa.Schema:
+    """Return the schema of other columns, with the timestamp unit of ``schema`` if it has one.
+
+    Raises
+    ------
+    ValueError
+        As of `record_schema`.
+    """
+    at = schema.get_field_index("timestamp")
+    unit = "us" if at < 0 else schema.field(at).type.unit
+    return record_schema(columns, timestamp_unit=unit)

@@ -78,7 +78,8 @@ def export(
     LogStorageError
         As of `Scan.to_batches`; nothing is left of a file that is not complete.
     ValueError
-        The name ends in something else, or the format cannot hold the columns or values.
+        The name ends in something else, the format cannot hold the columns or values, or there
+        would be several files of a scan with a limit.
     """
     path = os.fspath(to)
     if is_remote(path):
@@ -88,6 +89,9 @@ def export(
     if suffix not in export_sinks.SUFFIXES:
         known = ", ".join(export_sinks.SUFFIXES)
         msg = f"{path!r} ends in {suffix or 'nothing'}, expected one of {known}"
+        raise ValueError(msg)
+    if scan.limit is not None and TOPIC_FIELD in path:
+        msg = f"a scan with a limit is written to one file, without {TOPIC_FIELD} in its name"
         raise ValueError(msg)
     tasks = scan.plan()
     if progress is not None:

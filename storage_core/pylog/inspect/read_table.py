@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from pylog.inspect.tables.metadata_table import metadata_table
+from pylog.inspect.tables.table_rows import rows_of_logs
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.worker_threads import thread_count, usable_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pylog.reading.log_view import LogView
-
-_MAX_THREADS = 16
 
 
 @names_nearest_keyword
@@ -97,6 +94,27 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         check_keys=check_keys,
         max_decompressed_bytes=max_decompressed_bytes,
     )
+    views = table_views(
+        path,
+        topics=topics,
+        assign=assign,
+        pattern=pattern,
+        mode=mode,
+        leave_page_cache=leave_page_cache,
+    )
+    return pa.Table.from_batches(rows_of_logs(wanted, views), schema=wanted.schema)
+
+
+def table_views(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    *,
+    topics: str | Iterable[str] | None = None,
+    assign: Mapping[str, Iterable[int]] | None = None,
+    pattern: str | None = None,
+    mode: str | ReadMode = ReadMode.FAILFAST,
+    leave_page_cache: bool = False,
+) -> list[LogView]:
+    """Return the logs that a table is made of, in its order; all parameters as of `read_table`."""
     if isinstance(path, LogDirectory):
         directory = path
     else:
@@ -109,12 +127,4 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         views = [view.refreshed(DamageReport()) for view in views]
     if leave_page_cache:
         views = [view.refreshed(view.damage, leaves_page_cache=True) for view in views]
-
-    def rows_of(view: LogView) -> list[pa.RecordBatch]:
-        return list(wanted.rows_of(view))
-
-    # Threads: kernels and reads release the interpreter, and a disk or a store has latency to hide.
-    threads = max(1, min(_MAX_THREADS, len(views), thread_count(default=usable_processors())))
-    with ThreadPoolExecutor(threads, "pylog-table") as pool:
-        batches = [batch for partition in pool.map(rows_of, views) for batch in partition]
-    return pa.Table.from_batches(batches, schema=wanted.schema)
+    return views

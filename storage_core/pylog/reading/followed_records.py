@@ -42,7 +42,7 @@ class FollowedRecords:
     partitions
         Only partitions with these numbers; none means all.
     **arguments
-        Further arguments of `pylog.scan`.
+        Further arguments of `pylog.scan`, but ``limit``: stop iterating instead.
 
     Attributes
     ----------
@@ -58,6 +58,9 @@ class FollowedRecords:
         partitions: Collection[int] = (),
         **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
     ) -> None:
+        if "limit" in arguments:
+            msg = "what is followed has no limit; stop iterating over it instead"
+            raise ValueError(msg)
         self._followed = followed
         self._start = start
         self._numbers = frozenset(partitions)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pylog.reading.planner import ScanRange, plan_tasks
-from pylog.reading.record_filter import RecordFilter
+from pylog.reading.record_filter import RecordFilter, conjunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -88,4 +88,4 @@ def _find_first(
 def _narrowed(wanted: ScanRange, low: int, high: int) -> ScanRange:
     """Return the part of what is wanted that lies in ``[low, high)``."""
     where = RecordFilter(min_offset=low, max_offset=high - 1)
-    return replace(wanted, where=where if wanted.where is None else wanted.where & where)
+    return replace(wanted, where=conjunction(wanted.where, where))

@@ -128,6 +128,25 @@ class RecordFilter:
         return start_offset, max(start_offset, end_offset)
 
 
+def conjunction(one: RecordFilter | None, other: RecordFilter | None) -> RecordFilter | None:
+    """Return the filter that passes what both pass; None stands for one that passes all."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+def check_filter(where: object) -> None:
+    """Raise `TypeError` for what is neither None nor a filter, with what to write instead."""
+    if where is None or isinstance(where, RecordFilter):
+        return
+    msg = (
+        f"where is a {type(where).__name__}, expected a pylog.RecordFilter, such as "
+        "pylog.RecordFilter(min_offset=10, keys=b'k1'). To filter by anything else, filter what "
+        "the scan gives, as in scan.to_table().filter(...)"
+    )
+    raise TypeError(msg)
+
+
 def _members(name: str, given: object, kind: type) -> frozenset[object] | None:
     """Return one value or several as a set."""
     if given is None:

@@ -2,54 +2,49 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.arrow_schema import record_schema, schema_like
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, check_specs
+from pylog.reading.consumer_record import RECORD_COLUMNS
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.planner import ScanRange, plan_tasks
-from pylog.reading.reader import TaskReader
-from pylog.reading.record_filter import RecordFilter
-from pylog.reading.scan_views import select_views, views_to_read
+from pylog.reading.record_filter import check_filter, conjunction
+from pylog.reading.record_stream import RecordStream
+from pylog.reading.row_limit import check_limit, limited, limited_count
+from pylog.reading.scan_views import covered_views, select_views, views_to_read
 from pylog.reading.scanned_bytes import ScannedBytes
 from pylog.reading.short_repr import directories_repr, scan_choices
 from pylog.reading.shown_logs import scan_html
 from pylog.reading.tasks_ahead import read_side_by_side
+from pylog.reading.way_of_reading import WayOfReading
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.worker_threads import WorkerThreads, thread_count
+from pylog.worker_threads import thread_count
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from typing import NoReturn
 
-    import pandas as pd
+    import pyarrow as pa
 
     from pylog.positions import OffsetSpecs
     from pylog.reading import last_records
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
+    from pylog.reading.reader import TaskReader
+    from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
+    from pylog.worker_threads import WorkerThreads
 else:
     last_records = LazyModule("pylog.reading.last_records")
 
 
-_NOT_A_SEQUENCE = (
-    "a scan is not a sequence of records; use scan.to_batches() or scan.to_reader() to iterate "
-    "over them in record batches, scan.count() for how many there are, scan.last(n) for the last "
-    "of each partition, and scan.to_table() or scan.to_pandas() for all of them in memory"
-)
-
-
-class Scan:
+class Scan(RecordStream):
     """A planned read. What it covers is fixed at the first use; make a new one to see more.
 
     `scan` makes it. It gives any number of readers; each is for one thread, and has threads of its
@@ -68,29 +63,29 @@ class Scan:
         DROPMALFORMED and PERMISSIVE).
     scanned
         How much the readers of records have looked through so far.
+    limit
+        The most rows that it gives, over all partitions; None for all.
     """
 
-    def __init__(  # noqa: PLR0913 - keyword-only options
+    def __init__(
         self,
         partitions: list[LogView],
         wanted: ScanRange,
         schema: pa.Schema,
+        way: WayOfReading,
         *,
-        mode: ReadMode = ReadMode.FAILFAST,
-        window_bytes: int = DEFAULT_WINDOW_BYTES,
-        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-        threads: int = 1,
+        limit: int | None = None,
     ) -> None:
+        check_limit(limit)
         self.partitions = partitions
         self.schema = schema
         self.damage = DamageReport()
         self.scanned = ScannedBytes()
+        self.limit = limit
         self._wanted = wanted
-        self._mode = mode
-        self._window_bytes = window_bytes
-        self._max_decompressed_bytes = max_decompressed_bytes
-        self._threads = threads
+        self._way = way
         self._tasks: list[ScanTask] | None = None
+        self._is_of_last_records = False
 
     def __repr__(self) -> str:
         places = directories_repr(view.directory for view in self.partitions)
@@ -101,37 +96,13 @@ class Scan:
         return scan_html(self.partitions, self._tasks, ", ".join(self._choices()))
 
     def _choices(self) -> list[str]:
-        return scan_choices(self.schema.names, self._wanted, self._mode)
-
-    def __iter__(self) -> NoReturn:
-        raise TypeError(_NOT_A_SEQUENCE)
-
-    def __len__(self) -> NoReturn:
-        raise TypeError(_NOT_A_SEQUENCE)
-
-    def __getitem__(self, item: object) -> NoReturn:
-        raise TypeError(_NOT_A_SEQUENCE)
-
-    def __bool__(self) -> bool:
-        """Return True: whether there are records is known only after a read."""
-        return True
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return a PyCapsule of a new Arrow stream of the records, as of `to_reader`.
-
-        See the Arrow PyCapsule interface. Damage reaches the consumer as an error of the stream,
-        with the text of pylog's error.
-
-        Parameters
-        ----------
-        requested_schema
-            None, or a PyCapsule with an ArrowSchema that the consumer would like; `ValueError` if
-            the columns cannot be cast to it.
-        """
-        return self.to_reader().__arrow_c_stream__(requested_schema)
+        return scan_choices(self.schema.names, self._wanted, self._way.mode, self.limit)
 
     def plan(self) -> list[ScanTask]:
-        """Return the tasks: one for each partition that has anything to read, more if it is cut."""
+        """Return the tasks: one for each partition that has anything to read, more if it is cut.
+
+        No task knows of the `limit`.
+        """
         if self._tasks is None:
             self._tasks = plan_tasks(self.partitions, self._wanted)
         return self._tasks
@@ -140,7 +111,8 @@ class Scan:
         """Return a scan of the last ``count`` records of each partition that this one reads.
 
         They are found by reading backwards from the end, in ranges that double in length. Rows that
-        stand for damage (mode PERMISSIVE) are not records, and not among them.
+        stand for damage (mode PERMISSIVE) are not records, and not among them. The limit of this
+        scan holds for the result.
 
         Parameters
         ----------
@@ -158,15 +130,7 @@ class Scan:
         if count < 1:
             msg = f"{count} last records were asked for, expected 1 or more"
             raise ValueError(msg)
-        last = Scan(
-            self.partitions,
-            self._wanted,
-            self.schema,
-            mode=self._mode,
-            window_bytes=self._window_bytes,
-            max_decompressed_bytes=self._max_decompressed_bytes,
-            threads=self._threads,
-        )
+        last = Scan(self.partitions, self._wanted, self.schema, self._way, limit=self.limit)
         schema = record_schema(("offset",))
         # Damage is reported when the records around it are read.
         looked_through = DamageReport(is_logged=False)
@@ -174,27 +138,58 @@ class Scan:
             self.partitions,
             self._wanted,
             count,
-            lambda task: self._reader(task, schema, looked_through).record_batches(),
+            lambda task: self._way.reader(
+                task, schema, looked_through, self.scanned
+            ).record_batches(),
         )
+        last._is_of_last_records = True
         return last
 
-    def _reader(
+    def narrowed(
         self,
-        task: ScanTask,
-        schema: pa.Schema,
-        damage: DamageReport,
-        workers: WorkerThreads | None = None,
-    ) -> TaskReader:
-        return TaskReader(
-            task,
-            schema,
-            mode=self._mode,
-            damage=damage,
-            window_bytes=self._window_bytes,
-            max_decompressed_bytes=self._max_decompressed_bytes,
-            workers=workers,
-            scanned=self.scanned,
+        columns: Iterable[str] | None = None,
+        *,
+        where: RecordFilter | None = None,
+        limit: int | None = None,
+    ) -> Scan:
+        """Return a scan of a part of what this one gives: for tools that push queries down.
+
+        It reads the same logs up to the same ends, in the same way, and notes in this scan's
+        `damage` and `scanned` what it comes across.
+
+        Parameters
+        ----------
+        columns
+            Names of columns in the order wanted, also of such that this scan leaves out. None for
+            those of this scan.
+        where
+            What the records have to pass besides this scan's filter.
+        limit
+            The most rows; this scan's limit holds as well.
+
+        Raises
+        ------
+        ValueError
+            There is no such column, the limit is negative, or ``where`` is given although this scan
+            has a limit or is of the last records: the result would not be a part of it.
+        """
+        if where is not None and (self.limit is not None or self._is_of_last_records):
+            what = "of the last records" if self._is_of_last_records else "with a limit"
+            msg = f"a scan {what} cannot be narrowed by a filter; filter what it gives"
+            raise ValueError(msg)
+        limits = [each for each in (self.limit, limit) if each is not None]
+        part = Scan(
+            covered_views(self.partitions, where),
+            replace(self._wanted, where=conjunction(self._wanted.where, where)),
+            self.schema if columns is None else schema_like(self.schema, columns),
+            self._way,
+            limit=min(limits, default=None),
         )
+        part.damage, part.scanned = self.damage, self.scanned
+        if where is None:
+            part._tasks = self.plan()
+            part._is_of_last_records = self._is_of_last_records
+        return part
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the records, partition by partition, in offset order.
@@ -205,9 +200,14 @@ class Scan:
             Something is damaged (mode FAILFAST), has been deleted, or cannot be expressed in the
             schema. The records before it have been yielded.
         """
-        with self._worker_threads() as workers:
+        self.plan()
+        batches = self._all_batches()
+        return batches if self.limit is None else limited(batches, self.limit)
+
+    def _all_batches(self) -> Iterator[pa.RecordBatch]:
+        with self._way.worker_threads() as workers:
             tasks = self.plan()
-            if workers is not None and len(tasks) > 1 and not self._mode.skips_damage:
+            if workers is not None and len(tasks) > 1 and not self._way.mode.skips_damage:
                 yield from read_side_by_side(tasks, workers, self.reader_of)
                 return
             for task in tasks:
@@ -217,23 +217,12 @@ class Scan:
         self, task: ScanTask, workers: WorkerThreads | None = None, schema: pa.Schema | None = None
     ) -> TaskReader:
         """Return what reads a task of the plan, or a part of one, as this scan would."""
-        return self._reader(task, schema or self.schema, self.damage, workers)
+        return self._way.reader(task, schema or self.schema, self.damage, self.scanned, workers)
 
-    def _worker_threads(self) -> AbstractContextManager[WorkerThreads | None]:
-        return nullcontext() if self._threads == 1 else WorkerThreads(self._threads)
-
-    def to_reader(self) -> pa.RecordBatchReader:
-        """Return the records as an Arrow stream; memory stays bounded. Plans now, reads later."""
-        self.plan()
-        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
-
-    def to_table(self) -> pa.Table:
-        """Return all records in memory."""
-        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return all records as a pandas DataFrame (pandas must be installed)."""
-        return self.to_table().to_pandas()
+    def _of_whole_records(self) -> Scan:
+        whole = self.narrowed()
+        whole.schema = record_schema(RECORD_COLUMNS, timestamp_unit="ms")
+        return whole
 
     def count(self) -> int:
         """Return how many records there are, from batch headers alone wherever possible.
@@ -241,9 +230,9 @@ class Scan:
         No column is decoded, so values that cannot be expressed in `schema` do not matter.
         """
         schema = record_schema(("offset",))
-        with self._worker_threads() as workers:
-            readers = (self._reader(task, schema, self.damage, workers) for task in self.plan())
-            return sum(reader.count() for reader in readers)
+        with self._way.worker_threads() as workers:
+            readers = (self.reader_of(task, workers, schema) for task in self.plan())
+            return limited_count((reader.count() for reader in readers), self.limit)
 
 
 @names_nearest_keyword
@@ -268,6 +257,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     min_partitions: int | None = None,
     max_records_per_partition: int | None = None,
     where: RecordFilter | None = None,
+    limit: int | None = None,
     use_indexes: bool = True,
     threads: int | None = None,
     leave_page_cache: bool = False,
@@ -317,6 +307,9 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     where
         Predicates on place, timestamp and key, evaluated before values are copied; the result is
         what they keep of the whole scan.
+    limit
+        The most rows, over all partitions, of those that come first; nothing after them is read.
+        `Scan.plan` takes no notice of it.
     use_indexes
         False: no offset, time or transaction index is opened. Look-ups, cuts and ends of logs walk
         from the first byte of a segment, and aborted transactions come from the markers. That is
@@ -354,7 +347,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     known = [view.topic_partition for view in views]
     check_specs(start, known)
     check_specs(end, known)
-    _check_filter(where)
+    check_filter(where)
     schema = record_schema(
         columns,
         include_headers=include_headers,
@@ -371,27 +364,13 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         max_records_per_partition,
         where,
     )
-    read_mode = ReadMode.parse(mode)
-    return Scan(
-        views_to_read(
-            views, where, read_mode, use_indexes=use_indexes, leave_page_cache=leave_page_cache
-        ),
-        wanted,
-        schema,
-        mode=read_mode,
+    way = WayOfReading(
+        mode=ReadMode.parse(mode),
         window_bytes=window_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
         threads=thread_count(threads, default=1),
     )
-
-
-def _check_filter(where: object) -> None:
-    """Raise `TypeError` for what is neither None nor a filter, with what to write instead."""
-    if where is None or isinstance(where, RecordFilter):
-        return
-    msg = (
-        f"where is a {type(where).__name__}, expected a pylog.RecordFilter, such as "
-        "pylog.RecordFilter(min_offset=10, keys=b'k1'). To filter by anything else, filter what "
-        "the scan gives, as in scan.to_table().filter(...)"
+    views = views_to_read(
+        views, where, way.mode, use_indexes=use_indexes, leave_page_cache=leave_page_cache
     )
-    raise TypeError(msg)
+    return Scan(views, wanted, schema, way, limit=limit)

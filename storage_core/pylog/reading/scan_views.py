@@ -35,6 +35,11 @@ def select_views(
     return directory.select(topics=names, assign=assign, pattern=pattern)
 
 
+def covered_views(views: list[LogView], where: RecordFilter | None) -> list[LogView]:
+    """Return the views of partitions that have records which can pass."""
+    return [view for view in views if where is None or where.covers(view.topic_partition)]
+
+
 def views_to_read(
     views: list[LogView],
     where: RecordFilter | None,
@@ -44,8 +49,7 @@ def views_to_read(
     leave_page_cache: bool,
 ) -> list[LogView]:
     """Return views of the partitions that a filter leaves, which are read as the others say."""
-    if where is not None:
-        views = [view for view in views if where.covers(view.topic_partition)]
+    views = covered_views(views, where)
     if mode.skips_damage:
         # What planning meets, a reader reports: it goes the same way.
         views = [view.refreshed(DamageReport(is_logged=False)) for view in views]

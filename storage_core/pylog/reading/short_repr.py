@@ -41,7 +41,9 @@ def directories_repr(directories: Iterable[PartitionDirectory]) -> str:
     return f"{', '.join(given)}, topics={short_repr(topics)}"
 
 
-def scan_choices(columns: list[str], wanted: ScanRange, mode: ReadMode) -> list[str]:
+def scan_choices(
+    columns: list[str], wanted: ScanRange, mode: ReadMode, limit: int | None
+) -> list[str]:
     """Return what was chosen for a scan, such as ``start='earliest'``."""
     choices = [
         f"columns={short_repr(columns)}",
@@ -52,4 +54,6 @@ def scan_choices(columns: list[str], wanted: ScanRange, mode: ReadMode) -> list[
     ]
     if wanted.where is not None:
         choices.append(f"where={short_repr(wanted.where)}")
+    if limit is not None:
+        choices.append(f"limit={limit}")
     return choices

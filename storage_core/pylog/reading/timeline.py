@@ -66,7 +66,8 @@ def merge_by_timestamp(
     LogStorageError
         As of `Scan.to_batches`.
     ValueError
-        The scan gives a row that stands for damage (mode PERMISSIVE).
+        The scan gives a row that stands for damage (mode PERMISSIVE), or has a limit, which is one
+        of rows in another order.
 
     Examples
     --------
@@ -74,6 +75,9 @@ def merge_by_timestamp(
     >>> for batch in pylog.merge_by_timestamp(scan, reverse=True):
     ...     print(batch.column("timestamp"))
     """
+    if scan.limit is not None:
+        msg = "a timeline is made of a scan without a limit; stop iterating over it instead"
+        raise ValueError(msg)
     names, schema = scan.schema.names, scan.schema
     if "timestamp" not in names:
         schema = schema.append(record_schema(("timestamp",), timestamp_unit="ms").field(0))

@@ -1,7 +1,8 @@
-"""What filters say about places, timestamps and keys, as a `pylog.RecordFilter`.
+"""What the predicates of a query say about places, timestamps and keys, as a `RecordFilter`.
 
 A conjunction of comparisons, each of a column with a literal. What is not understood is left out:
-the filter lets more pass, never less, and Spark evaluates every filter again.
+the filter lets more pass, never less, and whoever asks (Spark, Polars, DuckDB) has every predicate
+evaluated again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from pylog import RecordFilter
+from pylog.reading.record_filter import RecordFilter
 
 _Bounds = tuple[int | None, int | None]
 """The lowest and the highest value that passes, both inclusive; None for no bound."""
@@ -21,11 +22,23 @@ _IMPOSSIBLE: _Bounds = (1, 0)
 
 
 class Comparison(NamedTuple):
-    """``column operator value``; operators are ``= > >= < <= in``, of which the last has a list."""
+    """``column operator value``; operators are ``= > >= < <= in``, of which the last has a list.
+
+    A column that is null passes no comparison. A value of ``timestamp`` is a datetime with a time
+    zone; `utc_time` makes one.
+    """
 
     column: str
     operator: str
     value: object
+
+
+def utc_time(microseconds: int) -> dt.datetime | None:
+    """Return the time so long after 1970-01-01 UTC; None if it is in no year that Python knows."""
+    try:
+        return _EPOCH + microseconds * _MICROSECOND
+    except OverflowError:
+        return None
 
 
 def to_record_filter(comparisons: Iterable[Comparison]) -> RecordFilter:
@@ -89,7 +102,7 @@ def _integer_bounds(operator: str, value: object) -> _Bounds | None:
 
 
 def _timestamp_bounds(operator: str, value: object) -> _Bounds | None:
-    """Return bounds in milliseconds; Spark compares microseconds."""
+    """Return bounds in milliseconds of a comparison of microseconds."""
     if not isinstance(value, dt.datetime) or value.tzinfo is None:
         return None
     micros = (value - _EPOCH) // _MICROSECOND

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pyspark_pylog.pushed_filters import Comparison, to_record_filter
+from pylog.reading.comparison import Comparison, to_record_filter, utc_time
 
 HIGHEST = 2**63 - 1
 LOWEST = -(2**63)
@@ -149,3 +149,9 @@ def test_sets_of_several_comparisons_are_what_all_of_them_name() -> None:
     }
     assert fields_of(("key", "=", b"a"), ("key", "=", b"b")) == {"keys": frozenset()}
     assert fields_of(("key", "=", None)) == {"keys": frozenset()}
+
+
+def test_a_time_may_be_given_in_microseconds() -> None:
+    assert utc_time(-1) == dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=dt.UTC)
+    assert utc_time(1_700_000_000_123_456) == micros(1_700_000_000_123_456)
+    assert utc_time(HIGHEST) is utc_time(LOWEST) is None

@@ -1,0 +1,114 @@
+"""``pylog sql``: queries of the records and of the structure of logs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+import pylog
+from pylog.cli import exit_status
+from pylog.cli.command_help import argument, command
+from pylog.cli.record_options import chosen_records, way_of_reading
+from pylog.cli.rendering import progress
+from pylog.cli.rendering.compile_notice import announce_compilation
+from pylog.cli.rendering.query_rows import csv_lines, json_lines, rows_of, table_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from pylog.cli.record_options import ChosenRecords, WayOfReading
+
+
+@command("sql")
+@chosen_records
+@argument(
+    "query",
+    metavar="QUERY",
+    help_text="A statement of DuckDB's SQL, in quotes for the shell.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["FAILFAST", "DROPMALFORMED"]),
+    default="FAILFAST",
+    help="FAILFAST: damage is an error. DROPMALFORMED: each damaged range is left out and reported "
+    "on stderr. The exit status is 1 in both cases.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, the names of columns first.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, an object for each row.")
+@way_of_reading
+def sql(
+    chosen: ChosenRecords,
+    way: WayOfReading,
+    *,
+    query: str,
+    mode: str,
+    as_csv: bool,
+    as_json: bool,
+) -> int:
+    r"""Query records and the structure of logs in SQL.
+
+    DuckDB runs the query (pip install 'pyspark-pylog[duckdb]'). There are views with the names
+    records, partitions, segments, batches, index_entries, transactions, producers, leader_epochs,
+    cleaning and findings. records has topic, partition, "offset", timestamp, timestampType, key,
+    value and headers; docs/tables.md tells of the others. Options choose what is in them; offsets,
+    times and --isolation are about records alone.
+
+    Only what the query needs is read: the columns that it names; of partitions, offsets, timestamps
+    and keys those that WHERE compares with constants; and nothing after LIMIT.
+
+    \b
+      pylog sql LOGS "SELECT topic, count(*) FROM records GROUP BY ALL"
+      pylog sql LOGS "SELECT * FROM records WHERE key = 'user-7' AND timestamp > '2026-11-01'"
+      pylog sql LOGS "SELECT path FROM segments ORDER BY size_in_bytes DESC LIMIT 10"
+      pylog sql LOGS "COPY (SELECT * FROM records) TO 'records.parquet'"
+
+    offset is a keyword of SQL: write "offset" in double quotes, or records.offset. A time is of UTC
+    unless it names a zone. Keys and values are bytes: decode(value) is their text, and
+    decode(value)->>'$.user.id' looks into JSON.
+
+    In the table, null is \N, control characters and bytes that are not UTF-8 are escaped (\n,
+    \xff), and a backslash is doubled. In CSV only such bytes are escaped. In JSON, a value that is
+    not UTF-8 is {"base64": ...}, so that nothing is lost.
+
+    TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
+    long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC. It is used to
+    look up an offset, where a comparison in SQL filters.
+
+    Exit status: 0 nothing wrong was seen, 1 damage was found, 2 wrong usage, a query that DuckDB
+    refuses, or a path that cannot be read.
+    """
+    if as_csv and as_json:
+        msg = "give either --csv or --json, not both"
+        raise click.UsageError(msg)
+    if not query.strip():
+        msg = "the query is empty"
+        raise click.UsageError(msg)
+    try:
+        database_of = pylog.LogDatabase
+    except ModuleNotFoundError as error:
+        raise click.UsageError(str(error)) from error
+    directory, choice = chosen.choice()
+    with database_of(directory, **choice, **way.arguments(), mode=mode) as database:
+        announce_compilation()
+        with progress.ProgressBar("querying", None) as bar:
+            if progress.is_wanted():
+                database.records.scanned.on_change = bar.show
+            reader = database.query(query)
+            for line in _lines(reader, as_csv=as_csv, as_json=as_json):
+                sys.stdout.write(f"{line}\n")
+        # Each range has been named on stderr when it was found.
+        return exit_status.FINDINGS if database.records.damage else exit_status.SOUND
+
+
+def _lines(reader: pa.RecordBatchReader, *, as_csv: bool, as_json: bool) -> Iterator[str]:
+    names: list[str] = reader.schema.names
+    rows = rows_of(reader)
+    if as_json:
+        return json_lines(names, rows)
+    if as_csv:
+        return csv_lines(names, rows, escapes_controls=sys.stdout.isatty())
+    return table_lines(names, rows)

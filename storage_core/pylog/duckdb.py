@@ -1,0 +1,223 @@
+"""Logs as views of a DuckDB database: ``records``, and the metadata tables by their names.
+
+>>> import pylog.duckdb
+>>> connection = pylog.duckdb.connect("/mnt/kafka-logs", topics="orders")
+>>> connection.sql("SELECT partition, count(*) FROM records WHERE key = 'k1' GROUP BY ALL")
+>>> connection.sql("SELECT topic, sum(size_in_bytes) FROM segments GROUP BY topic").pl()
+
+Every query reads the logs anew, as far as it needs them:
+
+* **columns**: no other one is decoded;
+* **filters**: comparisons of ``topic``, ``partition``, ``offset``, ``timestamp`` and ``key`` with
+  constants, as far as all rows have to pass them, decide which partitions, which bytes and which
+  batches of ``records`` are read, and those of ``topic`` and ``partition`` which logs a metadata
+  table is made of. Lists of more than a dozen or so values are not among them;
+* **LIMIT** without ORDER BY ends the read early.
+
+``offset`` is a keyword of SQL: write ``"offset"``, or ``records.offset``.
+
+Needs DuckDB: ``pip install 'pyspark-pylog[duckdb]'``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from pylog.inspect.read_table import table_views
+from pylog.inspect.tables.metadata_table import metadata_table
+from pylog.inspect.tables.table_names import TABLE_NAMES
+from pylog.pushdown.log_datasets import RecordsDataset, TableDataset
+from pylog.pushdown.missing_package import missing_package
+from pylog.reading.log_directory import LogDirectory, open_directory
+from pylog.reading.scan import scan
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+
+try:
+    import duckdb
+except ModuleNotFoundError as error:
+    raise missing_package("pylog.duckdb", "duckdb", "DuckDB") from error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+
+    from pylog.errors import LogStorageError
+    from pylog.reading.scan import Scan
+
+    Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory
+
+__all__ = ["LogDatabase", "connect", "register"]
+
+RECORDS = "records"
+"""The view of the records."""
+
+_COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
+_OF_TABLES = ("topics", "assign", "pattern", "mode", "leave_page_cache")
+_OFFSET_UNQUOTED = re.compile(r'(?<!["\w.])offset(?!["\w])', re.IGNORECASE)
+
+
+def connect(path: Paths, **arguments: Any) -> duckdb.DuckDBPyConnection:  # noqa: ANN401
+    """Return a new DuckDB database in memory with the views of `register`; its time zone is UTC.
+
+    Parameters
+    ----------
+    path, **arguments
+        As of `register`.
+    """
+    connection = _in_memory()
+    register(connection, path, **arguments)
+    return connection
+
+
+def _in_memory() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def register(
+    connection: duckdb.DuckDBPyConnection,
+    path: Paths,
+    **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
+) -> Scan:
+    """Give a DuckDB connection views of the logs under ``path``, in place of any of their names.
+
+    The views live as long as the connection, and cover the logs up to where they ended when they
+    were first read. DuckDB reads a timestamp without a zone as one of the connection's time zone
+    (``SET TimeZone``).
+
+    Parameters
+    ----------
+    connection
+        To any database.
+    path
+        As for `pylog.scan`.
+    **arguments
+        Those of `pylog.scan`. Topics, partitions, ``mode`` and ``leave_page_cache`` hold for
+        the metadata tables, too. By default ``records`` has all columns but ``batch``.
+
+    Returns
+    -------
+    Scan
+        What is read; its ``damage`` and ``scanned`` tell of all queries of ``records``.
+
+    Raises
+    ------
+    LogStorageError, ValueError, TypeError
+        As of `pylog.scan`. What goes wrong while a query runs is an error of DuckDB's with the text
+        of pylog's error.
+    """
+    return _register(connection, path, arguments, [])
+
+
+def _register(
+    connection: duckdb.DuckDBPyConnection,
+    path: Paths,
+    arguments: dict[str, Any],
+    errors: list[LogStorageError],
+) -> Scan:
+    if not isinstance(path, LogDirectory):
+        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+        path = open_directory(*paths, takes_segment_files=True)
+    if not {"columns", "include_headers", "include_batch_metadata"} & set(arguments):
+        arguments = arguments | {"columns": _COLUMNS}
+    records = scan(path, **arguments)
+    connection.register(RECORDS, RecordsDataset(records, errors))
+    views = table_views(path, **{name: arguments[name] for name in _OF_TABLES if name in arguments})
+    most = arguments.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
+    for name in TABLE_NAMES:
+        table = metadata_table(name, max_decompressed_bytes=most)
+        connection.register(name, TableDataset(table, views, errors))
+    return records
+
+
+class LogDatabase:
+    """A DuckDB database in memory with the views of `register`, which raises pylog's own errors.
+
+    For one thread. A context: leaving it closes the database.
+
+    Attributes
+    ----------
+    records
+        What the view ``records`` reads; its ``damage`` and ``scanned`` tell of all queries.
+    """
+
+    def __init__(self, path: Paths, **arguments: Any) -> None:  # noqa: ANN401 - of `register`
+        self._errors: list[LogStorageError] = []
+        with ExitStack() as stack:
+            # By default DuckDB would put what does not fit into memory below the working directory,
+            # which may be a log directory.
+            spilled = stack.enter_context(TemporaryDirectory(prefix="pylog-sql-"))
+            self._connection = stack.enter_context(_in_memory())
+            quoted = spilled.replace("'", "''")
+            self._connection.execute(f"SET temp_directory = '{quoted}'")
+            self._connection.execute("SET enable_progress_bar = false")
+            # No variable of ours is a table.
+            self._connection.execute("SET python_enable_replacements = false")
+            self.records = _register(self._connection, path, arguments, self._errors)
+            self._open = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+    def query(self, sql: str) -> pa.RecordBatchReader:
+        """Return the rows of a statement as they are found; memory stays bounded where SQL allows.
+
+        The rows of the query before have been read, or are not wanted any more.
+
+        Parameters
+        ----------
+        sql
+            A statement of DuckDB's SQL, or several, of which the last one gives the rows.
+
+        Raises
+        ------
+        LogStorageError
+            As of `pylog.Scan.to_batches`, also while the rows are read.
+        ValueError
+            DuckDB refuses the statement, or cannot finish it; also while the rows are read.
+        """
+        self._errors.clear()
+        with self._own_errors(sql):
+            relation = self._connection.sql(sql)
+            if relation is None:  # a statement without rows
+                return pa.RecordBatchReader.from_batches(pa.schema([]), [])
+            rows = pa.RecordBatchReader.from_stream(relation)
+        return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows, sql))
+
+    def _batches(self, rows: pa.RecordBatchReader, sql: str) -> Iterator[pa.RecordBatch]:
+        with self._own_errors(sql), rows:
+            yield from rows
+
+    @contextmanager
+    def _own_errors(self, sql: str) -> Iterator[None]:
+        """Raise what a read raised, where DuckDB and Arrow have its text alone."""
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            if self._errors:
+                raise self._errors[0] from error
+            raise ValueError(_in_one_line(str(error), sql)) from error
+
+
+def _in_one_line(text: str, sql: str) -> str:
+    """Return DuckDB's message without its drawing of the statement, and what it does not say."""
+    lines = [line.strip() for line in text.partition("\nLINE ")[0].splitlines()]
+    message = "; ".join(filter(None, lines))
+    if text.startswith("Parser Error") and _OFFSET_UNQUOTED.search(sql):
+        message += '; offset is a keyword of SQL: write "offset" in quotes, or records.offset'
+    return message

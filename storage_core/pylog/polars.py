@@ -1,0 +1,132 @@
+"""Records as a Polars ``LazyFrame`` that reads only what a query needs.
+
+>>> import pylog.polars
+>>> orders = pylog.polars.scan("/mnt/kafka-logs", topics="orders")
+>>> orders.filter(pl.col("timestamp") >= since, pl.col("key") == b"k1").select("value").collect()
+
+Three things are pushed down to the read:
+
+* **columns**: no other one is decoded;
+* **predicates**: comparisons of ``topic``, ``partition``, ``offset``, ``timestamp`` and ``key``
+  with literals, as far as all rows have to pass them. They decide which partitions, which bytes and
+  which batches are read. Polars evaluates the whole predicate on what is left;
+* **a row limit**, as of ``head``: nothing after it is read.
+
+Needs Polars: ``pip install 'pyspark-pylog[polars]'``.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pylog.pushdown.missing_package import missing_package
+from pylog.reading.comparison import to_record_filter
+from pylog.reading.scan import scan as scan_records
+
+try:
+    import polars as pl
+    from polars.io.plugins import register_io_source
+except ModuleNotFoundError as error:
+    raise missing_package("pylog.polars", "polars", "Polars") from error
+from pylog.pushdown.polars_predicate import NOTHING_ASKED, PolarsPredicate
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+    from pylog.reading.log_directory import LogDirectory
+    from pylog.reading.scan import Scan
+
+__all__ = ["scan"]
+
+
+def scan(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
+) -> pl.LazyFrame:
+    """Return the records under ``path`` as a lazy frame, with the columns of `pylog.scan`.
+
+    The frame is a snapshot: however often it is collected, it covers the logs up to where they
+    ended when it was first collected.
+
+    Parameters
+    ----------
+    path
+        As for `pylog.scan`.
+    **arguments
+        Those of `pylog.scan`: which topics, what range of them, ``isolation``, ``mode``,
+        ``columns``, ``threads`` and the rest.
+
+    Returns
+    -------
+    polars.LazyFrame
+        Ordered by partition, then offset. ``key`` and ``value`` are Binary, ``timestamp`` is
+        Datetime in UTC.
+
+    Raises
+    ------
+    LogStorageError, ValueError, TypeError
+        As of `pylog.scan`. What goes wrong while the frame is collected is Polars' ComputeError,
+        with the text of pylog's error.
+
+    Examples
+    --------
+    >>> pylog.polars.scan("/mnt/kafka-logs").group_by("topic").len().collect()
+    """
+    records = scan_records(path, **arguments)
+    empty = pl.DataFrame(records.schema.empty_table())
+    return register_io_source(_Source(records, empty), schema=empty.schema)
+
+
+class _Source:
+    """Reads for Polars what a query needs of a scan.
+
+    Parameters
+    ----------
+    records
+        The scan.
+    empty
+        No rows, with the columns of the scan.
+    """
+
+    def __init__(self, records: Scan, empty: pl.DataFrame) -> None:
+        self._records = records
+        self._empty = empty
+        self._planning = Lock()
+
+    def __call__(
+        self,
+        columns: list[str] | None,
+        predicate: pl.Expr | None,
+        row_count: int | None,
+        batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows that pass, of the first ``row_count`` rows; see ``register_io_source``.
+
+        Parameters
+        ----------
+        columns
+            Names of the columns to yield, in this order; None for all.
+        predicate
+            What rows have to pass; None for nothing. It is evaluated after rows were counted.
+        row_count
+            How many rows to look at; None for all.
+        batch_size
+            A wish that is not heeded: record batches come as they are read.
+        """
+        asked = NOTHING_ASKED if predicate is None else PolarsPredicate.of(predicate)
+        # A frame without columns would have no rows.
+        given = self._empty.columns if columns is None else columns or ["partition"]
+        where = None
+        if asked.comparisons and row_count is None and self._records.limit is None:
+            where = to_record_filter(asked.comparisons)
+        needed = list(dict.fromkeys([*given, *asked.columns]))
+        # One after the other: the first one that plans decides where the logs end for all.
+        with self._planning:
+            batches = self._records.narrowed(needed, where=where, limit=row_count).to_batches()
+        # A frame in any case, also where nothing is read.
+        for batch in chain([self._empty.select(needed)], map(pl.DataFrame, batches)):
+            rows = batch if asked.expression is None else batch.filter(asked.expression)
+            yield rows.select(given)

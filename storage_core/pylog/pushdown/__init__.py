@@ -1,0 +1,1 @@
+"""What query engines push down: their predicates as comparisons, our rows as their sources."""

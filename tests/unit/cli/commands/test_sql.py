@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Outcome
+
+    Run = Callable[..., Outcome]
+
+TIME = 1_780_000_000_123
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    records = [
+        Stored(0, TIME, b"k1", b'{"user": 7}', (("h", b"x"),)),
+        Stored(1, TIME + 1, None, None),
+        Stored(2, TIME + 2, b"\xff\x1b", b"a,b\n"),
+    ]
+    write_partition(tmp_path / "logs", {0: [batch_v2(records)]})
+    write_partition(tmp_path / "logs", {0: [batch_v2(plain_records(0, 9))]}, name="web-1")
+    return tmp_path / "logs"
+
+
+def test_the_rows_of_a_query_are_a_table(logs: Path, pylog_run: Run) -> None:
+    query = "SELECT topic, partition, count(*) AS n FROM records GROUP BY ALL ORDER BY topic"
+    done = pylog_run("sql", logs, query)
+    assert (done.status, done.error) == (0, "")
+    assert done.lines == [
+        "topic   partition  n",
+        "orders          0  3",
+        "web             1  9",
+        "2 rows",
+    ]
+
+
+def test_a_table_shows_nulls_and_escapes_what_is_not_text(logs: Path, pylog_run: Run) -> None:
+    query = 'SELECT "offset", timestamp, key, value FROM records'
+    done = pylog_run("sql", logs, query, "--topic", "orders")
+    assert done.lines == [
+        "offset  timestamp                 key       value",
+        '     0  2026-05-28T20:26:40.123Z  k1        {"user": 7}',
+        r"     1  2026-05-28T20:26:40.124Z  \N        \N",
+        r"     2  2026-05-28T20:26:40.125Z  \xff\x1b  a,b\n",
+        "3 rows",
+    ]
+
+
+def test_json_has_a_line_for_each_row(logs: Path, pylog_run: Run) -> None:
+    query = 'SELECT "offset", timestamp, key, value, headers FROM records'
+    done = pylog_run("sql", logs, query, "--topic", "orders", "--json")
+    first, second, third = map(json.loads, done.lines)
+    assert first == {
+        "offset": 0,
+        "timestamp": "2026-05-28T20:26:40.123Z",
+        "key": "k1",
+        "value": '{"user": 7}',
+        "headers": [{"key": "h", "value": "x"}],
+    }
+    assert second["key"] is second["value"] is second["headers"] is None
+    assert third["key"] == {"base64": "/xs="}
+
+
+def test_csv_tells_null_from_empty(logs: Path, pylog_run: Run) -> None:
+    query = "SELECT key, value, '' AS e, NULL AS n FROM records WHERE records.offset < 2"
+    done = pylog_run("sql", logs, query, "--topic", "orders", "--csv")
+    assert done.lines == ["key,value,e,n", 'k1,"{""user"": 7}","",', ',,"",']
+    whole = pylog_run("sql", logs, "SELECT value FROM records", "--topic", "orders", "--csv")
+    assert [*csv.reader(whole.output.decode().splitlines(keepends=True))][-1] == ["a,b\n"]
+
+
+def test_metadata_tables_are_there_by_name(logs: Path, pylog_run: Run) -> None:
+    query = "SELECT topic, records FROM segments WHERE partition = 1"
+    assert pylog_run("sql", logs, query).lines == ["topic  records", "web          9", "1 row"]
+    path = logs / "web-1" / f"{0:020}.log"
+    done = pylog_run("sql", path, "SELECT count(*) AS n FROM records", "--start-offset", 4)
+    assert done.lines == ["n", "5", "1 row"]
+
+
+def test_a_query_may_write_a_file(logs: Path, tmp_path: Path, pylog_run: Run) -> None:
+    target = tmp_path / "web.parquet"
+    query = f"COPY (SELECT * FROM records WHERE topic = 'web') TO '{target}'"  # noqa: S608
+    assert pylog_run("sql", logs, query).status == 0
+    assert pq.read_table(target).num_rows == 9
+
+
+def test_damage_is_an_error_or_left_out(tmp_path: Path, pylog_run: Run) -> None:
+    batches = [batch_v2(plain_records(0, 5)), with_bad_crc(batch_v2(plain_records(5, 5)))]
+    logs = write_partition(tmp_path, {0: batches})
+    query = "SELECT count(*) AS n FROM records"
+    done = pylog_run("sql", logs, query)
+    assert (done.status, done.output) == (1, b"")
+    assert done.error.count("\n") == 1
+    assert ".log at byte " in done.error
+    done = pylog_run("sql", logs, query, "--mode", "DROPMALFORMED")
+    assert (done.status, done.lines) == (1, ["n", "5", "1 row"])
+    assert "records from offset 5 on may be missing" in done.error
+    done = pylog_run("sql", logs, "SELECT severity FROM findings", "--json")
+    assert (done.status, done.lines) == (0, ['{"severity":"error"}'])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["SELECT offset FROM records"], 'write "offset" in quotes, or records.offset'),
+        (["SELECT nope FROM records"], "Binder Error: "),
+        ([" "], "the query is empty"),
+        (["SELECT 1", "--csv", "--json"], "give either --csv or --json, not both"),
+        (["SELECT 1", "--topic", "nope"], "nope"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_status_2(
+    logs: Path, pylog_run: Run, arguments: list[str], text: str
+) -> None:
+    done = pylog_run("sql", logs, *arguments)
+    assert (done.status, done.output) == (2, b"")
+    assert done.error.startswith("pylog: error: ")
+    assert done.error.count("\n") == 1
+    assert text in done.error
+
+
+def test_without_duckdb_the_extra_is_named(
+    logs: Path, pylog_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    monkeypatch.delitem(sys.modules, "pylog.duckdb", raising=False)
+    monkeypatch.delattr("pylog.LogDatabase", raising=False)
+    done = pylog_run("sql", logs, "SELECT 1")
+    assert done.status == 2
+    assert "pylog.duckdb needs DuckDB: pip install 'pyspark-pylog[duckdb]'" in done.error
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT count(*) FROM range(1000000000000) t(i) WHERE i % 7 = 3", "endless records"]
+)
+def test_ctrl_c_ends_a_query_quietly(logs: Path, query: str) -> None:
+    if query == "endless records":
+        query = "SELECT a.key FROM records a, range(1000000000000) b"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pylog", "sql", str(logs), query, "--json"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(4)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "")

@@ -1,0 +1,113 @@
+"""What is read from the texts of pyarrow's expressions."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from pylog.pushdown.arrow_expression import columns_of, comparisons_of
+
+NOON = dt.datetime(2026, 11, 1, 12, 0, 0, 1_500, tzinfo=dt.UTC)
+SCHEMA = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", "UTC")),
+    ]
+)
+key, value, topic, partition, offset, timestamp = map(pc.field, SCHEMA.names)
+
+
+def if_valid(field: pc.Expression, values: pa.Array) -> pc.Expression:
+    """Return a membership as DuckDB 2 writes it."""
+    return pc.if_else(field.is_valid(), field.isin(values), pa.scalar(None, pa.bool_()))
+
+
+def micros(count: int, unit: str = "us", zone: str | None = "UTC") -> pa.Scalar:
+    return pa.scalar(count, pa.timestamp(unit, zone))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (offset > 5, [("offset", ">", 5)]),
+        (offset == -(2**63), [("offset", "=", -(2**63))]),
+        (partition == pa.scalar(3, pa.int32()), [("partition", "=", 3)]),
+        (topic == "a and b) and (offset == 3", [("topic", "=", "a and b) and (offset == 3")]),
+        (topic == "", [("topic", "=", "")]),
+        (key == b"\x00\xff", [("key", "=", b"\x00\xff")]),
+        (key == b"", [("key", "=", b"")]),
+        (timestamp < pa.scalar(NOON), [("timestamp", "<", NOON)]),
+        # The same instant in another zone and unit.
+        (
+            timestamp <= micros(1_000, "ms", "Europe/Paris"),
+            [("timestamp", "<=", dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC))],
+        ),
+        (partition.isin(pa.array([0, 3], pa.int32())), [("partition", "in", [0, 3])]),
+        (if_valid(key, pa.array([b"k", b""])), [("key", "in", [b"k", b""])]),
+        (if_valid(topic, pa.array(["a", "b"])), [("topic", "in", ["a", "b"])]),
+        (
+            (offset > 3) & if_valid(topic, pa.array(['x") and (offset == 5) and ("y', "z"])),
+            [("offset", ">", 3), ("topic", "in", ['x") and (offset == 5) and ("y', "z"])],
+        ),
+        (
+            ((offset >= 2) & (offset <= 7)) & (topic == 'a "b" \\'),
+            [("offset", ">=", 2), ("offset", "<=", 7)],
+        ),
+        ((offset > 5) & ((key == b"k") | key.is_null()), [("offset", ">", 5)]),
+    ],
+)
+def test_a_comparison_with_a_constant_is_understood(
+    expression: pc.Expression, expected: list[tuple[str, str, object]]
+) -> None:
+    found = [tuple(each) for each in comparisons_of(expression, SCHEMA)]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        (offset == 1) | (offset == 2),
+        offset != 5,
+        offset > 5.5,
+        offset > pa.scalar(None, pa.int64()),
+        offset > partition,
+        key == value,
+        ~(offset > 5),
+        key.is_null(),
+        key.isin(pa.array([b"k", None])),
+        # Of long lists the text has not all.
+        partition.isin(pa.array(range(40), pa.int32())),
+        topic.isin(pa.array(["a", 'b",\n  "c'])),
+        (offset > 3) & if_valid(topic, pa.array(["a", 'b",\n  "c'])),
+        topic.isin(pa.array(["a\n], null_matching_behavior=MATCH}) and (offset == 3"])),
+        topic == "line\nbreak",
+        timestamp > micros(1_500, "ns"),
+        timestamp > micros(1_500, "us", None),
+        timestamp > micros(1 << 62),
+        pc.field("nothing") == 3,
+        pc.field("batch", "baseOffset") == 3,
+        pc.scalar(value=True),
+    ],
+)
+def test_anything_else_is_left_to_the_filter(expression: pc.Expression) -> None:
+    assert list(comparisons_of(expression, SCHEMA)) == []
+
+
+def test_the_columns_of_an_expression_are_found() -> None:
+    expression = (offset > 5) | if_valid(key, pa.array([b"k"]))
+    assert columns_of(expression, SCHEMA) == ["key", "offset"]
+
+
+@pytest.mark.parametrize("depth", [1, 50, 2_000])
+def test_a_long_conjunction_is_taken_apart(depth: int) -> None:
+    expression = offset > 0
+    for number in range(1, depth):
+        expression &= offset > number
+    assert len(list(comparisons_of(expression, SCHEMA))) == depth

@@ -1,0 +1,244 @@
+"""Views over logs: what they give, and how much is read for it.
+
+That the rows are right for any predicate is tests/property/test_query_tools.py.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import pylog
+import pylog.duckdb
+from pylog.errors import CorruptRecordError
+from pylog.pushdown.log_datasets import RecordsDataset
+from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
+from tests.support.log_files import write_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.golden import GoldenRoot
+
+RECORDS = 400
+BATCH = 4
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    for number in range(3):
+        batches = [
+            batch_v2(plain_records(at, BATCH, timestamp=1_000 + at))
+            for at in range(0, RECORDS, BATCH)
+        ]
+        write_partition(tmp_path, {0: batches}, name=f"t-{number}")
+    return tmp_path
+
+
+@pytest.fixture
+def database(directory: Path) -> Iterator[pylog.LogDatabase]:
+    with pylog.LogDatabase(directory, window_bytes=300) as opened:
+        yield opened
+
+
+def bytes_of(database: pylog.LogDatabase, sql: str) -> int:
+    before = database.records.scanned.size_bytes
+    database.query(sql).read_all()
+    return database.records.scanned.size_bytes - before
+
+
+def values(database: pylog.LogDatabase, sql: str) -> list[object]:
+    found: list[object] = database.query(sql).read_all().column(0).to_pylist()
+    return found
+
+
+def test_records_are_those_of_a_scan(golden_root: GoldenRoot) -> None:
+    path = golden_root.partition("4.3.0/txn:payments-0").directory
+    names = ["topic", "partition", "offset", "timestamp", "timestampType", "key", "value"]
+    expected = pylog.scan(path, isolation="read_committed", columns=[*names, "headers"]).to_table()
+    with pylog.LogDatabase(path, isolation="read_committed") as database:
+        rows = database.query("SELECT * FROM records").read_all()
+    assert rows.column_names == expected.column_names
+    assert rows.to_pylist() == expected.to_pylist()
+    assert rows.num_rows > 0
+
+
+@pytest.mark.parametrize("name", pylog.TABLE_NAMES)
+def test_every_metadata_table_is_a_view(golden_root: GoldenRoot, name: str) -> None:
+    path = golden_root.partition("4.3.0/txn:payments-0").directory
+    expected = pylog.read_table(path, name)
+    with pylog.LogDatabase(path) as database:
+        rows = database.query(f"SELECT * FROM {name}").read_all()  # noqa: S608 - our own names
+    assert rows.column_names == expected.column_names
+    assert rows.to_pylist() == expected.to_pylist()
+
+
+def test_filters_decide_what_is_read(database: pylog.LogDatabase) -> None:
+    whole = bytes_of(database, "SELECT count(*) FROM records")
+    for where, share in (
+        ("partition = 1", 0.34),
+        ("partition IN (0, 2)", 0.67),
+        (f'"offset" >= {RECORDS - 4}', 0.05),
+        ("records.offset BETWEEN 8 AND 11", 0.05),
+        ("timestamp >= '1970-01-01 00:00:01.396'", 0.05),
+        ("timestamp > TIMESTAMPTZ '1970-01-01 02:00:01.395+02'", 0.05),
+        ("partition = 1 AND records.offset < 4 AND key <> 'k2'", 0.02),
+        ("topic = 'nobody'", 0),
+    ):
+        assert bytes_of(database, f"SELECT key FROM records WHERE {where}") <= share * whole, where  # noqa: S608
+    for where in ("records.offset < 4 OR partition = 1", "records.offset % 2 = 5"):
+        assert bytes_of(database, f"SELECT key FROM records WHERE {where}") == whole, where  # noqa: S608
+
+
+def test_a_limit_ends_the_read(database: pylog.LogDatabase) -> None:
+    whole = bytes_of(database, "SELECT count(*) FROM records")
+    assert 0 < bytes_of(database, "SELECT * FROM records LIMIT 3") < whole / 2
+
+
+def test_only_the_columns_of_a_query_are_read(directory: Path) -> None:
+    late = [Stored(0, 1 << 60, b"k", b"v")]  # a time that fits no column
+    write_partition(directory, {0: [batch_v2(late)]}, name="late-0")
+    with pylog.LogDatabase(directory, topics="late") as database:
+        assert values(database, "SELECT key FROM records WHERE records.offset = 0") == [b"k"]
+        with pytest.raises(pylog.LogStorageError, match="microseconds"):
+            database.query("SELECT timestamp FROM records").read_all()
+
+
+def test_times_are_of_the_zone_of_the_connection(directory: Path) -> None:
+    sql = "SELECT count(*) FROM records WHERE timestamp < '1970-01-01 00:00:01.100'"
+    with pylog.duckdb.connect(directory, topics="t") as utc:
+        assert utc.sql(sql).fetchall() == [(3 * 100,)]
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'America/New_York'")
+        scan = pylog.duckdb.register(connection, directory)
+        # There, that is five hours later.
+        assert connection.sql(sql).fetchall() == [(3 * RECORDS,)]
+        assert scan.scanned.size_bytes > 0
+        sql = "SELECT count(*) FROM records WHERE timestamp < '1969-12-31 19:00:01.100'"
+        assert connection.sql(sql).fetchall() == [(3 * 100,)]
+
+
+def test_metadata_of_other_partitions_is_not_read(tmp_path: Path) -> None:
+    sound, broken = batch_v2(plain_records(0, 4)), with_bad_crc(batch_v2(plain_records(0, 4)))
+    write_partition(tmp_path, {0: [sound, batch_v2(plain_records(4, 4))]}, name="t-0")
+    write_partition(tmp_path, {0: [broken, batch_v2(plain_records(4, 4))]}, name="t-1")
+    (tmp_path / "t-1" / f"{0:020}.log").write_bytes(b"\0" * 30 + sound.data)
+    with pylog.LogDatabase(tmp_path) as database:
+        sql = "SELECT records FROM segments WHERE partition = 0 AND topic IN ('t', 'u')"
+        assert values(database, sql) == [8]
+        with pytest.raises(pylog.LogStorageError):
+            database.query("SELECT records FROM segments").read_all()
+
+
+def test_arguments_choose_for_all_views(directory: Path) -> None:
+    write_partition(directory, {0: [batch_v2(plain_records(0, 4))]}, name="other-0")
+    with pylog.LogDatabase(directory, topics=["other"], start=1) as database:
+        assert values(database, "SELECT count(*) FROM records") == [3]
+        assert values(database, "SELECT DISTINCT topic FROM segments") == ["other"]
+
+
+def test_a_view_is_joined_with_itself_and_with_other_tables(database: pylog.LogDatabase) -> None:
+    sql = """
+        SELECT count(*) FROM records a JOIN records b ON a.key = b.key
+        JOIN segments s ON s.partition = a.partition
+        WHERE a.partition = 0 AND b.partition = 1 AND a.offset < 10
+    """
+    assert values(database, sql) == [10]
+
+
+def test_the_limit_of_the_scan_is_of_the_rows_before_the_filter(directory: Path) -> None:
+    with pylog.LogDatabase(directory, limit=5) as database:
+        sql = "SELECT records.offset FROM records WHERE records.offset >= 3"
+        assert values(database, sql) == [3, 4]
+
+
+def test_a_damaged_log_is_our_error_or_left_out(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(0, 5)), with_bad_crc(batch_v2(plain_records(5, 5)))]
+    path = write_partition(tmp_path, {0: batches})
+    with pylog.LogDatabase(path) as database:
+        with pytest.raises(CorruptRecordError) as caught:
+            database.query("SELECT * FROM records").read_all()
+        assert caught.value.position is not None
+        # The next query is not charged with it.
+        with pytest.raises(ValueError, match="nothing does not exist"):
+            database.query("SELECT * FROM nothing")
+    with pylog.LogDatabase(path, mode="DROPMALFORMED") as database:
+        assert values(database, "SELECT count(*) FROM records") == [5]
+        assert values(database, "SELECT count(*) FROM records") == [5]
+        assert len(database.records.damage) == 1
+    with (
+        pylog.duckdb.connect(path) as connection,
+        pytest.raises(duckdb.Error, match="batch CRC stored 0x"),
+    ):
+        connection.sql("SELECT * FROM records").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        (
+            "SELECT offset FROM records",
+            r"^Parser Error: syntax error at or near [^\n]*; offset is a keyword of SQL: write ",
+        ),
+        ("SELECT nope FROM records", "^Binder Error: Referenced column .*nope[^\n]*$"),
+        ("SELEC 1", "^Parser Error: syntax error at or near .SELEC.$"),
+        ("SELECT error('no')", "^Invalid Input Error: no$"),
+    ],
+)
+def test_what_duckdb_refuses_is_said_in_one_line(
+    database: pylog.LogDatabase, sql: str, text: str
+) -> None:
+    with pytest.raises(ValueError, match=text):
+        database.query(sql).read_all()
+
+
+def test_statements_without_rows_give_none(database: pylog.LogDatabase) -> None:
+    assert database.query("").read_all().num_rows == 0
+    database.query("CREATE TABLE kept AS SELECT * FROM records").read_all()
+    assert values(database, "SELECT count(*) FROM kept") == [3 * RECORDS]
+
+
+def test_what_duckdb_reads_is_a_dataset_to_nobody_else(directory: Path) -> None:
+    dataset = RecordsDataset(pylog.scan(directory), [])
+    assert dataset.scanner(columns=["offset"]).to_reader().read_all().num_rows == 3 * RECORDS
+    for method in ("get_fragments", "join", "sort_by", "filter", "replace_schema"):
+        with pytest.raises(NotImplementedError, match="DuckDB reads this object"):
+            getattr(dataset, method)()
+    none = dataset.scanner(columns=[]).to_reader()
+    assert sum(batch.num_rows for batch in none) == 3 * RECORDS
+    assert none.schema == pa.schema([])
+
+
+def test_variables_of_python_are_not_tables(database: pylog.LogDatabase) -> None:
+    with pytest.raises(ValueError, match="Catalog Error: Table with name sql does not exist"):
+        database.query("SELECT * FROM sql")
+
+
+def test_what_does_not_fit_into_memory_is_not_put_into_the_working_directory(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(directory)
+    before = sorted(directory.rglob("*"))
+    with pylog.LogDatabase(directory) as database:
+        [spilled] = values(database, "SELECT current_setting('temp_directory')")
+        assert Path(str(spilled)).is_dir()
+        assert directory not in Path(str(spilled)).parents
+        database.query("SET memory_limit = '20MB'").read_all()
+        sql = "SELECT count(*) FROM (SELECT i FROM range(3000000) t(i) ORDER BY hash(i))"
+        assert values(database, sql) == [3_000_000]
+    assert sorted(directory.rglob("*")) == before
+    assert not Path(str(spilled)).exists()
+
+
+def test_without_duckdb_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['duckdb'] = None; import pylog; pylog.LogDatabase"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith(
+        "ModuleNotFoundError: pylog.duckdb needs DuckDB: pip install 'pyspark-pylog[duckdb]'\n"
+    )
