@@ -6,10 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export SPARK_CONF_DIR := $(CURDIR)/spark-conf
+LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-emit-find-links --custom-compile-command "make lock"
 DEMO := build/demo/internal-logdir
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint docs format lock clean
+.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint docs format lock test-matrix release-check clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -68,12 +70,18 @@ format: $(VENV)/.dev ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-lock: $(VENV)/.dev ## Resolve the dependencies anew
-	@$(BIN)/python -m pip -q install uv
-	@for extra in spark java dev; do \
-	  $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	    --no-emit-find-links --custom-compile-command "make lock" --extra $$extra pyproject.toml \
-	    -o requirements/$$extra.lock; done
+lock: $(VENV)/.release ## Resolve the dependencies anew
+	@$(LOCK) --extra spark pyproject.toml -o requirements/spark.lock
+	@$(LOCK) pyproject.toml -c requirements/spark.lock -o requirements/core.lock
+	@$(LOCK) --extra java pyproject.toml -o requirements/java.lock
+	@$(LOCK) --extra spark --group dev pyproject.toml -o requirements/dev.lock
+	@$(LOCK) --group release -c requirements/dev.lock -o requirements/release.lock
+
+test-matrix: $(VENV)/.release ## Each Python at hand with the lowest and the newest versions of the dependencies
+	@$(BIN)/nox $(MATRIX)
+
+release-check: $(VENV)/.release ## A release but for the upload: build, install, run
+	@$(BIN)/python -m tests.release_check
 
 clean: ## Remove what make has made
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -97,6 +105,10 @@ $(VENV)/.spark: $(VENV)/bin/python requirements/spark.lock requirements/java.loc
 $(VENV)/.dev: $(VENV)/.spark requirements/dev.lock
 	@echo "Installing the tools for development and tests (once) …"
 	@$(PIP) install --require-hashes -r requirements/dev.lock
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.dev requirements/release.lock
+	@$(PIP) install --require-hashes -r requirements/release.lock
 	@touch $@
 
 $(DEMO): tests/golden/cases/4.3.0/internal-logdir.tar.xz

@@ -75,6 +75,7 @@ _PUBLIC = LazyNames(
         "pylog.inspect.transaction_listing": ("ListedTransaction", "TransactionListing"),
         "pylog.internal_topics.decoders": ("DECODER_NAMES", "DecoderName"),
         "pylog.internal_topics.versions": ("KafkaVersion",),
+        "pylog.kernel_compilation": ("compile_kernels",),
         "pylog.locations": ("absolute_location",),
         "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
         "pylog.log.log_context": ("LogContext",),
@@ -95,6 +96,7 @@ _PUBLIC = LazyNames(
             "TimestampType",
             "TopicPartition",
         ),
+        "pylog.native.kernel": ("KeptCode",),
         "pylog.positions": (
             "EARLIEST",
             "LATEST",
@@ -127,6 +129,7 @@ _PUBLIC = LazyNames(
         "pylog.record.record": ("Record", "RecordHeader"),
         "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
         "pylog.time_text": ("parse_cleanup_time", "parse_duration", "parse_time"),
+        "pylog.versions": ("show_versions",),
         "pylog.validation.log_append_info": ("AppendedBatches", "LogAppendInfo"),
         "pylog.cleaner.log_cleaner": ("LogCleaner",),
         "pylog.cleaner.cleaning_task": ("CleaningTask",),
@@ -235,6 +238,7 @@ if TYPE_CHECKING:
     from pylog.internal_topics.decoders import DECODER_NAMES as DECODER_NAMES
     from pylog.internal_topics.decoders import DecoderName as DecoderName
     from pylog.internal_topics.versions import KafkaVersion as KafkaVersion
+    from pylog.kernel_compilation import compile_kernels as compile_kernels
     from pylog.locations import absolute_location as absolute_location
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
@@ -255,6 +259,7 @@ if TYPE_CHECKING:
     from pylog.model import IsolationLevel as IsolationLevel
     from pylog.model import TimestampType as TimestampType
     from pylog.model import TopicPartition as TopicPartition
+    from pylog.native.kernel import KeptCode as KeptCode
     from pylog.positions import EARLIEST as EARLIEST
     from pylog.positions import LATEST as LATEST
     from pylog.positions import MAX_TIMESTAMP as MAX_TIMESTAMP
@@ -299,6 +304,7 @@ if TYPE_CHECKING:
     from pylog.time_text import parse_time as parse_time
     from pylog.validation.log_append_info import AppendedBatches as AppendedBatches
     from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
+    from pylog.versions import show_versions as show_versions
     from pylog.writing.compaction_job import CompactionJob as CompactionJob
     from pylog.writing.compaction_run import compact as compact
     from pylog.writing.compaction_summary import CompactionSummary as CompactionSummary

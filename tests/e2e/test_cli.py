@@ -327,6 +327,34 @@ def test_an_unknown_home_leaves_nothing_in_the_working_directory(
     assert [path.name for path in unwritable_installation.iterdir()] == ["pylog"]
 
 
+def test_what_is_compiled_ahead_is_all_that_a_read_only_disk_needs(
+    unwritable_installation: Path, tmp_path: Path, golden_root: GoldenRoot
+) -> None:
+    # Where the kernels of these tests are kept, which is where they are compiled to.
+    done = subprocess.run(
+        [program(), "compile", "--json"], check=True, capture_output=True, timeout=5 * SECONDS
+    )
+    kept = json.loads(done.stdout)["kernels"]
+    cache = tmp_path / "image"
+    cache.mkdir(mode=0o755)
+    for directory in {each["directory"] for each in kept}:
+        for path in Path(directory).glob("*.kernel"):
+            shutil.copy(path, cache)
+    cache.chmod(0o555)
+    before = sorted(cache.iterdir())
+    read_only = {"HOME": "/dev/null/home", "NUMBA_CACHE_DIR": str(cache)}
+    without_numba = (
+        "\ndef refuse(event, arguments):\n"
+        "    assert (event, arguments[:1]) != ('import', ('numba',))\n"
+        "sys.addaudithook(refuse)\n"
+    )
+    case = golden_root.case("4.3.0/plain")
+    done = cat_from(unwritable_installation, case, read_only, prelude=without_numba)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b"\n") == 315
+    assert sorted(cache.iterdir()) == before
+
+
 def error_terminal(arguments: list[str], environment: Mapping[str, str]) -> str:
     """Return what the program writes to a terminal that is its stderr alone."""
     ours, theirs = pty.openpty()

@@ -28,6 +28,7 @@ USER_PAGES = [
                 "operators",
                 "remote",
                 "spark",
+                "support",
                 "tables",
                 "writing",
             )

@@ -20,6 +20,7 @@ import pylog
 # What works rather than stands for something: it may need Arrow and Numba.
 WORKERS = {
     "CleaningTask",
+    "KeptCode",
     "CompactionJob",
     "Dump",
     "GroupTask",
@@ -39,6 +40,7 @@ WORKERS = {
     "UnifiedLog",
     "apply_retention",
     "compact",
+    "compile_kernels",
     "delete_records",
     "dump",
     "doctor",

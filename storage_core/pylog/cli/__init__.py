@@ -5,3 +5,16 @@
 and reaches Numba and Arrow through `pylog`'s lazy names, so that ``--help`` and ``ls`` start
 without them.
 """
+
+import sys
+
+import pylog
+
+if "read_table" not in getattr(pylog, "__all__", ()):
+    # Another distribution has written over our package: everything would fail, each in its own way.
+    sys.stderr.write(
+        f"pylog: error: {getattr(pylog, '__file__', 'pylog')} is not of pyspark-pylog: another "
+        "distribution has the same import name. Install pyspark-pylog into an environment of its "
+        "own\n"
+    )
+    raise SystemExit(2)

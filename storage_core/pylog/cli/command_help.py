@@ -49,11 +49,11 @@ class DocumentedCommand(click.Command):
                     formatter.write(f"{' ' * formatter.current_indent}{line}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write both sections."""
-        with formatter.section("Arguments"):
-            formatter.write_dl(
-                [each.help_record for each in self.params if isinstance(each, DocumentedArgument)]
-            )
+        """Write both sections; that of the arguments only if there are any."""
+        arguments = [each for each in self.params if isinstance(each, DocumentedArgument)]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl([each.help_record for each in arguments])
         super().format_options(ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

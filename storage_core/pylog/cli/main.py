@@ -51,6 +51,7 @@ COMMANDS = {
     "delete-records": "Stop serving records below an offset.",
     "retention": "Remove segments that topics no longer keep, by age and size.",
     "compact": "Keep the last record of each key, in topics that are compacted.",
+    "compile": "Compile all kernels now, for images and read-only disks.",
 }
 """Command and its help in one line."""
 
@@ -117,9 +118,9 @@ class LazyGroup(click.Group):
 def program(*, debug: bool) -> None:
     """Read and write Apache Kafka's log directories without a broker.
 
-    Commands that only read never write to, lock or change a directory. create-topic and those below
-    it write: they lock the directory first, as a broker does, and refuse to work while another
-    process has it open.
+    Commands that only read never write to, lock or change a directory. create-topic to compact
+    write: they lock the directory first, as a broker does, and refuse to work while another process
+    has it open.
     """
 
 

@@ -7,6 +7,7 @@ import functools
 import logging
 import os
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pylog.lazy_modules import LazyModule
@@ -16,14 +17,38 @@ from pylog.native.signature import Signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from pathlib import Path
 
     from pylog.native import numba_compiler  # Numba
+    from pylog.native.code_image import CodeImage
 else:
     numba_compiler = LazyModule("pylog.native.numba_compiler")
 
 _log = logging.getLogger("pylog.compilation")
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCode:
+    """Where a kernel's machine code is kept.
+
+    Attributes
+    ----------
+    kernel
+        The kernel's name.
+    level
+        The level of x86-64 that the code is for.
+    directory
+        Where its file is.
+    was_compiled
+        Whether it was compiled just now; else it was kept before.
+    """
+
+    kernel: str
+    level: str
+    directory: Path
+    was_compiled: bool
 
 
 class Kernel:
@@ -75,20 +100,49 @@ class Kernel:
         cache = KernelCache(self.function, level)
         image = cache.read()
         if image is None:
-            directory = cache.writable_directory()
-            _log.info(
-                "compiling kernel %s, kept in %s",
-                *(self.signature.name, directory or "no directory"),
-                extra={"kept_in": directory},
-            )
             try:
-                image = numba_compiler.compile_image(self.function, self.signature, level)
+                image, _ = self._compile(cache, level)
             except UnsupportedObjectError:  # of a version of Numba or LLVM that we do not know
                 return numba_compiler.run_by_numba(self.function, self.signature)
-            if directory is not None:
-                cache.write(directory, image)
         self._code = LoadedImage(image)
         return self.signature.caller(_ENTRY(self._code.entry))
+
+    def _compile(self, cache: KernelCache, level: str) -> tuple[CodeImage, Path | None]:
+        """Compile, keep the code if there is a directory for it, and return both."""
+        directory = cache.writable_directory()
+        _log.info(
+            "compiling kernel %s, kept in %s",
+            *(self.signature.name, directory or "no directory"),
+            extra={"kept_in": directory},
+        )
+        image = numba_compiler.compile_image(self.function, self.signature, level)
+        is_kept = directory is not None and cache.write(directory, image)
+        return image, directory if is_kept else None
+
+    def keep_code(self, level: str) -> KeptCode:
+        """Compile the kernel for a level of x86-64, unless its code is kept already.
+
+        Raises
+        ------
+        PermissionError
+            There is no directory that takes the code.
+        UnsupportedObjectError
+            This version of Numba or LLVM makes code that an image cannot hold.
+        """
+        cache = KernelCache(self.function, level)
+        kept_before = cache.directory_of_code()
+        if kept_before is not None:
+            return KeptCode(self.signature.name, level, kept_before, was_compiled=False)
+        directory = None
+        if cache.writable_directory() is not None:
+            _, directory = self._compile(cache, level)
+        if directory is None:
+            msg = (
+                "there is no directory to keep kernels in that only you can write to; set "
+                "NUMBA_CACHE_DIR to one"
+            )
+            raise PermissionError(msg)
+        return KeptCode(self.signature.name, level, directory, was_compiled=True)
 
 
 def uses_instructions_of(level: str) -> bool:

@@ -45,6 +45,8 @@ The third one is meant to have the carry-less multiplication as well, which belo
 processor of that level has it.
 """
 _LEAST_LEVEL = "x86-64"
+LEVELS = (*_LEVELS, _LEAST_LEVEL)
+"""All levels, the highest first."""
 
 
 def machine_level(flags: set[str]) -> str:
@@ -91,13 +93,19 @@ class KernelCache:
 
     def read(self) -> CodeImage | None:
         """Return the code, from the first directory that has it."""
+        return next((image for _, image in self._kept()), None)
+
+    def directory_of_code(self) -> Path | None:
+        """Return the first directory that has the code."""
+        return next((directory for directory, _ in self._kept()), None)
+
+    def _kept(self) -> Iterator[tuple[Path, CodeImage]]:
         for directory in self._directories():
             if is_private_directory(directory):
                 content = read_private_file(directory / self._name, MOST_BYTES)
                 image = content and CodeImage.from_bytes(content, self._key)
                 if image:
-                    return image
-        return None
+                    yield directory, image
 
     def writable_directory(self) -> Path | None:
         """Return the directory that code would be kept in; it is made if need be."""

@@ -17,11 +17,11 @@ bytes. Source: CompressionType and the classes of org.apache.kafka.common.compre
 from __future__ import annotations
 
 import isal.isal_zlib
-import zstandard
 
 from pylog.errors import InvalidRecordError
 from pylog.model import CompressionType
 from pylog.record.byte_buffer import ByteBuffer
+from pylog.record.codec_libraries import ZSTD_ERRORS, open_zstd_decompressor
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES, RAISE_THE_OPTION
 from pylog.record.lz4_frame import decompress_lz4
 from pylog.record.xerial_snappy import decompress_snappy
@@ -55,7 +55,7 @@ class Decompressor:
         advice: str = RAISE_THE_OPTION,
     ) -> None:
         self.buffer = ByteBuffer(max_decompressed_bytes, advice)
-        self._zstd = zstandard.ZstdDecompressor()
+        self._zstd = open_zstd_decompressor()
 
     def append(self, codec: CompressionType, payload: memoryview, magic: int) -> tuple[int, int]:
         """Decompress ``payload`` after the content of `buffer`.
@@ -78,8 +78,8 @@ class Decompressor:
         ------
         InvalidRecordError
             The stream is damaged, cut short, or larger than the limit, which is for bytes without a
-            codec, too. A zstd stream cut short gives fewer bytes and no error: the batch's
-            record count says.
+            codec, too. A zstd stream cut short gives fewer bytes and no error where the library
+            for it is installed: the batch's record count says.
         """
         start = self.buffer.open_batch()
         match codec:
@@ -107,7 +107,7 @@ class Decompressor:
                     if count < len(room):  # filled unless the stream ends
                         return
                     del room  # or the memory that it views would outlive the buffer's growing
-        except zstandard.ZstdError as error:
+        except ZSTD_ERRORS as error:
             reason = f"zstd stream cannot be decompressed: {error}"
             raise InvalidRecordError(reason) from error
 

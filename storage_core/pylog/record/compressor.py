@@ -28,15 +28,14 @@ from __future__ import annotations
 
 import struct
 import zlib
+from typing import Any
 
-import cramjam
 import isal.isal_zlib
-import lz4.block
 import xxhash
-import zstandard
 
 from pylog.model import CompressionType
 from pylog.record.batch_layout import MAGIC_VALUE_V0, MAGIC_VALUE_V2
+from pylog.record.codec_libraries import compress_lz4, compress_snappy, open_zstd_compressor
 from pylog.record.lz4_frame import FRAME_MAGIC
 from pylog.record.xerial_snappy import STREAM_MAGIC
 
@@ -86,7 +85,7 @@ class Compressor:
     __slots__ = ("_zstd",)
 
     def __init__(self) -> None:
-        self._zstd: dict[int, zstandard.ZstdCompressor] = {}
+        self._zstd: dict[int, Any] = {}
 
     def compress(
         self, codec: CompressionType, data: Bytes, *, magic: int, level: int | None = None
@@ -125,10 +124,10 @@ class Compressor:
                     raise ValueError(msg)
                 return self._compress_zstd(data, ZSTD_DEFAULT_LEVEL if level is None else level)
 
-    def _compress_zstd(self, data: Bytes, level: int) -> bytes:
+    def _compress_zstd(self, data: Bytes, level: int) -> Bytes:
         if level not in self._zstd:
-            self._zstd[level] = zstandard.ZstdCompressor(level=level)
-        return self._zstd[level].compress(data)
+            self._zstd[level] = open_zstd_compressor(level)
+        return self._zstd[level].compress(data)  # type: ignore[no-any-return]
 
 
 def _gzip(data: Bytes, level: int) -> bytes:
@@ -142,7 +141,7 @@ def _gzip(data: Bytes, level: int) -> bytes:
 def _snappy(data: memoryview) -> bytes:
     parts: list[Bytes] = [_SNAPPY_HEADER]
     for start in range(0, len(data), SNAPPY_BLOCK_SIZE):
-        block = memoryview(cramjam.snappy.compress_raw(data[start : start + SNAPPY_BLOCK_SIZE]))
+        block = memoryview(compress_snappy(data[start : start + SNAPPY_BLOCK_SIZE]))
         parts.append(_INT32.pack(len(block)))
         parts.append(block)
     return b"".join(parts)
@@ -155,13 +154,12 @@ def _lz4_header(magic: int) -> bytes:
 
 
 def _lz4(data: memoryview, magic: int, level: int) -> bytes:
-    mode = "default" if level == LZ4_DEFAULT_LEVEL else "high_compression"
-    level = min(level, _LZ4_HIGHEST_LEVEL)
+    high_level = None if level == LZ4_DEFAULT_LEVEL else min(level, _LZ4_HIGHEST_LEVEL)
     parts: list[Bytes] = [_lz4_header(magic)]
     for start in range(0, len(data), LZ4_BLOCK_SIZE):
         block: Bytes = data[start : start + LZ4_BLOCK_SIZE]
         word = len(block) | _LZ4_STORED_BIT
-        packed = lz4.block.compress(block, mode=mode, compression=level, store_size=False)
+        packed = compress_lz4(block, high_level)
         if len(packed) < len(block):
             block, word = packed, len(packed)
         parts.append(_UINT32_LITTLE.pack(word))

@@ -24,10 +24,10 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-import cramjam
 import xxhash
 
 from pylog.errors import InvalidRecordError
+from pylog.record.codec_libraries import LZ4_ERRORS, decompress_lz4_into
 
 if TYPE_CHECKING:
     from pylog.record.byte_buffer import ByteBuffer
@@ -120,10 +120,10 @@ def _append_block(block: memoryview, block_size: int, out: ByteBuffer) -> None:
     # Near the limit into memory of its own: what is too large is then told from what is damaged.
     is_near_limit = out.room() < block_size
     whole = memoryview(bytearray(block_size)) if is_near_limit else out.reserve(block_size)
-    room = whole[:block_size]  # the library takes what it is given, and looks at no other limit
+    room = whole[:block_size]
     try:
-        written = cramjam.lz4.decompress_block_into(block, room, output_len=block_size)
-    except cramjam.DecompressionError as error:
+        written = decompress_lz4_into(block, room)
+    except LZ4_ERRORS as error:
         raise _refuse(f"block cannot be decompressed: {error}") from error
     if is_near_limit:
         out.append(room[:written])

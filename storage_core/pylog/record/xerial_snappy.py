@@ -19,9 +19,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-import cramjam
-
 from pylog.errors import InvalidRecordError
+from pylog.record.codec_libraries import SNAPPY_ERRORS, decompress_snappy_into, snappy_length
 
 if TYPE_CHECKING:
     from pylog.record.byte_buffer import ByteBuffer
@@ -41,11 +40,11 @@ def _refuse(reason: str) -> InvalidRecordError:
 
 def _append_block(block: memoryview, out: ByteBuffer) -> None:
     try:
-        length = cramjam.snappy.decompress_raw_len(block)
+        length = snappy_length(block)
         if length > len(block) * _MAX_EXPANSION:
             raise _refuse(f"block of {len(block)} bytes claims to hold {length}")
-        written = cramjam.snappy.decompress_raw_into(block, out.reserve(length)) if length else 0
-    except cramjam.DecompressionError as error:
+        written = decompress_snappy_into(block, out.reserve(length)) if length else 0
+    except SNAPPY_ERRORS as error:
         raise _refuse(f"block cannot be decompressed: {error}") from error
     out.advance(written)
 

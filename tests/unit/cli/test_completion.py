@@ -38,7 +38,12 @@ def complete(
 
 def test_commands_are_completed(complete: Callable[[str], list[str]]) -> None:
     assert complete("pylog ") == [f"plain,{name}" for name in COMMANDS]
-    assert sorted(complete("pylog c")) == ["plain,cat", "plain,compact", "plain,create-topic"]
+    assert sorted(complete("pylog c")) == [
+        "plain,cat",
+        "plain,compact",
+        "plain,compile",
+        "plain,create-topic",
+    ]
     assert complete("pylog nothing") == []
 
 
