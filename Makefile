@@ -32,7 +32,7 @@ test: $(VENV)/.dev ## All tests
 test-fast: $(VENV)/.dev ## All tests but those that need Spark or a broker, or take long
 	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not broker and not slow"
 
-test-spark-versions: $(VENV)/.dev ## The Spark tests with the newest 4.1, 4.2 and 4.3
+test-spark-versions: $(VENV)/.dev ## The Spark tests with the newest 4.0, 4.1, 4.2 and 4.3
 	@$(BIN)/python -m tests.spark_versions $(SPARKS)
 
 fuzz: $(VENV)/.dev ## Look for bytes that are read wrongly, 10 minutes a target

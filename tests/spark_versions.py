@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-SUPPORTED = ("4.1", "4.2", "4.3")
-# Its collect() leaves Unix sockets open, which spark-conf has it use.
-_KNOWN = {"4.1": ("-W", "ignore:unclosed <socket.socket:ResourceWarning")}
+SUPPORTED = ("4.0", "4.1", "4.2", "4.3")
+# Their collect() leaves sockets open.
+_KNOWN = dict.fromkeys(("4.0", "4.1"), ("-W", "ignore:unclosed <socket.socket:ResourceWarning"))
 _OUTCOME = re.compile(r"^=* ?(\d+ (?:passed|failed|error|skipped).*?) in ", re.MULTILINE)
 _NO_SUMMARY = "pytest did not come to an end"
 

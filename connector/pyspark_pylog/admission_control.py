@@ -1,7 +1,7 @@
 """What Spark 4.2 and later ask of a stream reader, with stand-ins for earlier versions.
 
-Spark 4.1 asks for the latest offset without saying where the batch starts or how much it may hold,
-so nothing can be limited there.
+Spark 4.0 and 4.1 ask for the latest offset without saying where the batch starts or how much it may
+hold, so nothing can be limited there.
 """
 
 from __future__ import annotations

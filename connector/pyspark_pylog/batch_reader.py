@@ -2,7 +2,7 @@
 
 Spark pickles the reader before it calls `partitions`, so whatever a task needs travels in its
 input partition. ``partitions`` runs once a ``load()`` (Spark 4.1 and later): a DataFrame is a
-snapshot of the log at its first action.
+snapshot of the log at its first action. In Spark 4.0 it runs at each action.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pylog import ReadMode, RecordFilter
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.packing import pack
 from pyspark_pylog.pattern_warning import warn_if_no_topic_matches
-from pyspark_pylog.pushdown import PushFilters, is_pruning
+from pyspark_pylog.pushdown import PushFilters, is_pruning, warn_if_never_pushed
 from pyspark_pylog.spark_schema import check_damaged_rows_fit, check_schema
 from pyspark_pylog.task_partition import TaskPartition, read_task_partition
 from pyspark_pylog.worker_process import prepare_worker
@@ -52,6 +52,7 @@ class PylogBatchReader(DataSourceReader):
         check_read_schema(options, schema)
         self._options = options
         self._schema = arrow_schema(schema)
+        warn_if_never_pushed(options.pushdown)
         self._pushed = PushFilters()
         self.__dict__["pushFilters"] = self._pushed  # see `pyspark_pylog.pushdown`
 

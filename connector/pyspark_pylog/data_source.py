@@ -17,6 +17,12 @@ from pyspark.sql.datasource import DataSource
 import pylog
 from pyspark_pylog.batch_reader import PylogBatchReader
 from pyspark_pylog.batch_writer import PylogBatchWriter
+from pyspark_pylog.catalog_table import (
+    is_created,
+    options_of_statement,
+    options_to_read,
+    with_options,
+)
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.options import RECORDS, ReadOptions
 from pyspark_pylog.record_count_reader import RecordCountReader
@@ -68,7 +74,9 @@ class PylogDataSource(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._given = dict(options.items())
+        given = dict(options.items())
+        self._is_created = is_created(given)
+        self._given = options_of_statement(given) if self._is_created else given
         self._warned_of: set[str] = set()
 
     @classmethod
@@ -95,13 +103,16 @@ class PylogDataSource(DataSource):
                 topics=options.subscribe, assign=options.assign, pattern=options.subscribe_pattern
             )
         if options.table != RECORDS:
-            return table_schema(options.table, options.columns)
-        whole = read_schema(options)
+            whole = table_schema(options.table, options.columns)
+        else:
+            whole = read_schema(options)
+        if self._is_created:
+            return with_options(whole, self._given)
         return COUNT_SCHEMA if options.counts_records else whole
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the batch reader for a schema: ours, or a part of it that the user gave."""
-        options = ReadOptions.parse(self._given)
+        options = ReadOptions.parse(options_to_read(self._given, schema))
         self._warn_of(options.without_effect)
         if options.table != RECORDS:
             return PylogTableReader(options, schema)
@@ -112,7 +123,7 @@ class PylogDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the stream reader, or one that says why there is none."""
         try:
-            options = ReadOptions.parse(self._given, is_stream=True)
+            options = ReadOptions.parse(options_to_read(self._given, schema), is_stream=True)
             reader = PylogStreamReader(options, schema)
         except ValueError as error:
             return RefusedStreamReader(str(error))

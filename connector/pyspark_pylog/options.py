@@ -22,7 +22,7 @@ from pylog import (
 from pyspark_pylog import option_values as values
 from pyspark_pylog.filter_option import RECORD_FILTER, parse_record_filter
 from pyspark_pylog.nearest_name import nearest_name_hint
-from pyspark_pylog.path_options import TEMPORARY_VIEW, parse_paths
+from pyspark_pylog.path_options import parse_paths
 from pyspark_pylog.position_options import parse_ending, parse_starting
 from pyspark_pylog.record_counts import RECORD_COUNTS
 from pyspark_pylog.trigger_limits import LIMIT_OPTIONS, NO_LIMITS, TriggerLimits
@@ -108,8 +108,6 @@ _OF_ANY_TABLE = frozenset(
 
 _CLIENT_PREFIX = "kafka."
 _CLIENT_ISOLATION = "kafka.isolation.level"
-_IN_A_CATALOG = ("owner", "provider", "location")
-"""What Spark adds to the options of a CREATE TABLE, and repeats as ``option.<name>``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,8 +264,6 @@ def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
         if name in without_effect or (name.startswith(_CLIENT_PREFIX) and not typo):
             ignored.append(without_effect.get(name, name))
             continue
-        if name in _IN_A_CATALOG or name.startswith("option."):
-            raise ValueError(TEMPORARY_VIEW)
         if is_only_of_writes(name):
             msg = f"option {name!r} is for writes, not for reads; to read a topic, give subscribe"
             raise ValueError(msg)

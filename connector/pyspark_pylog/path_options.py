@@ -10,9 +10,15 @@ from pyspark_pylog.json_options import parse_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TEMPORARY_VIEW = (
-    "A catalog table (CREATE TABLE … USING pylog) loses its options in Spark; use CREATE TEMPORARY "
-    "VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs') instead."
+PATH_OPTIONS = ("path", "paths")
+
+HOW_TO_CREATE = (
+    "In SQL: CREATE TABLE … USING pylog OPTIONS (path '/path/to/kafka-logs'), without a list of "
+    "columns, with which Spark keeps no options (option columns chooses some)."
+)
+INSERT_INTO_VIEW = (
+    "Spark keeps no options of a catalog table for what is inserted: INSERT INTO a view, CREATE "
+    "TEMPORARY VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs', topic '…')."
 )
 
 
@@ -28,7 +34,7 @@ def parse_paths(lower: Mapping[str, str]) -> tuple[str, ...]:
             raise ValueError(msg)
         texts += listed
     if not texts:
-        msg = f'no path: say load("/path/to/kafka-logs"). {TEMPORARY_VIEW}'
+        msg = f'no path: say load("/path/to/kafka-logs"). {HOW_TO_CREATE}'
         raise ValueError(msg)
     # Against the driver's working directory, which an executor does not share.
     return tuple(absolute_location(text) for text in texts)

@@ -1,7 +1,7 @@
 """Comparisons and columns in a DataFrame's plan, as Spark's optimizer has simplified it.
 
-Only what stands directly above the read is looked at. Through Spark Connect a client has no plan:
-there nothing is found, and nothing pushed.
+Only what stands directly above the read is looked at. A client of Spark Connect has another plan,
+see `pyspark_pylog.connect_plan`.
 """
 
 from __future__ import annotations
@@ -65,10 +65,7 @@ def find_columns(frame: DataFrame, known: Sequence[str]) -> list[str] | None:
 
     Those too that the optimizer finds to be without effect: Spark must be able to resolve them.
     """
-    plan = getattr(frame, "_jdf", None)
-    if plan is None:
-        return None
-    node = plan.queryExecution().analyzed()
+    node = frame._jdf.queryExecution().analyzed()
     named = set()
     while node.children().size() == 1:
         references = node.references().toSeq()
@@ -82,10 +79,7 @@ def find_columns(frame: DataFrame, known: Sequence[str]) -> list[str] | None:
 
 def _nodes_above_relation(frame: DataFrame) -> Iterator[Any]:
     """Yield the nodes of a plan that is one chain of projections and filters, top first."""
-    plan = getattr(frame, "_jdf", None)
-    if plan is None:
-        return
-    node = plan.queryExecution().optimizedPlan()
+    node = frame._jdf.queryExecution().optimizedPlan()
     chain = []
     while _kind(node) in ("Filter", "Project"):
         chain.append(node)

@@ -4,6 +4,7 @@ Spark 4.1 to 4.3 keep the reader that filters were pushed into for every later s
 relation: a second use of one ``load()``, with another filter, would get the rows of the first. So
 with ``pushdown=auto`` filters leave nothing out on these versions; with ``on`` the user vouches
 that each ``load()`` is filtered once. Every filter goes back to Spark, which evaluates it again.
+Spark 4.0 hands no filters to Python data sources.
 
 A reader that overrides the method fails while ``spark.sql.python.filterPushdown.enabled`` is off,
 as it is by default: Spark compares the method with that of the base class. `PushFilters` passes for
@@ -12,6 +13,7 @@ the base class's method, and works if it is called all the same.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pyspark
@@ -34,6 +36,19 @@ _OPERATORS = {
     "LessThanOrEqual": "<=",
     "In": "in",
 }
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def warn_if_never_pushed(pushdown: str) -> None:
+    """Log a warning if the option asks for what this version of Spark never does."""
+    if pushdown == "on" and not hasattr(DataSourceReader, "pushFilters"):
+        _LOGGER.warning(
+            "pylog: option pushdown=on has no effect in Spark %s, which hands no filters to Python "
+            "data sources (4.1 and later do): everything that the path and the options cover is "
+            "read; pyspark_pylog.table(spark, path).where(...) reads less in every version",
+            pyspark.__version__,
+        )
 
 
 def is_pruning(pushdown: str, version: str = pyspark.__version__) -> bool:

@@ -32,7 +32,7 @@ class RefusedStreamReader(DataSourceStreamReader):
         raise ValueError(self._reason)
 
     def latestOffset(self, start: object = None, limit: object = None) -> NoReturn:
-        """Raise the error: what Spark 4.1 asks first, and a query that continues."""
+        """Raise the error: what Spark 4.0 and 4.1 ask first, and a query that continues."""
         raise ValueError(self._reason)
 
     def partitions(self, start: object, end: object) -> NoReturn:

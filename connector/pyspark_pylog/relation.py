@@ -6,16 +6,16 @@ columns, so nothing is shared with another use. Spark evaluates the predicates a
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from pylog import RecordFilter, absolute_location, to_record_filter
+from pyspark_pylog import connect_plan, plan_predicates
 from pyspark_pylog.filter_option import RECORD_FILTER, format_record_filter
+from pyspark_pylog.fixed_instants import with_fixed_instants
 from pyspark_pylog.options import RECORDS
-from pyspark_pylog.plan_predicates import find_columns, find_comparisons
 from pyspark_pylog.record_counts import COUNT, RECORD_COUNTS
 from pyspark_pylog.worker_python import WorkerPythonCheck, is_classic
 
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_NOT_OVER_CONNECT = (
-    "pylog: pyspark_pylog.table pushes no predicate and no column down over Spark Connect, where a "
-    "client does not see the plan: all that the path and the options cover is read; give options "
-    "instead (subscribe, startingTimestamp, endingTimestamp, columns ...)"
-)
-_LOGGER = logging.getLogger(__name__)
+    from pylog import Comparison
+
+    class _Plan(Protocol):
+        """Where a DataFrame's comparisons and columns are found: in a JVM, or on the client."""
+
+        def find_comparisons(self, filtered: DataFrame) -> list[Comparison]: ...
+
+        def find_columns(self, frame: DataFrame, known: Sequence[str]) -> list[str] | None: ...
 
 
 class PylogTable:
@@ -94,16 +96,27 @@ class PylogTable:
         return getattr(self.to_df(), name)
 
     def _dataframe(self, columns: Sequence[Column | str]) -> DataFrame:
+        if is_classic(self._spark):
+            return self._narrowed(columns, plan_predicates)
+        fixed = tuple(
+            with_fixed_instants(self._spark, each) if isinstance(each, str) else each
+            for each in self._conditions
+        )
+        table_of_fixed = PylogTable(self._spark, self._path, self._options, fixed)
+        return table_of_fixed._narrowed(columns, connect_plan)
+
+    def _narrowed(self, columns: Sequence[Column | str], plan: _Plan) -> DataFrame:
+        """Return the DataFrame, whose load has what ``plan`` finds in a plan of all rows."""
         whole = self._load({})
         plain = self._finish(whole, columns)
         pushed: dict[str, str] = {}
-        where = to_record_filter(find_comparisons(self._finish(whole, ())))
+        where = to_record_filter(plan.find_comparisons(self._finish(whole, ())))
         is_narrowed = where != RecordFilter()
         if is_narrowed:
             pushed[RECORD_FILTER] = format_record_filter(where)
         names = None
         if columns and "columns" not in map(str.lower, self._options):
-            names = find_columns(plain, whole.columns)
+            names = plan.find_columns(plain, whole.columns)
         if not is_narrowed and not names:
             return plain
         # With a schema, Spark need not ask for one again.
@@ -156,9 +169,7 @@ def table(spark: SparkSession, path: str | Sequence[str], **options: Any) -> Pyl
 
     Notes
     -----
-    A client of Spark Connect does not see Spark's plan. Nothing is pushed down there, which a
-    warning says: the rows are the same, and everything that ``load()`` covers is read for them.
+    A client of Spark Connect does not see what Spark's optimizer makes of a condition. Fewer forms
+    are understood there: conjunctions of comparisons with literals. The rows are the same.
     """
-    if not is_classic(spark):
-        _LOGGER.warning(_NOT_OVER_CONNECT)
     return PylogTable(spark, path, options)

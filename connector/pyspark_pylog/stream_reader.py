@@ -107,7 +107,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Parameters
         ----------
         start
-            Where it begins; None in Spark 4.1, which does not say.
+            Where it begins; None in Spark 4.0 and 4.1, which do not say.
         limit
             `ReadAllAvailable` where the options are not to limit the batch.
 

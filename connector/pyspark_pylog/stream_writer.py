@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceStreamArrowWriter
 
 from pyspark_pylog.staged_task import (
     StagedTask,
@@ -19,6 +18,7 @@ from pyspark_pylog.staged_task import (
     make_directory,
     stage_rows,
 )
+from pyspark_pylog.stream_arrow_writer import DataSourceStreamArrowWriter
 from pyspark_pylog.write_schema import columns_to_write
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pylog import PARTITIONER_NAMES, CompressionType, absolute_location
 from pyspark_pylog import option_values as values
 from pyspark_pylog.nearest_name import nearest_name_hint
 from pyspark_pylog.options import READ_OPTIONS
-from pyspark_pylog.path_options import TEMPORARY_VIEW
+from pyspark_pylog.path_options import INSERT_INTO_VIEW
 from pyspark_pylog.write_option_names import TOPIC_PROPERTY_PREFIX, WRITE_OPTIONS
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _refuse_client_option(name: str) -> None:
 def _directory(lower: Mapping[str, str], *, is_stream: bool) -> str:
     if "path" not in lower:
         call = "start" if is_stream else "save"
-        msg = f'no path: say {call}("/path/to/kafka-logs"). {TEMPORARY_VIEW}'
+        msg = f'no path: say {call}("/path/to/kafka-logs"). {INSERT_INTO_VIEW}'
         raise ValueError(msg)
     # Against the driver's working directory, which an executor does not share.
     location = absolute_location(lower["path"])

@@ -7,14 +7,13 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
-import pyspark
 import pytest
 from pyspark.errors import StreamingQueryException
 
 import pyspark_pylog
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition, write_segment
-from tests.support.spark_session import NEEDS_SPARK
+from tests.support.spark_session import NEEDS_SPARK, SPARK_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = NEEDS_SPARK
 
-SPARK_VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 NEEDS_ADMISSION_CONTROL = pytest.mark.skipif(
     SPARK_VERSION < (4, 2), reason="Spark asks Python sources for limits from version 4.2 on"
 )

@@ -16,7 +16,14 @@ from pyspark.sql import Row
 from pyspark_pylog import DefaultSource, table
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
-from tests.support.spark_session import NEEDS_SPARK, SPARK_CONF, last_line, load, require_java
+from tests.support.spark_session import (
+    NEEDS_SPARK,
+    PLANS_ONCE,
+    SPARK_CONF,
+    last_line,
+    load,
+    require_java,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,21 +72,20 @@ def test_trap_2_a_view_is_a_snapshot_until_it_is_made_again(
     assert spark.table("growing").count() == 20
     with segment_path(logs / "orders-0", 0).open("ab") as log:
         log.write(batch_v2([Stored(10, 10, b"k", b"new")]).data)
-    assert spark.table("growing").count() == 20
+    assert spark.table("growing").count() == (20 if PLANS_ONCE else 21)
     assert table(spark, str(logs)).count() == 21
     spark.sql(make)
     assert spark.table("growing").count() == 21
 
 
-def test_trap_3_a_catalog_table_loses_its_options_and_says_so(
+def test_trap_3_a_catalog_table_keeps_options_only_in_the_schema_that_the_source_gave(
     spark: SparkSession, logs: Path
 ) -> None:
     columns = "(offset BIGINT, value BINARY)"
     spark.sql(f"CREATE TABLE trap3 {columns} USING pylog OPTIONS (path '{logs}')")
     try:
         told = last_line(lambda: spark.table("trap3").collect())
-        assert "use CREATE TEMPORARY VIEW … USING pylog OPTIONS (path '/path/to/kaf" in told
-        # The one way in which a catalog table gets options.
+        assert "CREATE TABLE … USING pylog OPTIONS (path '/path/to/kafka-logs'), without a" in told
         assert spark.read.option("path", str(logs)).table("trap3").count() == 20
     finally:
         spark.sql("DROP TABLE trap3")
@@ -123,7 +129,7 @@ def test_trap_6_registration_works_where_a_broken_module_stops_discovery(
 def test_trap_7_a_reader_with_push_filters_reads_also_while_pushdown_is_off(
     spark: SparkSession, logs: Path
 ) -> None:
-    assert spark.conf.get(CONF) == "false"
+    assert spark.conf.get(CONF, "false") == "false"  # 4.0 does not know it
     for pushdown in ("auto", "on", "off"):
         assert load(spark, logs, pushdown=pushdown).where("offset > 7").count() == 4
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 from pyspark.errors import PySparkException
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 SPARK_CONF = Path(__file__).parents[2] / "spark-conf"
 
 NEEDS_SPARK = [pytest.mark.spark]
+
+SPARK_VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+
+PLANS_ONCE = SPARK_VERSION >= (4, 1)
+"""Whether Spark asks once for the input partitions of a ``load()``; 4.0 asks at each action."""
 
 _SETTINGS = {
     # Not the machine's and not UTC, on purpose: no value read may depend on it.

@@ -14,7 +14,7 @@ from pyspark_pylog.options import READ_OPTIONS
 from pyspark_pylog.write_option_names import WRITE_OPTIONS
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 USER_PAGES = [
     ROOT / name
     for name in (
@@ -33,6 +33,7 @@ USER_PAGES = [
                 "writing",
             )
         ),
+        *(f"docs/spark-platforms/{page}.md" for page in ("databricks", "emr", "kubernetes")),
     )
 ]
 

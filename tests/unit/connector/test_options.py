@@ -127,7 +127,7 @@ def test_a_path_becomes_absolute_or_is_remote(
     ("given", "message"),
     [
         ({}, 'no path: say load("/path/to/kafka-logs")'),
-        ({}, "use CREATE TEMPORARY VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs')"),
+        ({}, "In SQL: CREATE TABLE … USING pylog OPTIONS (path '/path/to/kafka-logs'), without"),
         ({"path": " "}, "path is empty"),
         ({"paths": '["/a", 1]'}, "to be a JSON list of strings"),
         ({"paths": "[/a]"}, 'expected JSON like ["/a","/b"]'),
@@ -201,12 +201,6 @@ def test_a_value_that_makes_no_sense_is_refused_with_what_is_expected(
 )
 def test_an_unknown_option_is_refused_with_the_nearest_known_one(name: str, message: str) -> None:
     assert message in refusal({"path": "/logs", name: "1"})
-
-
-@pytest.mark.parametrize("name", ["owner", "provider", "location", "option.path"])
-def test_what_spark_adds_in_create_table_is_refused_with_the_temporary_view(name: str) -> None:
-    message = refusal({"path": "/logs", name: "x"})
-    assert message.startswith("A catalog table (CREATE TABLE … USING pylog) loses its options")
 
 
 def test_options_of_the_kafka_source_without_a_meaning_here_are_accepted_and_listed() -> None:

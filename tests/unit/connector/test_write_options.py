@@ -101,7 +101,7 @@ def test_a_property_that_topics_do_not_have_is_refused() -> None:
 
 
 def test_a_write_without_a_path_says_how_to_give_one() -> None:
-    assert refusal({}).startswith('no path: say save("/path/to/kafka-logs"). A catalog table')
+    assert refusal({}).startswith('no path: say save("/path/to/kafka-logs"). Spark keeps')
     assert refusal({}, is_stream=True).startswith('no path: say start("/path/to/kafka-logs"). ')
 
 

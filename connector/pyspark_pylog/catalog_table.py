@@ -1,0 +1,105 @@
+"""The options of a table in Spark's catalog, which Spark itself forgets.
+
+``CREATE TABLE … USING pylog OPTIONS (…)`` shows a Python data source the options once, when it asks
+for the schema. Whatever reads the table later gets no options, but the schema that the source gave
+then, metadata of columns included. So the options are kept there, in those of the first column.
+
+Source: V2SessionCatalog, PythonDataSourceV2, PythonScanBuilder (Spark 4.0 to 4.3).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StructField, StructType
+
+from pyspark_pylog.json_options import parse_json
+from pyspark_pylog.path_options import HOW_TO_CREATE, PATH_OPTIONS, parse_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_KEPT = "pylog.options"
+"""The member of a column's metadata."""
+
+_OPTION = "option."
+_PROVIDER = "provider"
+"""What Spark adds to the options of a CREATE TABLE, besides ``owner`` and ``location``; it repeats
+each option as ``option.<name>``, which tells them from table properties."""
+
+_OF_CLIENTS = "kafka."
+_CLIENT_ISOLATION = "kafka.isolation.level"
+
+
+def is_created(given: Mapping[str, str]) -> bool:
+    """Whether options are those that Spark shows at a CREATE TABLE."""
+    lower = {name.lower(): value for name, value in given.items()}
+    return lower.get(_PROVIDER, "").lower() == "pylog"
+
+
+def options_of_statement(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options that a user wrote in a CREATE TABLE, by lower-cased names.
+
+    Parameters
+    ----------
+    given
+        What Spark shows; its ``path`` is also what LOCATION says.
+    """
+    lower = {name.lower(): value for name, value in given.items()}
+    written = {
+        name.removeprefix(_OPTION): value
+        for name, value in lower.items()
+        if name.startswith(_OPTION)
+    }
+    return {**written, **({"path": lower["path"]} if "path" in lower else {})}
+
+
+def with_options(schema: StructType, written: Mapping[str, str]) -> StructType:
+    """Return ``schema`` with the options of its table, without those that have no effect here.
+
+    Raises
+    ------
+    ValueError
+        They hold what must not stand in a catalog, which all who use it can read.
+    """
+    kept = {
+        name: value
+        for name, value in written.items()
+        if not name.startswith(_OF_CLIENTS) or name == _CLIENT_ISOLATION
+    }
+    hidden = [name for name in kept if "." in name and name != _CLIENT_ISOLATION]
+    if any(str(path) != "".join(path) for path in parse_paths(kept)):
+        hidden.append("path")
+    if hidden:
+        msg = (
+            f"option {hidden[0]} may hold a password or a key, which a catalog would show to all "
+            "who use it; let the environment of Spark's Python workers give it, or use CREATE "
+            "TEMPORARY VIEW … USING pylog OPTIONS (…)"
+        )
+        raise ValueError(msg)
+    first, *others = schema.fields
+    metadata = {**first.metadata, _KEPT: json.dumps(kept, sort_keys=True)}
+    return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])
+
+
+def options_to_read(given: Mapping[str, str], schema: StructType) -> dict[str, str]:
+    """Return the options of a read: ``given``, and those of the table that has no path there.
+
+    Those of a statement (``SELECT * FROM t WITH (…)``) come before those of the table. With a path
+    in ``given``, the schema is one that a user has taken from a table, for another read.
+
+    Raises
+    ------
+    ValueError
+        What the schema has is not what `with_options` makes.
+    """
+    lower = {name.lower(): value for name, value in given.items()}
+    kept = [field.metadata[_KEPT] for field in schema.fields if _KEPT in (field.metadata or {})]
+    if not kept or any(name in lower for name in PATH_OPTIONS):
+        return dict(given)
+    options = parse_json(kept[0], _KEPT, '{"path": "/mnt/kafka-logs"}')
+    if not isinstance(options, dict) or not all(isinstance(each, str) for each in options.values()):
+        msg = f"the table's options are not kept in its schema. {HOW_TO_CREATE}"
+        raise ValueError(msg)
+    return {**options, **lower}
