@@ -22,7 +22,7 @@ from pylog import (
 from pyspark_pylog import option_values as values
 from pyspark_pylog.filter_option import RECORD_FILTER, parse_record_filter
 from pyspark_pylog.nearest_name import nearest_name_hint
-from pyspark_pylog.path_options import parse_paths
+from pyspark_pylog.path_options import STORAGE_PREFIX, parse_paths
 from pyspark_pylog.position_options import parse_ending, parse_starting
 from pyspark_pylog.record_counts import RECORD_COUNTS
 from pyspark_pylog.trigger_limits import LIMIT_OPTIONS, NO_LIMITS, TriggerLimits
@@ -257,7 +257,7 @@ def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
     without_effect = {name.lower(): name for name in _WITHOUT_EFFECT}
     ignored = []
     for name in lower:
-        if name in known:
+        if name in known or name.startswith(STORAGE_PREFIX):
             continue
         # The one client property that changes a result: what is nearly its name is a typo.
         typo = difflib.get_close_matches(name, [_CLIENT_ISOLATION], cutoff=0.9)

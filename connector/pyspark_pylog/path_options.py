@@ -1,16 +1,18 @@
-"""The options that say where the logs lie: ``path`` and ``paths``."""
+"""The options that say where the logs lie and how a store is reached: path, paths, storage.*."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog import absolute_location
+from pylog import absolute_location, location
 from pyspark_pylog.json_options import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PATH_OPTIONS = ("path", "paths")
+STORAGE_PREFIX = "storage."
+"""Before the name of a parameter of a store: ``storage.region``."""
 
 HOW_TO_CREATE = (
     "In SQL: CREATE TABLE … USING pylog OPTIONS (path '/path/to/kafka-logs'), without a list of "
@@ -36,5 +38,10 @@ def parse_paths(lower: Mapping[str, str]) -> tuple[str, ...]:
     if not texts:
         msg = f'no path: say load("/path/to/kafka-logs"). {HOW_TO_CREATE}'
         raise ValueError(msg)
+    parameters = {
+        name.removeprefix(STORAGE_PREFIX): text
+        for name, text in lower.items()
+        if name.startswith(STORAGE_PREFIX)
+    }
     # Against the driver's working directory, which an executor does not share.
-    return tuple(absolute_location(text) for text in texts)
+    return tuple(location(absolute_location(text), storage_options=parameters) for text in texts)

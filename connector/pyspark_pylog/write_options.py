@@ -17,7 +17,7 @@ from pylog import PARTITIONER_NAMES, CompressionType, absolute_location
 from pyspark_pylog import option_values as values
 from pyspark_pylog.nearest_name import nearest_name_hint
 from pyspark_pylog.options import READ_OPTIONS
-from pyspark_pylog.path_options import INSERT_INTO_VIEW
+from pyspark_pylog.path_options import INSERT_INTO_VIEW, STORAGE_PREFIX
 from pyspark_pylog.write_option_names import TOPIC_PROPERTY_PREFIX, WRITE_OPTIONS
 
 if TYPE_CHECKING:
@@ -164,8 +164,8 @@ def _check_names(lower: Mapping[str, str], *, is_stream: bool) -> tuple[str, ...
             ignored.append(without_effect.get(name, name))
             continue
         listed = f"The options are: {', '.join(WRITE_OPTIONS)}, {TOPIC_PROPERTY_PREFIX}<property>"
-        if name in of_reads:
-            msg = f"option {of_reads[name]!r} is for reads, not for writes. {listed}"
+        if name in of_reads or name.startswith(STORAGE_PREFIX):
+            msg = f"option {of_reads.get(name, name)!r} is for reads, not for writes. {listed}"
             raise ValueError(msg)
         msg = f"unknown option {name!r}{nearest_name_hint(name, known.values())} {listed}"
         raise ValueError(msg)

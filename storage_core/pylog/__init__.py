@@ -29,6 +29,7 @@ _PUBLIC = LazyNames(
         "pylog.config.log_manager_config": ("LogManagerConfig",),
         "pylog.duckdb": ("LogDatabase",),
         "pylog.errors": ("LogStorageError",),
+        "pylog.files.given_file_system": ("location",),
         "pylog.files.offset_json_file": ("read_offset_json_file",),
         "pylog.files.partition_metadata": ("format_uuid", "parse_uuid"),
         "pylog.files.server_properties": ("ServerProperties",),
@@ -191,6 +192,7 @@ if TYPE_CHECKING:
     from pylog.errors import LogStorageError as LogStorageError
     from pylog.fetch_data_info import FetchDataInfo as FetchDataInfo
     from pylog.fetch_data_info import FetchIsolation as FetchIsolation
+    from pylog.files.given_file_system import location as location
     from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
     from pylog.files.partition_metadata import format_uuid as format_uuid
     from pylog.files.partition_metadata import parse_uuid as parse_uuid

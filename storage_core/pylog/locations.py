@@ -1,8 +1,9 @@
 """Where a file or directory lies: a local path, or the URI of an object store. Text only.
 
 A remote location is ``<scheme>://<host or bucket>/<key>``; a query after it (``?region=…``,
-``?endpoint_override=…``) belongs to the store and goes along to everything below. User names and
-passwords that a URI carries are never shown: `RemoteLocation` prints without them.
+``?endpoint_override=…``) holds the parameters of the store and goes along to everything below. So
+does a file system that a caller gave. User names, passwords and parameters are never shown:
+`RemoteLocation` prints without them.
 """
 
 from __future__ import annotations
@@ -11,13 +12,26 @@ import os
 import posixpath
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
-REMOTE_SCHEMES = ("s3", "s3a", "gs", "hdfs", "viewfs", "abfs", "abfss")
+REMOTE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "hdfs", "viewfs")
 _SAME_AS = {"s3a": "s3"}
+_INSTEAD = {
+    "s3n": "use s3:// or s3a:// with the same bucket and key",
+    "gcs": "use gs:// with the same bucket and key",
+    "wasb": "use abfs://<container>@<account>.dfs.core.windows.net/<path>, the same files over "
+    "Azure's present interface",
+    "wasbs": "use abfss://<container>@<account>.dfs.core.windows.net/<path>, the same files over "
+    "Azure's present interface",
+    "dbfs": "on Databricks, use the local path /dbfs/<path> (or /Volumes/<catalog>/<schema>/"
+    "<volume>/<path>), or the URI of the cloud storage below it",
+}
+"""What to use for schemes that others know."""
+
 _ANY_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?(.*)", re.DOTALL | re.IGNORECASE)
@@ -25,7 +39,7 @@ _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(:/+)(.*)", re.DOTALL)
 # What a URI has before its host. Keys of object stores may hold an "@", so that only the first
 # component counts, but for a secret with a slash in it that was not written as %2F.
 _USER_INFO = re.compile(r"[^/@]*@|[^/@:]*:(?!\d*/)[^/@]*/.*@", re.DOTALL)
-_CONTAINER_SCHEMES = ("abfs", "abfss")  # container:password@account
+_CONTAINER_SCHEMES = ("abfs", "abfss", "wasb", "wasbs")  # container:password@account
 
 
 class RemoteLocation(str):
@@ -33,13 +47,22 @@ class RemoteLocation(str):
 
     String methods, and those who open it, have the whole text. `str`, `repr` and formatting,
     through which it comes into messages and logs, give what `printable_location` does.
+
+    Attributes
+    ----------
+    file_system
+        What a caller gave to read this location with (``pyarrow.fs`` or fsspec), None if the URI
+        says it. It is pickled with the location, if it can be.
     """
 
-    __slots__ = ()
+    __slots__ = ("file_system",)
+    file_system: object | None
 
-    def __new__(cls, text: str) -> Self:
+    def __new__(cls, text: str, file_system: object | None = None) -> Self:
         """Keep the whole of ``text``, also of another location, which `str` would shorten."""
-        return super().__new__(cls, str.__str__(text))
+        made = super().__new__(cls, str.__str__(text))
+        made.file_system = file_system_of(text) if file_system is None else file_system
+        return made
 
     def __str__(self) -> str:
         return printable_location(self)
@@ -73,8 +96,13 @@ def parse_location(text: str) -> str:
             )
             raise ValueError(msg)
         return path
+    if file_system_of(text) is not None:
+        return text
     if uri := _ANY_URI.match(text):
         scheme = uri[1].lower()
+        if scheme in _INSTEAD:
+            msg = f"path {printable_location(text)!r}: {scheme}: is not read; {_INSTEAD[scheme]}"
+            raise ValueError(msg)
         if scheme not in REMOTE_SCHEMES or not is_remote(text):
             msg = (
                 f"path {printable_location(text)!r}: what can be read are local directories "
@@ -102,6 +130,47 @@ def absolute_location(text: str) -> str:
     return os.path.abspath(location)  # noqa: PTH100 - Path.resolve would follow links
 
 
+def with_parameters(location: str, parameters: Mapping[str, object]) -> str:
+    """Return ``location`` with parameters of its store, as a query of its URI would have them.
+
+    Parameters
+    ----------
+    location
+        As of `parse_location`.
+    parameters
+        By name; a value that is None is left to its default.
+
+    Raises
+    ------
+    ValueError
+        The location is a local path, or its URI has one of the parameters already. The text shows
+        no value.
+    """
+    given = {name: value for name, value in parameters.items() if value is not None}
+    if not given:
+        return location
+    names = ", ".join(sorted(given))
+    if not is_remote(location):
+        msg = f"path {location!r} is local, and storage options ({names}) are for stores"
+        raise ValueError(msg)
+    base, query = split_query(location)
+    twice = sorted(given.keys() & dict(parse_qsl(query[1:], keep_blank_values=True)).keys())
+    if twice:
+        msg = f"{', '.join(twice)} stands in the URI {location} and in the storage options"
+        raise ValueError(msg)
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in given.items()
+    }
+    added = urlencode(texts, quote_via=quote)
+    return RemoteLocation(f"{base}{query}&{added}" if query else f"{base}?{added}")
+
+
+def file_system_of(location: str) -> object | None:
+    """Return the file system that a caller gave for ``location``, None if there is none."""
+    return location.file_system if isinstance(location, RemoteLocation) else None
+
+
 def is_remote(location: str) -> bool:
     """Whether ``location`` is a URI and not a local path."""
     return _REMOTE.match(location) is not None
@@ -119,7 +188,7 @@ def join(location: str, name: str) -> str:
     """Return the location of ``name`` in the directory at ``location``."""
     base, query = split_query(location)
     if is_remote(base):
-        return RemoteLocation(posixpath.join(base, name) + query)
+        return RemoteLocation(posixpath.join(base, name) + query, file_system_of(location))
     return os.path.join(base, name)  # noqa: PTH118 - kept as text
 
 
@@ -127,7 +196,7 @@ def parent_of(location: str) -> str:
     """Return the location of the directory that holds ``location``."""
     base, query = split_query(location)
     if is_remote(base):
-        return RemoteLocation(posixpath.dirname(base) + query)
+        return RemoteLocation(posixpath.dirname(base) + query, file_system_of(location))
     return os.path.dirname(base)  # noqa: PTH120 - kept as text
 
 

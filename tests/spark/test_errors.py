@@ -114,7 +114,7 @@ def test_an_address_elsewhere(spark: SparkSession) -> None:
     told = last_line(lambda: load(spark, "ftp://user:secret@host/kafka-logs"))
     assert told == (
         "ValueError: path 'ftp://host/kafka-logs': what can be read are local directories (or "
-        "file:///…) and s3://, s3a://, gs://, hdfs://, viewfs://, abfs://, abfss://"
+        "file:///…) and s3://, s3a://, gs://, az://, abfs://, abfss://, hdfs://, viewfs://"
     )
 
 

@@ -9,9 +9,10 @@ from urllib.parse import quote
 import pytest
 from pyspark.errors import PySparkException
 
+import pyspark_pylog
 from tests.support.batches import batch_v2, plain_records, with_bad_crc
 from tests.support.log_files import write_partition
-from tests.support.s3_server import Bucket, S3Server
+from tests.support.s3_server import REGION, Bucket, S3Server
 from tests.support.spark_session import NEEDS_SPARK, load
 
 if TYPE_CHECKING:
@@ -58,6 +59,42 @@ def test_a_bucket_gives_the_rows_of_the_local_copy(
     assert not PLANTED.search(plan)
     base, _, query = uri.partition("?")
     assert load(spark, [f"{base}/orders-0?{query}"]).count() == 80
+
+
+def storage_options(bucket: Bucket, secret: str = SECRET) -> dict[str, str]:
+    """Return the options that lead to the server, named as a user of Spark names them."""
+    return {
+        "storage.access_key": ACCESS_KEY,
+        "storage.secret_key": secret,
+        "storage.endpoint_override": bucket.endpoint,
+        "Storage.Scheme": "http",
+        "storage.region": REGION,
+    }
+
+
+def test_storage_options_reach_the_workers_and_no_plan(
+    spark: SparkSession, bucket: Bucket, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    segments = {first: [batch_v2(plain_records(first, 10))] for first in (0, 10)}
+    write_partition(tmp_path, segments)
+    bucket.upload(tmp_path, "by-option")
+    remote = load(spark, "s3://kafka/by-option", **storage_options(bucket))
+    assert remote.orderBy("offset").collect() == load(spark, tmp_path).orderBy("offset").collect()
+    assert remote.count() == 20
+    table = load(spark, "s3://kafka/by-option", table="segments", **storage_options(bucket))
+    assert table.count() == 2
+    narrowed = pyspark_pylog.table(spark, "s3://kafka/by-option", **storage_options(bucket))
+    assert narrowed.where("offset >= 15").count() == 5
+    remote.explain(extended=True)
+    shown = f"{remote._jdf.queryExecution().toString()} {narrowed!r} {capfd.readouterr()}"
+    assert "pylog" in shown
+    assert not PLANTED.search(shown)
+    with pytest.raises(PySparkException, match="unknown parameter 'regions'") as caught:
+        load(spark, "s3://kafka/by-option", **storage_options(bucket), **{"storage.regions": "x"})
+    assert not PLANTED.search(str(caught.value))
+    with pytest.raises(PySparkException, match="is local, and storage options") as caught:
+        load(spark, tmp_path, **storage_options(bucket))
+    assert not PLANTED.search(str(caught.value))
 
 
 @pytest.mark.parametrize("what", ["damaged", "nowhere"])

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
-import threading
 from typing import TYPE_CHECKING
 
 import pyarrow.fs as pa_fs
 
+from tests.support.server_program import HOST, ServerProgram
+from tests.support.stored_files import StoredFiles
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-    from types import TracebackType
+    from collections.abc import Mapping
 
 ACCESS_KEY_ID = "AKIATESTONLY00000001"
 SECRET_ACCESS_KEY = "test/only+secret0000000000000000000000001"  # noqa: S105 - opens nothing
 REGION = "us-east-1"
-HOST = "127.0.0.1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY}
 STORE_VARIABLES = (
     *CREDENTIALS,
@@ -36,13 +34,11 @@ STORE_VARIABLES = (
     "AWS_ENDPOINT_URL",
     "AWS_ENDPOINT_URL_S3",
 )
-_START_SECONDS = 60
 _PROGRAM = "from moto.server import main; main()"
-_RUNNING = re.compile(rf"Running on http://{re.escape(HOST)}:(\d+)")
 
 
-class S3Server:
-    """Moto's server on a free port, from `__enter__` to `__exit__` or `stop`.
+class S3Server(ServerProgram):
+    """Moto's server on a free port.
 
     Parameters
     ----------
@@ -52,75 +48,21 @@ class S3Server:
 
     def __init__(self, *, checks_credentials: bool = False) -> None:
         checks = {"INITIAL_NO_AUTH_ACTION_COUNT": "0"} if checks_credentials else {}
-        self._environment = {**os.environ, **CREDENTIALS, **checks}
-        self._process: subprocess.Popen[str] | None = None
-        self.port = 0
-
-    @property
-    def endpoint(self) -> str:
-        """Host and port."""
-        return f"{HOST}:{self.port}"
-
-    def __enter__(self) -> S3Server:
-        self._process = subprocess.Popen(
+        super().__init__(
+            "the S3 server",
             [sys.executable, "-c", _PROGRAM, "-H", HOST, "-p", "0"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self._environment,
+            {**os.environ, **CREDENTIALS, **checks},
+            rf"Running on http://{re.escape(HOST)}:(\d+)",
         )
-        watchdog = threading.Timer(_START_SECONDS, self._process.kill)
-        watchdog.start()
-        try:
-            self.port = self._read_port()
-        finally:
-            watchdog.cancel()
-        # It logs every request: a pipe that nobody reads would fill and stop it.
-        threading.Thread(target=self._drain, daemon=True).start()
-        return self
-
-    def _lines(self) -> Iterator[str]:
-        if self._process is None or self._process.stdout is None:
-            raise RuntimeError("the S3 server is not running")
-        return iter(self._process.stdout)
-
-    def _read_port(self) -> int:
-        said = []
-        for line in self._lines():
-            if found := _RUNNING.search(line):
-                return int(found[1])
-            said.append(line)
-        raise RuntimeError(f"the S3 server did not start: {''.join(said)}")
-
-    def _drain(self) -> None:
-        for _ in self._lines():
-            pass
-
-    def stop(self) -> None:
-        """End the process; a second call does nothing."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            if self._process.stdout is not None:
-                self._process.stdout.close()
-            self._process = None
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
 
-class Bucket:
-    """A bucket of a running server, made if it is missing; written past what is under test."""
+class Bucket(StoredFiles):
+    """A bucket of a running server."""
 
     def __init__(self, server: S3Server, name: str) -> None:
         self.name = name
         self.endpoint = server.endpoint
-        self._store = pa_fs.S3FileSystem(
+        store = pa_fs.S3FileSystem(
             access_key=ACCESS_KEY_ID,
             secret_key=SECRET_ACCESS_KEY,
             endpoint_override=server.endpoint,
@@ -128,22 +70,7 @@ class Bucket:
             region=REGION,
             allow_bucket_creation=True,
         )
-        self._store.create_dir(name)
-
-    def write(self, key: str, content: bytes) -> None:
-        """Make or replace an object."""
-        with self._store.open_output_stream(f"{self.name}/{key}") as stream:
-            stream.write(content)
-
-    def remove(self, key: str) -> None:
-        """Delete an object."""
-        self._store.delete_file(f"{self.name}/{key}")
-
-    def upload(self, directory: Path, prefix: str) -> None:
-        """Copy the files below a directory; empty directories do not exist in a store."""
-        for path in sorted(directory.rglob("*")):
-            if path.is_file():
-                self.write(f"{prefix}/{path.relative_to(directory).as_posix()}", path.read_bytes())
+        super().__init__(store, name)
 
     def uri(self, key: str, *, endpoint: str = "", user_info: str = "") -> str:
         """Return the URI of a directory or file, with what leads to the server."""

@@ -9,6 +9,7 @@ import click
 import pylog
 from pylog.cli.command_help import argument
 from pylog.cli.parameter_types import DIRECTORY, FILE, NOW, TOPIC, TOPICS
+from pylog.cli.storage_options import stored_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,11 +19,7 @@ LINE_FORMATS = ("jsonl", "text")
 
 _SIGNS_OF_A_PATTERN = frozenset("*?[]^$|()+\\")
 
-paths = argument(
-    "paths",
-    metavar="PATH",
-    nargs=-1,
-    required=True,
+paths = stored_paths(
     type=DIRECTORY,
     help_text="Log directories (entries of a broker's log.dirs) or <topic>-<partition> "
     "directories.",

@@ -13,8 +13,8 @@ import click
 
 import pylog
 from pylog.cli import options
-from pylog.cli.command_help import argument
 from pylog.cli.parameter_types import FILE, TIME
+from pylog.cli.storage_options import stored_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,11 +140,7 @@ chosen_records = _packed(
     ChosenRecords,
     "chosen",
     (
-        argument(
-            "paths",
-            metavar="PATH",
-            nargs=-1,
-            required=True,
+        stored_paths(
             type=FILE,
             help_text="Log directories (entries of a broker's log.dirs), <topic>-<partition> "
             "directories, or single .log files in them.",

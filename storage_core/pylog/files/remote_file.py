@@ -15,18 +15,18 @@ there, the time of the last change (in seconds) and the length tell one file fro
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.byte_source import ByteSource
 from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.files.kept_bytes import KeptBytes, Stretch
-from pylog.files.remote_storage import STORE_FAILURES, cause_of, open_remote
+from pylog.files.remote_storage import open_remote, remote_version
+from pylog.files.store_errors import STORE_FAILURES, cause_of, is_after_the_end, is_missing
 from pylog.locations import RemoteLocation, name_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pylog.files.remote_store import RangedFile
 
 READ_AHEAD_BYTES = 1 << 13
 """The least that a look-up in a ``.log`` file requests: half a batch of the usual 16 KB."""
@@ -36,9 +36,6 @@ SIDE_FILE_BYTES = 1 << 20
 
 _STRETCH_BYTES = 1 << 18
 _STRETCHES = 4
-_GONE = re.compile(r"AWS Error (?:NO_SUCH_KEY|RESOURCE_NOT_FOUND)|HTTP status 404")
-_AFTER_THE_END = re.compile(r"AWS Error INVALID_RANGE|HTTP status 416")
-
 _KEPT = KeptBytes()
 
 
@@ -66,7 +63,7 @@ class RemoteFile(ByteSource):
 
     def __init__(self, location: str) -> None:
         self.path = RemoteLocation(location)
-        self._file: pa.NativeFile | None
+        self._file: RangedFile | None
         self._file, self._version = open_remote(location)
         size, tag = self._version.size_bytes, self._version.entity_tag
         self._is_log = name_of(location).endswith(LOG_FILE_SUFFIX)
@@ -99,8 +96,7 @@ class RemoteFile(ByteSource):
         """
         if not self._is_unchecked or self._identity is None:
             return False
-        file, version = open_remote(self.path)
-        file.close()
+        version = remote_version(self.path)
         if (version.size_bytes, version.entity_tag) != (self.size(), self._version.entity_tag):
             return True
         self._is_unchecked = False
@@ -126,6 +122,7 @@ class RemoteFile(ByteSource):
     def read_into(self, position: int, buffer: memoryview) -> int:
         """Fill ``buffer`` from ``position`` on; return how many bytes there were."""
         self._opened()
+        buffer = buffer.cast("B")  # those of Arrow count their bytes as signed
         count = max(0, min(len(buffer), self._version.size_bytes - position))
         held = self._held(position)
         at = position - held.start
@@ -156,7 +153,7 @@ class RemoteFile(ByteSource):
         """Return ``position``: an object store knows nothing of holes."""
         return position if position < self._version.size_bytes else None
 
-    def _opened(self) -> pa.NativeFile:
+    def _opened(self) -> RangedFile:
         if self._file is None:
             msg = f"read of a closed file: {self.path}"
             raise ValueError(msg)
@@ -169,9 +166,9 @@ class RemoteFile(ByteSource):
         try:
             return memoryview(file.read_at(length, position))
         except STORE_FAILURES as error:
-            if _AFTER_THE_END.search(str(error)):
+            if is_after_the_end(error):
                 return memoryview(b"")
-            if isinstance(error, FileNotFoundError) or _GONE.search(str(error)):
+            if is_missing(error):
                 reason = "file is gone (deleted since it was opened)"
                 raise SegmentVanishedError(reason, self.path, position) from None
             reason = f"cannot read {length} bytes: {cause_of(error)}"

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import os
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 import pyarrow.fs as pa_fs
+
+from pylog.files.store_parameters import StoreUriError, boolean, made_by_arrow, parse_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,31 +32,24 @@ _SIGNED_ALIKE = "us-east-1"
 _STORE = re.compile(r"s3://(?:([^@:]*)(?::([^@]*))?@)?([^@:/]+)")
 
 
-class S3UriError(ValueError):
-    """A URI is not one of a bucket; the text holds nothing of what may be secret."""
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError
-    return text.lower() == "true"
-
-
 _PARAMETERS: dict[str, Callable[[str], object]] = {
+    "access_key": str,
+    "secret_key": str,
+    "session_token": str,
     "region": str,
     "scheme": str,
     "endpoint_override": str,
     "connect_timeout": float,
     "request_timeout": float,
     "tls_ca_file_path": str,
-    "anonymous": _boolean,
-    "force_virtual_addressing": _boolean,
+    "anonymous": boolean,
+    "force_virtual_addressing": boolean,
 }
 """What may stand in a query, under the names of `pyarrow.fs.S3FileSystem`."""
 
 
-def s3_file_system(store: str, query: str) -> pa_fs.S3FileSystem:
-    """Return the file system that ``s3://<access key>:<secret>@<bucket>`` leads to.
+def s3_file_system(store: str, query: str) -> tuple[pa_fs.S3FileSystem, str]:
+    """Return the file system that ``s3://<access key>:<secret>@<bucket>`` leads to, and the bucket.
 
     Without user info, credentials are found by the means of AWS: environment, profile, role.
 
@@ -68,7 +62,7 @@ def s3_file_system(store: str, query: str) -> pa_fs.S3FileSystem:
 
     Raises
     ------
-    S3UriError
+    StoreUriError
         The URI is not understood.
     OSError
         No region is given, and the store does not tell it.
@@ -76,25 +70,25 @@ def s3_file_system(store: str, query: str) -> pa_fs.S3FileSystem:
     parts = _STORE.fullmatch(store)
     if parts is None:
         msg = "not s3://<bucket>/… or s3://<access key>:<secret>@<bucket>/… (/ in a secret is %2F)"
-        raise S3UriError(msg)
+        raise StoreUriError(msg)
     access_key, secret_key, bucket = parts.groups(default="")
-    options = _parse(query)
+    user_info = {"access_key": unquote(access_key), "secret_key": unquote(secret_key)}
+    options = parse_parameters(query, _PARAMETERS)
     if "endpoint_override" not in options:
         options = _endpoint_of_environment() | options
     if not options.keys() & {"region", "endpoint_override"}:
         options["region"] = pa_fs.resolve_s3_region(bucket)
-    make = partial(
-        pa_fs.S3FileSystem,
-        access_key=unquote(access_key) or None,
-        secret_key=unquote(secret_key) or None,
-        retry_strategy=pa_fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
-        **{"connect_timeout": CONNECT_SECONDS, **options},
-    )
-    made = make()
+    parameters: dict[str, Any] = {
+        "retry_strategy": pa_fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+        "connect_timeout": CONNECT_SECONDS,
+        **{name: text for name, text in user_info.items() if text},
+        **options,
+    }
+    made = made_by_arrow("S3FileSystem", parameters)
     # The region may also come from the environment or a profile.
     if "endpoint_override" in options and made.region == _SIGNED_ALIKE:
-        return make(region=_REGION_WITHOUT_REDIRECTS)
-    return made
+        made = made_by_arrow("S3FileSystem", parameters | {"region": _REGION_WITHOUT_REDIRECTS})
+    return made, bucket
 
 
 def _endpoint_of_environment() -> dict[str, Any]:
@@ -102,17 +96,3 @@ def _endpoint_of_environment() -> dict[str, Any]:
     url = next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
     scheme, _, endpoint = url.rstrip("/").rpartition("://")
     return {"endpoint_override": endpoint, "scheme": scheme or "https"} if endpoint else {}
-
-
-def _parse(query: str) -> dict[str, Any]:
-    options: dict[str, object] = {}
-    for name, text in parse_qsl(query.removeprefix("?"), keep_blank_values=True):
-        if name not in _PARAMETERS:
-            msg = f"unknown parameter {name!r}; there are {', '.join(_PARAMETERS)}"
-            raise S3UriError(msg)
-        try:
-            options[name] = _PARAMETERS[name](text)
-        except ValueError:
-            msg = f"parameter {name!r} has an invalid value"
-            raise S3UriError(msg) from None
-    return options

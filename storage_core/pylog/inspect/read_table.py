@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pylog.files.given_file_system import in_store
 from pylog.inspect.tables.metadata_table import metadata_table
 from pylog.inspect.tables.table_rows import rows_of_logs
 from pylog.keyword_arguments import names_nearest_keyword
@@ -33,6 +34,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     mode: str | ReadMode = ReadMode.FAILFAST,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     leave_page_cache: bool = False,
+    filesystem: object | None = None,
+    storage_options: Mapping[str, object] | None = None,
 ) -> pa.Table:
     """Return a table about the structure of the logs under ``path``.
 
@@ -69,6 +72,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         one that decodes them, a batch that has more is a row.
     leave_page_cache
         As for `scan`. Whole batches are read, where otherwise headers would do.
+    filesystem, storage_options
+        How the path's store is reached, as for `pylog.location`; nothing for a `LogDirectory`.
 
     Returns
     -------
@@ -95,7 +100,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         max_decompressed_bytes=max_decompressed_bytes,
     )
     views = table_views(
-        path,
+        in_store(path, filesystem, storage_options),
         topics=topics,
         assign=assign,
         pattern=pattern,

@@ -6,6 +6,7 @@ import operator
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
+from pylog.files.given_file_system import in_store
 from pylog.locations import printable_location
 from pylog.model import TopicPartition
 from pylog.reading.discovery import PartitionDirectory, discover_all
@@ -244,6 +245,8 @@ def open_directory(
     *paths: str | os.PathLike[str],
     include_stray: bool = False,
     takes_segment_files: bool = False,
+    filesystem: object | None = None,
+    storage_options: Mapping[str, object] | None = None,
 ) -> LogDirectory:
     """Return what lies under the given log directories or topic-partition directories.
 
@@ -258,13 +261,16 @@ def open_directory(
     takes_segment_files
         Whether a path may be a ``.log`` file in a topic-partition directory. A `scan` then reads
         the offsets of that segment; the views are those of the whole partition.
+    filesystem, storage_options
+        How the store of the paths is reached, as for `pylog.location`.
 
     Raises
     ------
     LogDirectoryError
         A path cannot be read or holds no Kafka log, or a partition lies there twice.
     """
+    places = in_store(paths, filesystem, storage_options)
     directories = discover_all(
-        paths, include_stray=include_stray, takes_segment_files=takes_segment_files
+        places, include_stray=include_stray, takes_segment_files=takes_segment_files
     )
     return LogDirectory(directories, include_stray=include_stray)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pylog.columnar.arrow_schema import record_schema, schema_like
+from pylog.files.given_file_system import in_store
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
@@ -261,6 +262,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     use_indexes: bool = True,
     threads: int | None = None,
     leave_page_cache: bool = False,
+    filesystem: object | None = None,
+    storage_options: Mapping[str, object] | None = None,
 ) -> Scan:
     """Return a read of the records under ``path``: exactly what Kafka's consumer would return.
 
@@ -327,6 +330,8 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         cache, and what was there before does, so that a broker beside the reader serves from it as
         before. Nothing is read ahead by the system, and `Scan.count` reads whole batches. An object
         store has no page cache.
+    filesystem, storage_options
+        How the path's store is reached, as for `pylog.location`; nothing for a `LogDirectory`.
 
     Raises
     ------
@@ -343,7 +348,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     --------
     >>> pylog.scan("/mnt/kafka-logs", topics="orders", columns=["key", "value"]).to_table()
     """
-    views = select_views(path, topics, assign, pattern)
+    views = select_views(in_store(path, filesystem, storage_options), topics, assign, pattern)
     known = [view.topic_partition for view in views]
     check_specs(start, known)
     check_specs(end, known)

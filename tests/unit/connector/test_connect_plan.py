@@ -12,8 +12,8 @@ pytest.importorskip("grpc_status")
 from pyspark.sql.connect import functions as cf
 from pyspark.sql.connect.plan import DataSource, Filter, Limit, LogicalPlan, Project
 
-from pyspark_pylog.connect_plan import find_columns, find_comparisons
 from pylog import Comparison
+from pyspark_pylog.connect_plan import find_columns, find_comparisons
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -115,6 +115,10 @@ def test_names_are_read_without_regard_to_case() -> None:
         ({"path": "logs/here"}, (str(Path.cwd() / "logs/here"),)),
         ({"path": "."}, (str(Path.cwd()),)),
         ({"path": "s3a://bucket/logs?region=x"}, ("s3://bucket/logs?region=x",)),
+        (
+            {"paths": '["s3://b/1","gs://b/2"]', "Storage.Secret_Key": "a/B"},
+            ("s3://b/1?secret_key=a%2FB", "gs://b/2?secret_key=a%2FB"),
+        ),
     ],
 )
 def test_a_path_becomes_absolute_or_is_remote(
@@ -134,9 +138,13 @@ def test_a_path_becomes_absolute_or_is_remote(
         ({"path": "ftp://u:pw@host/logs"}, "path 'ftp://host/logs': what can be read are local"),
         (
             {"path": "dbfs:/mnt/logs"},
-            "local directories (or file:///…) and s3",
+            "dbfs: is not read; on Databricks, use the local path /dbfs/<path>",
         ),
         ({"path": "file://server/logs"}, "names another host"),
+        (
+            {"path": "/a", "storage.region": "x"},
+            "path '/a' is local, and storage options (region) are for stores",
+        ),
     ],
 )
 def test_a_path_that_cannot_be_read_is_refused(given: dict[str, str], message: str) -> None:

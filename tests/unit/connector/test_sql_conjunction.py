@@ -7,8 +7,7 @@ import random
 
 import pytest
 
-from pylog import RecordFilter
-from pylog import Comparison, to_record_filter
+from pylog import Comparison, RecordFilter, to_record_filter
 from pyspark_pylog.sql_conjunction import read_conjunction
 from tests.support.predicates import ROWS, Row, random_predicate, truth
 

@@ -67,6 +67,7 @@ def test_a_value_is_read_without_regard_to_case_and_blanks_around_it(
         ({"jobid ": "a"}, "unknown option 'jobid '; did you mean 'jobId'?"),
         ({"x": "a"}, "unknown option 'x'. The options are: path, topic, compression, level, "),
         ({"subscribe": "a"}, "option 'subscribe' is for reads, not for writes. The options are: "),
+        ({"storage.region": "a"}, "option 'storage.region' is for reads, not for writes. The "),
         ({"checkpointLocation": "/c"}, "unknown option 'checkpointlocation'"),
         ({"topic": " "}, "option topic is empty"),
         ({"jobId": ""}, "option jobId is empty"),

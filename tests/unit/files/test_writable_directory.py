@@ -134,7 +134,7 @@ def test_a_manager_that_was_not_started_says_how_to(tmp_path: Path) -> None:
         manager.get_or_create_log(pylog.TopicPartition("orders", 0))
 
 
-@pytest.mark.parametrize("path", ["s3://bucket/logs", "gs://bucket/logs"])
+@pytest.mark.parametrize("path", ["s3://bucket/logs", "gs://bucket/logs", "az://container/logs"])
 def test_no_manager_takes_an_object_store_for_a_local_path(path: str) -> None:
     with pytest.raises(LogDirectoryError, match="only local directories can be written to"):
         pylog.LogManager([path])

@@ -9,11 +9,12 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options
-from pylog.cli.command_help import argument, command
+from pylog.cli.command_help import command
 from pylog.cli.parameter_types import FILE, TIME
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.compile_notice import announce_compilation
 from pylog.cli.rendering.whole_output import write_whole
+from pylog.cli.storage_options import stored_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,11 +44,9 @@ def _decoder_options(function: Callable[..., int]) -> Callable[..., int]:
     "pylog dump --deep-iteration /mnt/kafka-logs/orders-0",
     "pylog dump --print-data-log /mnt/kafka-logs --topic orders --partition 0 --offset 4711",
 )
-@argument(
-    "paths",
-    metavar="PATH",
-    nargs=-1,
+@stored_paths(
     type=FILE,
+    required=False,
     help_text="Files (.log, .index, .timeindex, .txnindex, .snapshot, .checkpoint), "
     "<topic>-<partition> directories, or log directories (entries of a broker's log.dirs).",
 )
