@@ -25,7 +25,7 @@ import os
 import re
 from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
@@ -193,7 +193,7 @@ class LogDatabase:
         """
         self._errors.clear()
         with self._own_errors(sql):
-            relation = self._connection.sql(sql)
+            relation = cast("duckdb.DuckDBPyRelation | None", self._connection.sql(sql))
             if relation is None:  # a statement without rows
                 return pa.RecordBatchReader.from_batches(pa.schema([]), [])
             rows = pa.RecordBatchReader.from_stream(relation)

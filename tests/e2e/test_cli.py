@@ -254,7 +254,7 @@ def test_a_full_disk_is_reported(large_log: Path) -> None:
             timeout=SECONDS,
         )
     assert done.returncode == 2
-    assert done.stderr == b"pylog: error: No space left on device\n"
+    assert done.stderr == b"pylog: error: standard output: No space left on device\n"
 
 
 # Compiled kernels

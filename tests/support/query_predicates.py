@@ -91,7 +91,7 @@ def _leaf(source: random.Random, rows: Sequence[Row]) -> Predicate:
         return Predicate(
             pl.col(column).is_between(pl.lit(low.polars), pl.lit(high.polars)),
             f'"{column}" BETWEEN {low.sql} AND {high.sql}',
-            lambda row: None if get(row) is None else low.value <= get(row) <= high.value,  # type: ignore[operator]
+            lambda row: None if get(row) is None else low.value <= get(row) <= high.value,
         )
     sign = source.choice([*_COMPARE])
     literal = literals[0]

@@ -11,7 +11,7 @@ import datetime as dt
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pylog.positions import Timestamp
 
@@ -180,6 +180,9 @@ def _milliseconds(given: object, *, is_last: bool) -> object:
         within = is_last and given.microsecond % 1000 != 0
         return Timestamp.of(given).milliseconds - within
     return given.milliseconds if isinstance(given, Timestamp) else given
+
+
+_Member = TypeVar("_Member")
 
 
 def _common(

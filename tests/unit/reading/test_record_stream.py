@@ -38,7 +38,7 @@ def test_a_part_of_a_scan_is_counted_as_of_it(directory: Path) -> None:
     scan = pylog.scan(directory, window_bytes=300, timestamp_unit="ms")
     part = scan.narrowed(
         ["partition", "timestamp", "headers"],
-        where=pylog.RecordFilter(partitions=1, min_offset=38),
+        where=pylog.RecordFilter(partitions=frozenset({1}), min_offset=38),
     )
     table = part.to_table()
     assert table.column("partition").to_pylist() == [1, 1]
@@ -51,7 +51,9 @@ def test_a_part_of_a_scan_is_counted_as_of_it(directory: Path) -> None:
 
 def test_filters_and_limits_add_up(directory: Path) -> None:
     scan = pylog.scan(directory, where=pylog.RecordFilter(min_offset=10))
-    part = scan.narrowed(["offset"], where=pylog.RecordFilter(max_offset=11, partitions=0))
+    part = scan.narrowed(
+        ["offset"], where=pylog.RecordFilter(max_offset=11, partitions=frozenset({0}))
+    )
     assert part.to_table().column("offset").to_pylist() == [10, 11]
     assert scan.narrowed(limit=3).narrowed(limit=5).to_table().num_rows == 3
     assert scan.narrowed(limit=5).narrowed(limit=3).to_table().num_rows == 3
