@@ -6,12 +6,9 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    ConfigSource,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource, ConfigSource
+from confluent_kafka.admin._resource import ResourceType
 
 import pylog
 from pylog.errors import UnknownTopicConfigError
@@ -89,8 +86,10 @@ def test_a_topics_configuration_is_what_the_broker_says(
             for topic in TOPICS:
                 producer.send(topic, value=b"v%d" % number)
     ensure_same(broker, "plain", str(100 * HOUR_MS), "STATIC_BROKER_CONFIG")
-    altered = ("--entity-type", "topics", "--entity-name", "altered")
-    alter(broker, *altered, "--add-config", f"retention.ms={HOUR_MS}", "--delete-config", NAMES[2])
+    one_topic = ("--entity-type", "topics", "--entity-name", "altered")
+    alter(
+        broker, *one_topic, "--add-config", f"retention.ms={HOUR_MS}", "--delete-config", NAMES[2]
+    )
     ensure_same(broker, "altered", str(HOUR_MS), "DYNAMIC_TOPIC_CONFIG")
     all_brokers = ("--entity-type", "brokers", "--entity-default")
     alter(broker, *all_brokers, "--add-config", "log.retention.ms=888888888")
