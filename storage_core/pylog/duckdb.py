@@ -11,7 +11,7 @@ Every query reads the logs anew, as far as it needs them:
 * **filters**: comparisons of ``topic``, ``partition``, ``offset``, ``timestamp`` and ``key`` with
   constants, as far as all rows have to pass them, decide which partitions, which bytes and which
   batches of ``records`` are read, and those of ``topic`` and ``partition`` which logs a metadata
-  table is made of. Lists of more than a dozen or so values are not among them;
+  table is made of. Lists of more than 20 values are not among them;
 * **LIMIT** without ORDER BY ends the read early.
 
 ``offset`` is a keyword of SQL: write ``"offset"``, or ``records.offset``.
@@ -25,7 +25,7 @@ import os
 import re
 from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -193,8 +193,8 @@ class LogDatabase:
         """
         self._errors.clear()
         with self._own_errors(sql):
-            relation = cast("duckdb.DuckDBPyRelation | None", self._connection.sql(sql))
-            if relation is None:  # a statement without rows
+            relation: object = self._connection.sql(sql)
+            if relation is None:  # before DuckDB 2, of a statement without rows
                 return pa.RecordBatchReader.from_batches(pa.schema([]), [])
             rows = pa.RecordBatchReader.from_stream(relation)
         return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows, sql))

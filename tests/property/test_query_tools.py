@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Counted
 
-CASES = 1_000
+CASES = 500
 LOGS = 50
 SEED = 20_261_123
 PARTITIONS = ("orders-0", "orders-1", "payments-3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,7 +12,7 @@ from polars.io.plugins import register_io_source
 from pylog.pushdown.polars_predicate import PolarsPredicate
 
 NOON = dt.datetime(2026, 11, 1, 12, tzinfo=dt.UTC)
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "key": pl.Binary,
     "topic": pl.String,
     "partition": pl.Int32,
