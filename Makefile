@@ -9,9 +9,11 @@ export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-emit-find-links --custom-compile-command "make lock"
 DEMO := build/demo/internal-logdir
+# The site's tools have an environment of their own: no test needs them.
+DOCS_VENV := build/docs-venv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint docs format lock test-matrix release-check clean
+.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock test-matrix release-check clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -63,8 +65,11 @@ lint: $(VENV)/.dev ## Style, types, import layers, the shape of the packages, sp
 	@$(BIN)/python -m tests.structure
 	@$(BIN)/codespell
 
-docs: $(VENV)/.dev ## Draw who imports whom: docs/import-graph.md
+import-graph: $(VENV)/.dev ## Write the pages that are made from the code: docs/import-graph.md, cli.md, table-columns.md
 	@$(BIN)/python -m tests.structure --write
+
+docs: $(DOCS_VENV)/.docs ## The documentation as a web site: build/site/index.html
+	@$(DOCS_VENV)/bin/python -m tests.website
 
 format: $(VENV)/.dev ## Format the code
 	@$(BIN)/ruff format .
@@ -76,6 +81,7 @@ lock: $(VENV)/.release ## Resolve the dependencies anew
 	@$(LOCK) --extra java pyproject.toml -o requirements/java.lock
 	@$(LOCK) --extra spark --group dev pyproject.toml -o requirements/dev.lock
 	@$(LOCK) --group release -c requirements/dev.lock -o requirements/release.lock
+	@$(LOCK) --group docs -o requirements/docs.lock
 
 test-matrix: $(VENV)/.release ## Each Python at hand with the lowest and the newest versions of the dependencies
 	@$(BIN)/nox $(MATRIX)
@@ -84,7 +90,7 @@ release-check: $(VENV)/.release ## A release but for the upload: build, install,
 	@$(BIN)/python -m tests.release_check
 
 clean: ## Remove what make has made
-	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -7,10 +7,19 @@ from typing import NamedTuple
 
 # Sentinels, named as in Kafka's RecordBatch.
 NO_TIMESTAMP = -1
+"""The timestamp of a record that has none, in milliseconds as all others."""
+
 NO_PRODUCER_ID = -1
+"""The producer id of a batch whose producer is neither idempotent nor transactional."""
+
 NO_PRODUCER_EPOCH = -1
+"""The producer epoch of such a batch."""
+
 NO_SEQUENCE = -1
+"""The base sequence of such a batch, and of one that holds a marker."""
+
 NO_PARTITION_LEADER_EPOCH = -1
+"""The leader epoch of a batch that no leader has stamped."""
 
 INTERNAL_TOPICS = frozenset(
     {

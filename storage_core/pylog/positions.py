@@ -18,8 +18,14 @@ from dataclasses import dataclass
 from pylog.model import TopicPartition
 
 EARLIEST = "earliest"
+"""The log start offset."""
+
 LATEST = "latest"
+"""The end that a consumer would read up to."""
+
 MAX_TIMESTAMP = "max_timestamp"
+"""The offset of the record with the highest timestamp."""
+
 _WORDS = (EARLIEST, LATEST, MAX_TIMESTAMP)
 
 # What Spark's kafka source writes into offset JSON.

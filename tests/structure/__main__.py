@@ -25,6 +25,8 @@ from tests.structure.page import generated_files, stale_files
 from tests.structure.sizes import crowded_packages, long_files, long_functions
 from tests.structure.source_tree import SourceTree
 from tests.structure.support import read_support, shared_code
+from tests.structure.table_page import PAGE as TABLE_PAGE
+from tests.structure.table_page import table_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,13 +59,15 @@ def problems_of(root: Path, tree: SourceTree, layers: Sequence[Layer]) -> Iterat
 
 def made_from_the_program() -> dict[str, str]:
     """Return what is made by running the program: a file's text by its path."""
-    return {COMMAND_PAGE: command_page()}
+    return {COMMAND_PAGE: command_page(), TABLE_PAGE: table_page()}
 
 
 def main() -> int:
     """Print what is wrong, or write the picture and its page; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.structure", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the pages about it to docs/")
+    parser.add_argument(
+        "--write", action="store_true", help="write the pages that are made from the code to docs/"
+    )
     arguments = parser.parse_args()
     tree, layers = SourceTree.read(ROOT), read_layers(ROOT / "pyproject.toml")
     if arguments.write:

@@ -13,8 +13,8 @@ _WIDTH = 98  # what click makes of a terminal of 100 columns or more
 _HEAD = """\
 # Commands
 
-`make docs` makes this page from the commands' own help; `make lint` fails when it is out of date.
-[operators.md](operators.md) shows what the commands are for.
+`make import-graph` makes this page from the commands' own help; `make lint` fails when it is out
+of date. [operators.md](operators.md) shows what the commands are for.
 
 """
 

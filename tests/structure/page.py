@@ -19,7 +19,7 @@ PAGE = "docs/import-graph.md"
 _HEAD = """\
 # Who imports whom
 
-`make docs` makes this page from the import statements and from the layers contract in
+`make import-graph` makes this page from the import statements and from the layers contract in
 `pyproject.toml`; `make lint` fails when the page is out of date.
 
 Every row of the picture is a layer of the contract. A box is a package (blue) or a single module
@@ -36,7 +36,7 @@ own `__init__.py`: the public names, each of which is imported when it is first 
 
 
 def generated_files(graph: ImportGraph) -> dict[str, str]:
-    """Return the files that ``make docs`` makes: their text by their path."""
+    """Return the files that ``make import-graph`` makes: their text by their path."""
     return {PICTURE: draw(graph), PAGE: _page(graph)}
 
 
@@ -61,4 +61,5 @@ def stale_files(root: Path, generated: Mapping[str, str]) -> Iterator[Problem]:
     for path, text in generated.items():
         file = root / path
         if not file.exists() or file.read_text(encoding="utf-8") != text:
-            yield Module(path, path, "").problem(1, "the file is out of date", "Run: make docs")
+            module = Module(path, path, "")
+            yield module.problem(1, "the file is out of date", "Run: make import-graph")

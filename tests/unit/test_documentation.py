@@ -22,15 +22,9 @@ USER_PAGES = [
         *(
             f"docs/{page}.md"
             for page in (
-                "arrow-tools",
-                "guarantees",
-                "jobs",
-                "operators",
-                "remote",
-                "spark",
-                "support",
-                "tables",
-                "writing",
+                *("arrow-tools", "cookbook", "damage", "guarantees", "how-a-log-works", "index"),
+                *("jobs", "live-broker", "operators", "python", "remote", "spark", "support"),
+                *("tables", "writing"),
             )
         ),
         *(f"docs/spark-platforms/{page}.md" for page in ("databricks", "emr", "kubernetes")),

@@ -26,6 +26,7 @@ DecoderName = Literal[
 """As in the tool's options: ``--offsets-decoder``, …, in the order in which they win there."""
 
 DECODER_NAMES: tuple[DecoderName, ...] = get_args(DecoderName)
+"""All of them."""
 
 
 class DumpDecoder(Protocol):

@@ -6,4 +6,4 @@ Apart, since whoever lists them for a user has no other use for Arrow and Numba.
 from __future__ import annotations
 
 PARTITIONER_NAMES = ("default", "round_robin", "integer_key")
-"""The first is the default everywhere."""
+"""Where records go whose partition is not given; the first is the default everywhere."""

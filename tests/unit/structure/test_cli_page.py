@@ -29,4 +29,4 @@ def test_the_page_is_what_the_program_prints(
 
 
 def test_the_page_in_docs_is_up_to_date() -> None:
-    assert (ROOT / PAGE).read_text("utf-8") == command_page(), "run: make docs"
+    assert (ROOT / PAGE).read_text("utf-8") == command_page(), "run: make import-graph"

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from pylog.cli.record_options import ChosenRecords, WayOfReading
 
 
-@command("sql")
+@command(
+    "sql",
+    'pylog sql /mnt/kafka-logs "SELECT topic, count(*) FROM records GROUP BY ALL"',
+    'pylog sql /mnt/kafka-logs "SELECT * FROM records WHERE key = \'user-7\' AND timestamp > \'2026-11-01\'"',
+    'pylog sql /mnt/kafka-logs "SELECT path FROM segments ORDER BY size_in_bytes DESC LIMIT 10"',
+    'pylog sql /mnt/kafka-logs "COPY (SELECT * FROM records) TO \'records.parquet\'"',
+)
 @chosen_records
 @argument(
     "query",
@@ -59,12 +65,6 @@ def sql(
 
     Only what the query needs is read: the columns that it names; of partitions, offsets, timestamps
     and keys those that WHERE compares with constants; and nothing after LIMIT.
-
-    \b
-      pylog sql LOGS "SELECT topic, count(*) FROM records GROUP BY ALL"
-      pylog sql LOGS "SELECT * FROM records WHERE key = 'user-7' AND timestamp > '2026-11-01'"
-      pylog sql LOGS "SELECT path FROM segments ORDER BY size_in_bytes DESC LIMIT 10"
-      pylog sql LOGS "COPY (SELECT * FROM records) TO 'records.parquet'"
 
     offset is a keyword of SQL: write "offset" in double quotes, or records.offset. A time is of UTC
     unless it names a zone. Keys and values are bytes: decode(value) is their text, and

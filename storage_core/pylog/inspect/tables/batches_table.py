@@ -1,7 +1,7 @@
 """Table ``batches``: every header field of every batch, and where it lies.
 
 ====================== ============ =====================================================
-column                 type         meaning; null where
+column                 type         meaning
 ====================== ============ =====================================================
 segment                string       name of the ``.log`` file
 position               int64        byte of the file where the batch begins
@@ -22,11 +22,11 @@ max_timestamp          timestamp    the largest; null without one
 delete_horizon         timestamp    when its tombstones may go; null where none is set
 partition_leader_epoch int32        null in v0, v1 and where none is known
 producer_id            int64        null without a producer
-producer_epoch         int32        likewise
-base_sequence          int32        likewise, and for markers
-last_sequence          int32        likewise
-is_transactional       bool
-is_control             bool
+producer_epoch         int32        null without a producer
+base_sequence          int32        null without a producer, and for markers
+last_sequence          int32        null without a producer, and for markers
+is_transactional       bool         whether it belongs to a transaction
+is_control             bool         whether it holds a marker and no data
 path                   string       of the partition directory
 ====================== ============ =====================================================
 """

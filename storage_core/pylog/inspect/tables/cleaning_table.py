@@ -9,10 +9,10 @@ next_offset        int64        offset after the last batch; base_offset without
 size_in_bytes      int64        length of the ``.log`` file
 records            int64        control records too; null where a compressed v0/v1 wrapper hides
                                 how many it holds
-live_records       int64        those that are needed, and those that are not; see below. Null
-dead_records       int64        where headers do not tell
-live_bytes         int64        what these take of the file's whole batches
-dead_bytes         int64
+live_records       int64        those that are needed, see below; null where headers do not tell
+dead_records       int64        those that are not needed; null likewise
+live_bytes         int64        what live records take of the file's whole batches; null likewise
+dead_bytes         int64        what dead records take of them; null likewise
 cleanup_policy     list<string> the topic's; null where its configuration is not known
 first_dirty_offset int64        where the log's next cleaning begins, by the cleaner's checkpoint;
                                 null unless the topic is compacted

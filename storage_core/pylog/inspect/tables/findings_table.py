@@ -6,13 +6,13 @@ column        type    meaning
 severity      string  ``error``: records are lost or cannot be read, or a broker does not start;
                       ``warning``: a side file that a broker would rebuild, delete or ignore;
                       ``info``: worth knowing, and nothing is wrong
-code          string  what it is, in one word; `pylog.inspect.findings.finding_codes` has all
+code          string  what it is, in one word; docs/operators.md lists all
 path          string  the file
 position      int64   bytes from here on, where that has a meaning
 end_position  int64   up to here, exclusive
 next_offset   int64   offsets from here on, where that has a meaning
 end_offset    int64   up to here, exclusive; null where nothing sound follows
-message       string
+message       string  what is wrong, with stored and expected values
 broker_action string  what a broker does about it when it starts on the directory
 advice        string  what to do
 ============= ======= =================================================================
@@ -21,7 +21,7 @@ All is read, in one walk: checksums are verified and records decoded, headers he
 Memory is that of one window, of the indexes of two segments, and of what snapshots say. A file that
 cannot be read at all (a FIFO, a link that leads nowhere) is a damaged one.
 
-What lies in a log directory beside its partitions is told by `pylog.doctor` alone.
+Of what lies in a log directory beside its partitions, `pylog.doctor` alone says what is wrong.
 """
 
 from __future__ import annotations

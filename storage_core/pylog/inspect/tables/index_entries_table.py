@@ -1,7 +1,7 @@
 """Table ``index_entries``: what the offset, time and transaction indexes say, a row an entry.
 
 ================== ============ =========================================================
-column             type         meaning; in which index
+column             type         meaning, after the index that has it
 ================== ============ =========================================================
 index              string       offset, time or transaction
 file               string       name of the file

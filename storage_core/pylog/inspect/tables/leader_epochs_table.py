@@ -3,7 +3,7 @@
 ============== ======= ==========================================================
 column         type    meaning
 ============== ======= ==========================================================
-epoch          int32
+epoch          int32   the number that the controller gave the leader
 start_offset   int64   the first offset written under it
 end_offset     int64   where the next epoch starts; the log end offset for the last
 defect         string  in a row without an epoch: why the file cannot be read. In the row of the

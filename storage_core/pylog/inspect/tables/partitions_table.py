@@ -7,7 +7,7 @@ log_start_offset   int64        first offset that a broker serves
 log_end_offset     int64        offset after the last record
 last_stable_offset int64        first offset of the oldest open transaction; log_end_offset
                                 without one
-segments           int64
+segments           int64        how many the log has
 size_in_bytes      int64        of all ``.log`` files
 first_timestamp    timestamp    of the first batch that is served: its first record's, the batch's
                                 largest where a header lacks that; null where damage that

@@ -5,8 +5,8 @@ column                   type         meaning
 ======================== ============ ===================================================
 snapshot                 string       name of the file
 snapshot_offset          int64        the state is the one before this offset
-producer_id              int64
-producer_epoch           int32
+producer_id              int64        whose state it is
+producer_epoch           int32        the latest that the log has seen
 first_sequence           int32        of its last batch
 last_sequence            int32        of its last batch
 last_offset              int64        of its last data record

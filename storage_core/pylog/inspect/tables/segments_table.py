@@ -9,17 +9,17 @@ next_offset       int64        offset after the last batch; base_offset without 
 size_in_bytes     int64        length of the ``.log`` file
 valid_bytes       int64        of them, what whole batches take: less after a crash, or where the
                                file is preallocated
-batches           int64
+batches           int64        whole batches
 records           int64        control records too; null where a compressed v0/v1 wrapper hides
                                how many it holds
 min_timestamp     timestamp    the smallest that a header has: a batch has its first record's
                                and its largest, so that an earlier one may lie between them
 max_timestamp     timestamp    the largest that a header has
-magics            list<int32>  record formats, ascending
-codecs            list<string> by their ids
-offset_index      struct       state, entries, reason; see `IndexState`
-time_index        struct
-transaction_index struct
+magics            list<int32>  record formats that its batches have, ascending
+codecs            list<string> compression codecs of its batches, by their ids
+offset_index      struct       in what state the file is; see `IndexState`
+time_index        struct       likewise
+transaction_index struct       likewise
 path              string       of the ``.log`` file
 ================= ============ ==========================================================
 """

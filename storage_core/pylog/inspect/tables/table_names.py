@@ -15,6 +15,8 @@ TABLE_NAMES = (
     "cleaning",
     "findings",
 )
+"""What `pylog.read_table` and Spark's option ``table`` take."""
+
 _ALL = ", ".join(TABLE_NAMES)
 
 

@@ -3,21 +3,21 @@
 ======================= ========= ===============================================================
 column                  type      meaning
 ======================= ========= ===============================================================
-producer_id             int64
+producer_id             int64     whose transaction it is
 producer_epoch          int32     of its data; of the marker where no data is left
 first_offset            int64     of its first batch, also of one that is gone, if that is known
 last_offset             int64     of its last data batch; null where no data is left
 state                   string    committed, aborted, or open: no marker follows; unknown: damage
                                   was left out inside it, and a marker may have been there
-marker_offset           int64     null while it is open
+marker_offset           int64     of the marker that ends it; null while it is open
 size_in_bytes           int64     of its data batches
 batches                 int64     data batches that are there
 records                 int64     records in them
 begins_before_log_start bool      whether its first offset lies below the log start offset, where
                                   retention has deleted it; null where that is not known, for want
                                   of a side file that can be read
-first_timestamp         timestamp largest one of its first batch that is there; null where none is
-marker_timestamp        timestamp null while it is open
+first_timestamp         timestamp the largest of its first batch that is there; null where none is
+marker_timestamp        timestamp of that marker; null while it is open
 ======================= ========= ===============================================================
 
 The order is that of `pylog.inspect.transactions`, which finds them.

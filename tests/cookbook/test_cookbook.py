@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cookbook.recipes import Kitchen, Recipe, read_recipes
+from tests.support.spark_session import NEEDS_SPARK
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.golden import GoldenRoot
+
+RECIPES = read_recipes()
+
+
+@pytest.fixture
+def kitchen(tmp_path: Path, golden_root: GoldenRoot) -> Kitchen:
+    data, programs = tmp_path / "data", tmp_path / "bin"
+    data.mkdir()
+    programs.mkdir()
+    places = {
+        "/mnt/kafka-logs": golden_root.case("4.3.0/internal-logdir"),
+        "/mnt/damaged-logs": golden_root.case("4.3.0/crash-corrupt-byte") / "before",
+        "/data": data,
+    }
+    return Kitchen(places, programs)
+
+
+def check(recipe: Recipe, kitchen: Kitchen) -> None:
+    for step in recipe.steps:
+        assert kitchen.run(step) == step.output
+
+
+@pytest.mark.parametrize(
+    "recipe", [each for each in RECIPES if not each.needs_spark], ids=lambda each: each.title
+)
+def test_a_recipe_prints_what_the_page_says(recipe: Recipe, kitchen: Kitchen) -> None:
+    check(recipe, kitchen)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [pytest.param(each, id=each.title, marks=NEEDS_SPARK) for each in RECIPES if each.needs_spark],
+)
+@pytest.mark.usefixtures("spark")
+def test_a_recipe_for_spark_prints_what_the_page_says(recipe: Recipe, kitchen: Kitchen) -> None:
+    check(recipe, kitchen)
+
+
+def test_there_are_twenty_recipes_and_some_are_for_spark() -> None:
+    assert len(RECIPES) >= 20
+    assert all(recipe.steps for recipe in RECIPES)
+    assert 3 <= sum(recipe.needs_spark for recipe in RECIPES) < len(RECIPES)
