@@ -13,7 +13,11 @@ DEMO := build/demo/internal-logdir
 DOCS_VENV := build/docs-venv
 
 .DEFAULT_GOAL := help
+<<<<<<< HEAD
 .PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock test-matrix release-check clean
+=======
+.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint docs format lock test-matrix clean
+>>>>>>> rF
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -85,9 +89,6 @@ lock: $(VENV)/.release ## Resolve the dependencies anew
 
 test-matrix: $(VENV)/.release ## Each Python at hand with the lowest and the newest versions of the dependencies
 	@$(BIN)/nox $(MATRIX)
-
-release-check: $(VENV)/.release ## A release but for the upload: build, install, run
-	@$(BIN)/python -m tests.release_check
 
 clean: ## Remove what make has made
 	rm -rf $(VENV) build .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

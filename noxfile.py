@@ -24,6 +24,7 @@ RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
 
 SOURCE_ONLY = ("crcmod", "pyspark")  # have no wheels at all; both are pure Python where need be
 TOOLS = (
+    "aiokafka",
     "chispa",
     "hypothesis",
     "kafka-python",
