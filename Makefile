@@ -13,11 +13,7 @@ DEMO := build/demo/internal-logdir
 DOCS_VENV := build/docs-venv
 
 .DEFAULT_GOAL := help
-<<<<<<< HEAD
-.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock test-matrix release-check clean
-=======
-.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint docs format lock test-matrix clean
->>>>>>> rF
+.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock test-matrix clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22

@@ -38,6 +38,13 @@ class ViewPartition(InputPartition):
     views: tuple[LogView, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class DirectoriesPartition(InputPartition):
+    """The paths that were given, in one Spark task: for rows that are about no partition."""
+
+    paths: tuple[str, ...]
+
+
 class PylogTableReader(DataSourceReader):
     """Lists directories on the driver, reads headers and side files on executors.
 
@@ -78,12 +85,16 @@ class PylogTableReader(DataSourceReader):
         if options.mode.skips_damage:
             views = [view.refreshed(DamageReport()) for view in views]
         views.sort(key=lambda view: view.topic_partition)
-        return [ViewPartition(group) for group in pack(views, options, _size_bytes, lambda _: 0)]
+        groups = pack(views, options, _size_bytes, lambda _: 0)
+        found: list[InputPartition] = [ViewPartition(group) for group in groups]
+        if pylog.metadata_table(options.table).has_directory_rows:
+            found.insert(0, DirectoriesPartition(tuple(options.paths)))
+        return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one input partition."""
-        if not isinstance(partition, ViewPartition):  # Spark's stand-in for "no partitions"
-            return
+        if not isinstance(partition, ViewPartition | DirectoriesPartition):
+            return  # Spark's stand-in for "no partitions"
         prepare_worker()
         with advice_added(_OF_DAMAGE):
             options = self._options
@@ -92,6 +103,13 @@ class PylogTableReader(DataSourceReader):
                 check_keys=options.check_keys,
                 max_decompressed_bytes=options.max_decompressed_bytes,
             )
+            if isinstance(partition, DirectoriesPartition):
+                directory = pylog.open_directory(
+                    *partition.paths, include_stray=options.include_stray
+                )
+                for batch in table.rows_of_directories(directory):
+                    yield batch.select(self._schema.names).cast(self._schema)
+                return
             for view in partition.views:
                 yield from _as_spark_demands(table.rows_of(view), self._schema, view)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NEVER_NULL = frozenset({"topic", "partition"})
+"""In tables that have no rows about log directories."""
 _SIMPLE: dict[str, DataType] = {
     "string": StringType(),
     "int32": IntegerType(),
@@ -55,7 +56,8 @@ def table_schema(table: str, columns: Sequence[str] | None = None) -> StructType
 def check_table_schema(table: str, schema: StructType) -> None:
     """Raise `ValueError` unless ``schema`` is a selection of the table's columns, in any order."""
     known = _columns(table)
-    check_schema(schema, known, known.keys() - _NEVER_NULL)
+    never_null = frozenset() if pylog.metadata_table(table).has_directory_rows else _NEVER_NULL
+    check_schema(schema, known, known.keys() - never_null)
 
 
 def arrow_table_schema(table: str, schema: StructType) -> pa.Schema:

@@ -137,7 +137,8 @@ def run(
     finally:
         findings.unpersist()
     for each in listed:
-        place = f"{each['topic']}-{each['partition']}: {each['path']}"
+        of_directory = each["topic"] is None
+        place = f"{each['path']}" if of_directory else "{topic}-{partition}: {path}".format(**each)
         level = _LEVELS[str(each["severity"])]
         _LOGGER.log(level, "%s: %s: %s: %s", each["severity"], each["code"], place, each["message"])
     if counts.total() > len(listed):

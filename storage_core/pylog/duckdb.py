@@ -133,7 +133,7 @@ def _register(
     most = arguments.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
     for name in TABLE_NAMES:
         table = metadata_table(name, max_decompressed_bytes=most)
-        connection.register(name, TableDataset(table, views, errors))
+        connection.register(name, TableDataset(table, path, views, errors))
     return records
 
 

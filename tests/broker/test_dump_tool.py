@@ -22,6 +22,7 @@ from tests.support.batches import (
     with_bad_crc,
     wrapper,
 )
+from tests.support.damage import with_bytes, with_size
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
 from tests.support.kafka_broker_tools import run_dump_log_segments
 from tests.support.log_files import (
@@ -212,17 +213,35 @@ def is_logging(line: str) -> bool:
 
 
 def damaged_logs(directory: Path) -> Iterator[tuple[str, Path]]:
-    """Yield files at which the tool ends with an exception, and what is wrong with each."""
+    """Yield files that hold no sound log, and what is wrong with each."""
     sound = batch_v2([Stored(0, 5, b"k", b"v")])
     second = batch_v2([Stored(1, 6, b"k", b"v")]).data
+    third, last = batch_v2([Stored(1, 6, b"k", b"v")]), batch_v2([Stored(2, 7, b"k", b"v")])
+    old = message(Stored(1, 6, b"k", b"v"), magic=1)
+    short = message(Stored(1, 6, b"", b""), magic=1)
     for name, tail in {
         "zeros": bytes(100),
         "a negative size": (1).to_bytes(8, "big") + b"\xff" * 30,
         "a codec that is none": second[:22] + b"\x07" + second[23:],
         "more records than there are": second[:57] + (9).to_bytes(4, "big") + second[61:],
         "a magic that is none": second[:16] + b"\x05" + second[17:],
+        "a negative magic": with_bytes(old, 16, b"\x80").data,
+        "a later magic, torn": with_bytes(third, 16, b"\x05").data[:-3],
+        "a negative magic, torn": with_bytes(old, 16, b"\xfd").data[:-3],
+        **{
+            f"a batch of {size} bytes before another one": with_size(third, size).data[:size]
+            + last.data
+            for size in (26, 27, 42, 60)
+        },
+        **{
+            f"a message of {size} bytes before another one": with_size(short, size).data[:size]
+            + last.data
+            for size in (26, 30, 33)
+        },
+        "a short message at the end": with_size(short, 26).data[:26],
+        "a short batch at the end": with_size(third, 32).data[:32],
     }.items():
-        path = segment_path(directory, 0).with_name(f"{len(name):020d}.log")
+        path = segment_path(directory, len(list(directory.glob("*.log"))))
         path.write_bytes(sound.data + tail)
         yield name, path
 
@@ -230,18 +249,19 @@ def damaged_logs(directory: Path) -> Iterator[tuple[str, Path]]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_damaged_files_are_dumped_up_to_where_the_tool_ends(tmp_path: Path, version: str) -> None:
     for name, path in damaged_logs(tmp_path):
-        text, is_ended = kafkas(path, version)
-        printed, found = ours([path], ["--print-data-log"], VERSIONS[version])
-        lines = text.split("\n")
-        # The tool prints the beginning of the line at whose end it fails.
-        whole = lines if not is_ended else lines[:-1]
-        assert printed[: len(whole)] == whole, name
-        assert bool([each for each in found if " at byte " in each]) == is_ended, name
+        for flags in ([], ["--print-data-log"]):
+            text, is_ended = kafkas(path, flags, version)
+            printed, found = ours([path], flags, VERSIONS[version])
+            lines = text.split("\n")
+            # The tool prints the beginning of the line at whose end it fails.
+            whole = lines if not is_ended else lines[:-1]
+            assert printed[: len(whole)] == whole, (name, flags)
+            assert bool([each for each in found if " at byte " in each]) == is_ended, (name, flags)
 
 
-def kafkas(path: Path, version: str) -> tuple[str, bool]:
+def kafkas(path: Path, flags: list[str], version: str) -> tuple[str, bool]:
     """Return what the tool prints, and whether it ended with an exception."""
     try:
-        return run_dump_log_segments([path], "--print-data-log", version=version)[0], False
+        return run_dump_log_segments([path], *flags, version=version)[0], False
     except subprocess.CalledProcessError as error:
         return error.stdout.decode(errors="replace"), True

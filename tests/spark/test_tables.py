@@ -76,6 +76,15 @@ def test_every_table_has_the_library_s_columns_and_rows(
             assert found[name].to_pylist() == ours.to_pylist(), name
 
 
+def test_findings_about_log_directories_are_rows_without_topic(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
+    (tmp_path / "lost+found").mkdir()
+    found = load(spark, tmp_path, table="findings").select("topic", "partition", "severity", "code")
+    assert [tuple(row) for row in found.collect()] == [(None, None, "error", "misnamed_directory")]
+
+
 def test_each_partition_directory_is_one_task(spark: SparkSession, payments: Path) -> None:
     frame = load(spark, payments, table="batches")
     assert frame.rdd.getNumPartitions() == 2

@@ -57,6 +57,11 @@ class Entry(NamedTuple):
         return self.magic == 2 and bool(self.data[22] & 0x20)
 
     @property
+    def producer(self) -> bytes:
+        """The id and the epoch of the producer, of v2 alone; -1 for none."""
+        return self.data[43:53]
+
+    @property
     def first_covered(self) -> int:
         """The first byte that the checksum covers."""
         return 21 if self.magic == 2 else 16
@@ -190,6 +195,24 @@ def no_records_counted(partition: SoundPartition, random: Random) -> Fault | Non
     return Fault("filled_empty_batch", entry.path, entry.position)
 
 
+def skipped_sequence(partition: SoundPartition, random: Random) -> Fault | None:
+    """Let a batch's sequence number skip some, under a right checksum; no offset is missing."""
+    if partition.may_be_compacted:
+        return None
+    usable = []
+    seen: set[bytes] = set()
+    for each in partition.all_entries:
+        if each.magic == 2 and not each.is_control and each.producer[:1] < b"\x80":
+            usable += [each] if each.producer in seen else []
+            seen.add(each.producer)
+    if not usable:
+        return None
+    entry = random.choice(usable)
+    sequence = int.from_bytes(entry.data[53:57], "big") + random.randrange(1, 1000)
+    entry.put(resealed(entry.data[:53] + struct.pack(">i", sequence) + entry.data[57:]))
+    return Fault("sequence_gap", entry.path, entry.position)
+
+
 def torn_segment(partition: SoundPartition, random: Random) -> Fault | None:
     """Cut an earlier segment inside its last batch."""
     if partition.may_be_compacted:
@@ -309,6 +332,7 @@ LOG_FAULTS = (
     unknown_magic,
     too_many_records_counted,
     no_records_counted,
+    skipped_sequence,
     torn_segment,
     torn_tail,
     zero_tail,

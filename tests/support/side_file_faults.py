@@ -138,6 +138,22 @@ def lost_transaction_entries(partition: SoundPartition, random: Random) -> Fault
     return Fault("wrong_transaction_index", path)
 
 
+def stable_offset_far_ahead(partition: SoundPartition, random: Random) -> Fault | None:
+    """Let an entry say that all is decided up to an offset that the log does not have."""
+    if partition.may_be_compacted:
+        return None
+    usable = [each.with_suffix(".txnindex") for each in partition.logs]
+    usable = [each for each in usable if each.exists() and each.stat().st_size]
+    if not usable:
+        return None
+    path = random.choice(usable)
+    stored = list(TRANSACTION_ENTRY.iter_unpack(path.read_bytes()))
+    number = random.randrange(len(stored))
+    entry = TRANSACTION_ENTRY.pack(*stored[number][:4], _FAR_ABOVE)
+    _put_entry(path, number * TRANSACTION_ENTRY.size, entry)
+    return Fault("wrong_transaction_index", path)
+
+
 def invented_transaction(partition: SoundPartition, random: Random) -> Fault | None:
     """Add an entry about a producer that has aborted nothing."""
     if partition.may_be_compacted or not partition.logs or not partition.all_entries:
@@ -360,6 +376,7 @@ SIDE_FILE_FAULTS: tuple[MakeFault, ...] = (
     index_of_torn_length,
     late_time_entry,
     lost_transaction_entries,
+    stable_offset_far_ahead,
     invented_transaction,
     unknown_transaction_version,
     flipped_snapshot,

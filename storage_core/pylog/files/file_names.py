@@ -181,7 +181,19 @@ def parse_partition_directory_name(name: str) -> PartitionDirectoryName:
     if not (dash and topic and is_number):
         reason = f"directory name {name!r} is not <topic>-<partition>"
         raise UnexpectedFileError(reason)
+    if not _is_text(topic):
+        reason = f"directory name {name!r} has bytes that are not UTF-8, which no topic's name has"
+        raise UnexpectedFileError(reason)
     return PartitionDirectoryName(TopicPartition(topic, int(number)), state)
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is text: bytes that are not UTF-8 are lone surrogates, which no column has."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def find_partition_directory_name(name: str) -> PartitionDirectoryName | None:

@@ -34,6 +34,8 @@ from pylog.model import AbortedTransaction
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from pylog.files.byte_source import ByteSource
+
 TRANSACTION_INDEX_VERSION = 0
 MAX_TRANSACTION_INDEX_BYTES = 64 * 1024 * 1024
 """Two million aborted transactions in one segment: what is larger is not read."""
@@ -109,6 +111,16 @@ def read_transaction_index(
     return entries
 
 
+def ensure_readable_size(source: ByteSource) -> None:
+    """Raise `CorruptIndexError` if a file is longer than what is read of a transaction index."""
+    size = source.size()
+    if size > MAX_TRANSACTION_INDEX_BYTES:
+        reason = (
+            f"transaction index has {size} bytes, expected at most {MAX_TRANSACTION_INDEX_BYTES}"
+        )
+        raise CorruptIndexError(reason, source.path)
+
+
 def collect_aborted_transactions(
     entries: Iterable[TransactionIndexEntry], start_offset: int, end_offset: int
 ) -> TransactionIndexSearchResult:
@@ -156,13 +168,7 @@ def _read_entries(path: str | os.PathLike[str]) -> Iterator[tuple[int, Transacti
     """Yield each whole entry and its byte position."""
     position = 0
     with open_file(path) as file:
-        size = file.size()
-        if size > MAX_TRANSACTION_INDEX_BYTES:
-            reason = (
-                f"transaction index has {size} bytes, expected at most "
-                f"{MAX_TRANSACTION_INDEX_BYTES}"
-            )
-            raise CorruptIndexError(reason, path)
+        ensure_readable_size(file)
         while chunk := file.read_at(position, _ENTRIES_PER_READ * ENTRY.size):
             whole = len(chunk) - len(chunk) % ENTRY.size
             for fields in ENTRY.iter_unpack(chunk[:whole]):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import LogStorageError
 from pylog.inspect.doctor_report import DoctorReport, LogDirectoryReport, PartitionReport
-from pylog.inspect.findings.log_directory_findings import check_log_directory, findings_between
+from pylog.inspect.findings.log_directory_findings import check_log_directories, findings_between
 from pylog.inspect.findings.partition_check import check_partition
 from pylog.inspect.findings.side_file_findings import UNREADABLE_CHECKPOINT
 from pylog.inspect.shared_progress import SharedProgress
@@ -144,16 +144,8 @@ def _open(
         directory = open_directory(path)
         if not len(directory):  # a directory that is not live, named by itself
             directory = open_directory(path, include_stray=True)
-        log_directories = {
-            each.log_directory
-            for each in [*(view.directory for view in directory), *directory.others]
-            if not each.is_named
-        }
-        for log_directory in log_directories:
-            checks.setdefault(
-                directory_identity(log_directory),
-                check_log_directory(log_directory, directory.others),
-            )
+        for check in check_log_directories(directory):
+            checks.setdefault(directory_identity(check.path), check)
         for view in directory:
             views.setdefault(directory_identity(view.directory.path), view)
     return list(views.values()), list(checks.values())

@@ -110,6 +110,9 @@ class GroupListing:
         those whose partition is elsewhere are not here.
     unreadable_records
         How many of their records are of types that later versions of Kafka have, or are broken.
+    ignored_records
+        How many are of types that only earlier versions have, and that brokers pass over: they say
+        nothing of what is here.
     errors
         What could not be read: partitions of ``__consumer_offsets``, whose groups are missing, and
         logs of the groups' topics.
@@ -118,4 +121,5 @@ class GroupListing:
     groups: list[ConsumerGroup]
     partitions: tuple[int, ...]
     unreadable_records: int = 0
+    ignored_records: int = 0
     errors: list[LogStorageError] = field(default_factory=list)

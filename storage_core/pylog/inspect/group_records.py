@@ -37,11 +37,14 @@ class LastRecords(NamedTuple):
         removed it.
     unreadable
         How many records are of types that are not known here, or break their format.
+    ignored
+        How many are of types that brokers do not have any more.
     """
 
     records: list[CoordinatorRecord]
     unknown: list[CoordinatorRecord]
     unreadable: int
+    ignored: int
 
 
 def last_group_records(view: LogView, at_ms: int | None = None) -> LastRecords:
@@ -78,22 +81,26 @@ def last_group_records(view: LogView, at_ms: int | None = None) -> LastRecords:
     markers = decided.markers_below(earlier_end)
     has_gaps = earlier_end - view.log_start_offset > earlier_count + markers
     unknown = [later[key] for key in later if key not in last] if has_gaps else []
-    records, unreadable = _read(last.values())
-    return LastRecords(records, _read(unknown)[0], unreadable)
+    records, unreadable, ignored = _read(last.values())
+    return LastRecords(records, _read(unknown)[0], unreadable, ignored)
 
 
-def _read(stored: Iterable[StoredRecord]) -> tuple[list[CoordinatorRecord], int]:
+def _read(stored: Iterable[StoredRecord]) -> tuple[list[CoordinatorRecord], int, int]:
     reader = group_records()
     records = []
-    unreadable = 0
+    unreadable = ignored = 0
     for each in stored:
         if each.value is None:
             continue
+        key = each.key or b""
         try:
-            records.append(reader.read(each.key or b"", each.value))
+            if reader.is_retired(reader.type_id(key)):
+                ignored += 1
+            else:
+                records.append(reader.read(key, each.value))
         except InvalidRecordError:
             unreadable += 1
-    return records, unreadable
+    return records, unreadable, ignored
 
 
 class _Decisions:

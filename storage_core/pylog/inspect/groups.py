@@ -85,7 +85,7 @@ def groups(
     states: dict[str, GroupState] = {}
     unknown: list[CoordinatorRecord] = []
     errors: list[LogStorageError] = []
-    unreadable = 0
+    unreadable = ignored = 0
     for found in _read_side_by_side(views, at_ms, threads, progress):
         if isinstance(found, LogStorageError):
             errors.append(found)
@@ -93,6 +93,7 @@ def groups(
         states |= found.states
         unknown += found.unknown
         unreadable += found.unreadable
+        ignored += found.ignored
     lost = group_states(unknown)
     for group_id, state in lost.items():
         states.setdefault(group_id, GroupState(group_id, state.kind))
@@ -100,7 +101,7 @@ def groups(
     logs = _Logs(directory, at_ms, IsolationLevel.parse(isolation))
     described = [_group(states[each], lost.get(each), logs) for each in chosen]
     numbers = tuple(view.partition for view in views)
-    return GroupListing(described, numbers, unreadable, [*errors, *logs.attempts.errors])
+    return GroupListing(described, numbers, unreadable, ignored, [*errors, *logs.attempts.errors])
 
 
 class _PartitionGroups(NamedTuple):
@@ -109,6 +110,7 @@ class _PartitionGroups(NamedTuple):
     states: dict[str, GroupState]
     unknown: list[CoordinatorRecord]
     unreadable: int
+    ignored: int
 
 
 def _read_side_by_side(
@@ -123,7 +125,8 @@ def _read_side_by_side(
     def read(view: LogView) -> _PartitionGroups | LogStorageError:
         try:
             found = last_group_records(view, at_ms)
-            return _PartitionGroups(group_states(found.records), found.unknown, found.unreadable)
+            states = group_states(found.records)
+            return _PartitionGroups(states, found.unknown, found.unreadable, found.ignored)
         except LogStorageError as error:
             return error
         finally:

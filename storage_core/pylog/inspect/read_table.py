@@ -78,7 +78,8 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
     Returns
     -------
     pyarrow.Table
-        Ordered by topic and partition, and then as the log is. Timestamps are timestamp[ms, UTC].
+        Ordered by topic and partition, and then as the log is. In table "findings", rows about log
+        directories come first, whichever partitions are chosen. Timestamps are timestamp[ms, UTC].
 
     Raises
     ------
@@ -99,19 +100,29 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         check_keys=check_keys,
         max_decompressed_bytes=max_decompressed_bytes,
     )
+    directory = _opened(in_store(path, filesystem, storage_options))
     views = table_views(
-        in_store(path, filesystem, storage_options),
+        directory,
         topics=topics,
         assign=assign,
         pattern=pattern,
         mode=mode,
         leave_page_cache=leave_page_cache,
     )
-    return pa.Table.from_batches(rows_of_logs(wanted, views), schema=wanted.schema)
+    return pa.Table.from_batches(rows_of_logs(wanted, views, directory), schema=wanted.schema)
+
+
+def _opened(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+) -> LogDirectory:
+    if isinstance(path, LogDirectory):
+        return path
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    return open_directory(*paths)
 
 
 def table_views(
-    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    directory: LogDirectory,
     *,
     topics: str | Iterable[str] | None = None,
     assign: Mapping[str, Iterable[int]] | None = None,
@@ -120,11 +131,6 @@ def table_views(
     leave_page_cache: bool = False,
 ) -> list[LogView]:
     """Return the logs that a table is made of, in its order; all parameters as of `read_table`."""
-    if isinstance(path, LogDirectory):
-        directory = path
-    else:
-        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-        directory = open_directory(*paths)
     names = [topics] if isinstance(topics, str) else topics
     views = directory.select(topics=names, assign=assign, pattern=pattern)
     views.sort(key=lambda view: view.topic_partition)

@@ -44,7 +44,7 @@ from pylog.files.leader_epoch_checkpoint import (
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import open_file
-from pylog.files.topic_configs import TOPIC_CONFIGS
+from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.files.writable_directory import writable_log_directory
 from pylog.inspect.doctor import doctor, examine
 from pylog.inspect.findings.log_findings import UNREADABLE
@@ -276,8 +276,10 @@ def _copy_log_directory_files(io: DurableIO, copies: list[_PartitionCopy], targe
         _copy_small_file(io, join(source, META_PROPERTIES), join(target, META_PROPERTIES))
     except (CorruptCheckpointError, LogDirectoryError, SegmentVanishedError):
         pass  # the report has it
-    with suppress(SegmentVanishedError):  # of a broker
-        _copy_small_file(io, join(source, TOPIC_CONFIGS), join(target, TOPIC_CONFIGS))
+    with suppress(CorruptCheckpointError, LogDirectoryError):  # the report has it
+        configs = read_topic_configs(join(source, TOPIC_CONFIGS))
+        if configs:
+            write_topic_configs(io, join(target, TOPIC_CONFIGS), configs)
     ends = {copy.check.view.topic_partition: copy.check.end_offset for copy in copies}
     for name in (LOG_START_OFFSET_CHECKPOINT, CLEANER_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT):
         try:

@@ -11,6 +11,7 @@ segment says so; and so does the transaction index if it was aborted. Otherwise 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -120,7 +121,7 @@ class TransactionsInOrder:
         self._view = view
         self._past = _Past(view)
         self._log_start_offset = _log_start_offset(view)
-        self._open: dict[int, _OpenTransaction] = {}
+        self._open: OrderedDict[int, _OpenTransaction] = OrderedDict()
         self._damage_count = _damage_count(view)
 
     def add(self, window: SegmentWindow) -> Iterator[Transaction]:
@@ -144,6 +145,15 @@ class TransactionsInOrder:
         still_open = sorted(self._open.values(), key=lambda each: each.first_offset or 0)
         for transaction in still_open:
             yield transaction.ended("open", None, self._log_start_offset)
+
+    def first_open_offset(self, *, other_than: int) -> int | None:
+        """Return where the first transaction that is open begins, of all producers but one.
+
+        None if there is none. In an iteration of `add`, what was yielded last has ended.
+        """
+        others = (each for each in self._open.values() if each.producer_id != other_than)
+        first = next(others, None)
+        return None if first is None else first.first_offset
 
     def _note_damage(self) -> None:
         """Mark what is open if damage was left out since the last look."""

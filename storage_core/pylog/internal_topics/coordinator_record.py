@@ -74,6 +74,11 @@ class CoordinatorRecords:
             for each in successive
             if each.since <= kafka_version <= each.until
         }
+        self._retired = {
+            type_id
+            for type_id, successive in types.items()
+            if all(each.until < kafka_version for each in successive)
+        }
 
     def type_id(self, key: bytes) -> int:
         """Return the number before a key; `InvalidRecordError` if it has less than 2 bytes."""
@@ -82,6 +87,10 @@ class CoordinatorRecords:
     def is_known(self, type_id: int) -> bool:
         """Whether records of that number can be read."""
         return type_id in self._types
+
+    def is_retired(self, type_id: int) -> bool:
+        """Whether only earlier versions know records of that number: later brokers ignore them."""
+        return type_id in self._retired
 
     def read(self, key: bytes, value: bytes | None) -> CoordinatorRecord:
         """Return a record.

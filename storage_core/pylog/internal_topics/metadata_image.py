@@ -103,6 +103,8 @@ class MetadataImage:
         self.changed: set[ConfigResource] = set()
         self._topics: dict[uuid.UUID, TopicImage] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {}
+        self._with_elr: dict[str, set[uuid.UUID]] = {}
+        """Topics that may have eligible leader replicas, by name: there is often none."""
         self._in_transaction: list[ApiMessage] | None = None
 
     @property
@@ -154,7 +156,7 @@ class MetadataImage:
                 self.changed.add(_topic_resource(fields["name"]))
             case "PartitionRecord":
                 if (topic := self._topic(fields["topicId"])) is not None:
-                    topic.partitions[fields["partitionId"]] = _registration(fields)
+                    self._register(topic, _registration(fields))
             case "PartitionChangeRecord":
                 self._change(fields)
             case "RemoveTopicRecord":
@@ -174,7 +176,12 @@ class MetadataImage:
         topic = self._topic(fields["topicId"])
         number = fields["partitionId"]
         if topic is not None and number in topic.partitions:
-            topic.partitions[number] = _merged(topic.partitions[number], fields)
+            self._register(topic, _merged(topic.partitions[number], fields))
+
+    def _register(self, topic: TopicImage, registration: PartitionRegistration) -> None:
+        topic.partitions[registration.partition] = registration
+        if registration.eligible_leader_replicas or registration.last_known_elr:
+            self._with_elr.setdefault(topic.name, set()).add(topic.topic_id)
 
     def _remove(self, topic_id: uuid.UUID) -> None:
         topic = self._topic(topic_id)
@@ -198,12 +205,14 @@ class MetadataImage:
 
     def _clear_elr(self, name: str) -> None:
         """Forget the eligible leader replicas of a topic, of all if the name is empty."""
-        for topic in self._topics.values():
-            if name in ("", topic.name):
-                topic.partitions = {
-                    number: replace(each, eligible_leader_replicas=(), last_known_elr=())
-                    for number, each in topic.partitions.items()
-                }
+        for each_name in [name] if name else list(self._with_elr):
+            for topic_id in self._with_elr.pop(each_name, ()):
+                topic = self._topics.get(topic_id)
+                if topic is not None:
+                    topic.partitions = {
+                        number: replace(each, eligible_leader_replicas=(), last_known_elr=())
+                        for number, each in topic.partitions.items()
+                    }
 
 
 def _topic_resource(name: str) -> ConfigResource:

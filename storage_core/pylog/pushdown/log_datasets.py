@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from pylog.inspect.tables.metadata_table import MetadataTable
+    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan import Scan
@@ -130,16 +131,25 @@ class RecordsDataset(LogDataset):
 
 
 class TableDataset(LogDataset):
-    """A metadata table of some logs."""
+    """A metadata table of some logs, and of the directories that they lie in."""
 
     def __init__(
-        self, table: MetadataTable, views: Sequence[LogView], errors: list[LogStorageError]
+        self,
+        table: MetadataTable,
+        directory: LogDirectory,
+        views: Sequence[LogView],
+        errors: list[LogStorageError],
     ) -> None:
         super().__init__(table.schema, errors)
         self._table = table
+        self._directory = directory
         self._views = views
 
     def rows(self, columns: list[str], where: RecordFilter | None) -> Iterator[pa.RecordBatch]:
         """Yield rows of the logs whose topic and partition a filter lets pass."""
-        for batch in rows_of_logs(self._table, covered_views(list(self._views), where)):
+        # Rows about directories have neither topic nor partition.
+        is_of_some = where is not None and not (where.topics is None and where.partitions is None)
+        directory = None if is_of_some else self._directory
+        views = covered_views(list(self._views), where)
+        for batch in rows_of_logs(self._table, views, directory):
             yield batch.select(columns)

@@ -24,13 +24,16 @@ class Attempts:
 
     def __init__(self) -> None:
         self.errors: list[LogStorageError] = []
+        self._texts: set[str] = set()
 
     def read(self, value: Callable[[], _Value]) -> _Value | None:
         """Return what ``value`` does, None where that raises an error of ours."""
         try:
             return value()
         except LogStorageError as error:
-            if str(error) not in map(str, self.errors):
+            text = str(error)
+            if text not in self._texts:
+                self._texts.add(text)
                 self.errors.append(error)
             return None
 

@@ -23,8 +23,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
+from pylog.reading.json_scan import scan_places
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from pylog.reading.json_scan import Step
 
 _EVERY = "*"
 _STEP = re.compile(
@@ -34,9 +38,6 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-
-Step = str | int | None
-"""A member's name, an element's index, or None for all members and elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +99,51 @@ class JsonPath:
         if not isinstance(value, bytes):
             return False
         try:
-            document = _parsed(value.decode())
-            places = _places([document], self.steps)
-            if self.expected is None:
-                return next(iter(places), _NOTHING) is not _NOTHING
-            expected = _parsed(self.expected)
-            return any(_is_same(place, expected) for place in places)
-        except (ValueError, ArithmeticError, RecursionError):
-            return False  # not JSON, or nested deeper than any path looks
+            text = value.decode()
+            if sum(map(value.count, _STRUCTURE)) > _MOST_PARSED:
+                return self._holds_in(text)
+            try:
+                document = _parsed(text)
+            except (ArithmeticError, RecursionError):  # an absurd exponent; nested deeply
+                return self._holds_in(text)
+        except ValueError:
+            return False  # not JSON
+        places = _places([document], self.steps)
+        if self.expected is None:
+            return next(iter(places), _NOTHING) is not _NOTHING
+        expected = _parsed(self.expected)
+        return any(_is_same(place, expected) for place in places)
+
+    def _holds_in(self, text: str) -> bool:
+        """Return what `holds` does, of a document that is not to be made into objects as a whole.
+
+        Raises
+        ------
+        ValueError
+            It is not JSON.
+        """
+        places = scan_places(text, self.steps)
+        if self.expected is None:
+            return next(places, None) is not None
+        expected = _parsed(self.expected)
+        is_container = isinstance(expected, dict | list)
+        return any(
+            (text[start] in "[{") == is_container and _is_text_of(text[start:end], expected)
+            for start, end in places
+        )
 
 
 _NOTHING = object()
+_STRUCTURE = (b",", b"[", b"{")
+_MOST_PARSED = 1 << 20
+"""Values that a document is made into at the most: each takes some hundred bytes."""
+
+
+def _is_text_of(text: str, expected: object) -> bool:
+    try:
+        return _is_same(_parsed(text), expected)
+    except (ArithmeticError, RecursionError):
+        return False  # what is expected could be read
 
 
 def _step(match: re.Match[str]) -> Step:

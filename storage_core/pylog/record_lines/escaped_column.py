@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pylog.printable_text import UNPRINTABLE
+from pylog.printable_text import UNPRINTABLE, printable
 from pylog.record_lines.text_column import ends_of, text_column
 
 if TYPE_CHECKING:
@@ -39,17 +39,30 @@ def escaped_column(
         Returns the text, in UTF-8, of any one value; the same for those.
     """
     try:
-        printable = column.cast(pa.large_string())
+        text = column.cast(pa.large_string())
     except pa.ArrowInvalid:  # a value is not UTF-8, and which one is not said
         is_other = pc.match_substring_regex(column, _NOT_PRINTABLE_ASCII)
         null = pa.nulls(1, column.type)[0]
-        printable = pc.if_else(is_other, null, column).cast(pa.large_string())
+        text = pc.if_else(is_other, null, column).cast(pa.large_string())
     else:
         if _is_printable_ascii(column):
-            return of_printable(printable)
-        is_other = pc.match_substring_regex(printable, UNPRINTABLE)
+            return of_printable(text)
+        is_other = pc.match_substring_regex(text, UNPRINTABLE)
     others = text_column([of_value(value) for value in column.filter(is_other).to_pylist()])
-    return pc.replace_with_mask(of_printable(printable), is_other, others)
+    return pc.replace_with_mask(of_printable(text), is_other, others)
+
+
+def printable_column(column: pa.Array) -> pa.Array:
+    """Return text that may go to a terminal, of names or bytes; printable text stays as it is."""
+    return escaped_column(column.cast(pa.binary()), _unchanged, _printable)
+
+
+def _unchanged(column: pa.Array) -> pa.Array:
+    return column
+
+
+def _printable(value: bytes) -> bytes:
+    return printable(value.decode("utf-8", "backslashreplace")).encode()
 
 
 def _is_printable_ascii(column: pa.Array) -> bool:

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pylog.record_lines.escaped_column import printable_column
 from pylog.record_lines.text_column import ends_of, joined_bytes, joined_lists, whole_text
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ _COLUMN_OF = {
     "T": "timestamp",
     "h": "headers",
 }
+_FREE_TEXT = ("t", "k", "s", "h")
 _NAMED = {"n": b"\n", "r": b"\r", "t": b"\t"}
 _PART = re.compile(r"%(.?)|\\(x[0-9A-Fa-f]{1,2}|.?)|[^%\\]+", re.DOTALL)
 
@@ -89,17 +91,26 @@ class KcatFormat(NamedTuple):
         fields = [_COLUMN_OF[part] for part in self.parts if isinstance(part, str)]
         return tuple(dict.fromkeys(fields)) or ("offset",)
 
-    def lines(self, batch: pa.RecordBatch) -> memoryview:
-        """Return the text of each record, one after the other."""
+    def lines(self, batch: pa.RecordBatch, *, is_printable: bool = False) -> memoryview:
+        """Return the text of each record, one after the other.
+
+        With ``is_printable``, names, keys, values and headers have nothing that a terminal obeys.
+        """
         if not batch.num_rows:
             return memoryview(b"")
-        parts = [
-            part if isinstance(part, bytes) else _FIELDS[part](batch.column(_COLUMN_OF[part]))
-            for part in self.parts
-        ]
+        parts: list[pa.Array | bytes] = []
+        for part in self.parts:
+            text = part if isinstance(part, bytes) else _text(part, batch)
+            if is_printable and part in _FREE_TEXT and isinstance(text, pa.Array):
+                text = printable_column(text)
+            parts.append(text)
         if not any(isinstance(part, pa.Array) for part in parts):
             return memoryview(b"".join(self.parts) * batch.num_rows)  # type: ignore[arg-type]
         return whole_text(joined_bytes(*parts))
+
+
+def _text(field: str, batch: pa.RecordBatch) -> pa.Array | bytes:
+    return _FIELDS[field](batch.column(_COLUMN_OF[field]))
 
 
 def _bytes_of(text: str, field: str | None, escape: str | None) -> bytes:

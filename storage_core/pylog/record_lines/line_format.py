@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.lazy_modules import LazyModule
@@ -70,8 +71,11 @@ class LineFormat(NamedTuple):
         return cls(record_text.LOCATED_COLUMNS, lines_of, lines_of)
 
     @classmethod
-    def of_kcat(cls, text: str) -> LineFormat:
+    def of_kcat(cls, text: str, *, is_printable: bool = False) -> LineFormat:
         """Return a format of kcat, see `pylog.record_lines.kcat_format`.
+
+        Keys, values and headers are their bytes, or, with ``is_printable``, text that may go to a
+        terminal.
 
         Raises
         ------
@@ -79,4 +83,5 @@ class LineFormat(NamedTuple):
             It has a field that there is not.
         """
         parsed = kcat_format.KcatFormat.parse(text)
-        return cls(parsed.columns, parsed.lines, parsed.lines)
+        lines_of = partial(parsed.lines, is_printable=is_printable)
+        return cls(parsed.columns, lines_of, lines_of)

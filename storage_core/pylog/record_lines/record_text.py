@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pylog.printable_text import printable
-from pylog.record_lines.escaped_column import escaped_column
+from pylog.record_lines.escaped_column import escaped_column, printable_column
 from pylog.record_lines.text_column import joined, text_column, whole_text
 
 TEXT_COLUMNS = ("key", "value")
@@ -36,9 +36,8 @@ def located_lines(batch: pa.RecordBatch) -> memoryview:
     stamps = batch.column("timestamp")
     text = stamps.cast(pa.large_string())
     is_missing = pc.equal(stamps.cast(pa.int64()).cast(pa.large_string()), text_column([b"-1"])[0])
-    place = joined(
-        batch.column("topic"), "-", batch.column("partition"), "\t", batch.column("offset")
-    )
+    topics = printable_column(batch.column("topic"))
+    place = joined(topics, "-", batch.column("partition"), "\t", batch.column("offset"))
     keys, values = _text(batch.column("key")), _text(batch.column("value"))
     times = pc.if_else(is_missing, text_column([b"-"])[0], text)
     return whole_text(joined(place, "\t", times, "\t", keys, "\t", values, "\n", null=_NULL))

@@ -90,6 +90,27 @@ def test_keys_are_read_where_they_are_asked_for(
     assert batch["live_records"].to_pylist() == [live]
 
 
+def test_findings_about_log_directories_have_a_task_of_their_own(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
+    (tmp_path / "lost+found").mkdir()
+    reading = source(tmp_path, table="findings", columns="code,topic,partition")
+    reader: PylogTableReader = pickle.loads(  # noqa: S301 - our own
+        pickle.dumps(reading.reader(reading.schema()))
+    )
+    partitions = pickle.loads(pickle.dumps(reader.partitions()))  # noqa: S301 - our own
+    first, *others = [list(reader.read(each)) for each in partitions]
+    assert [batch.to_pylist() for batch in first] == [
+        [{"code": "misnamed_directory", "topic": None, "partition": None}]
+    ]
+    assert others == [[]]
+
+
+def test_topics_may_be_null_where_rows_are_about_log_directories() -> None:
+    topic = StructType([StructField("topic", StringType(), nullable=False)])
+    with pytest.raises(ValueError, match="declares 'topic' NOT NULL"):
+        check_table_schema("findings", topic)
+
+
 def test_a_readers_partitions_travel_pickled(tmp_path: Path) -> None:
     for name in ("orders-10", "orders-2"):
         write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]}, name=name)

@@ -262,6 +262,15 @@ def test_records_that_are_not_understood_are_counted(tmp_path: Path) -> None:
     assert committed(listing) == {("g", "orders", 0): 7}
 
 
+def test_records_of_a_type_that_only_an_earlier_kafka_has_are_ignored(tmp_path: Path) -> None:
+    share_partitions = b"\x00\x09" + struct.pack(">h", 1) + b"g"  # of 4.0 alone
+    records = [Stored(1, 1, share_partitions, b"\x00\x00\x01\x00")]
+    written(tmp_path, [commits((0, 0, 7)), batch_v2(records)])
+    listing = pylog.groups(tmp_path)
+    assert (listing.unreadable_records, listing.ignored_records) == (0, 1)
+    assert committed(listing) == {("g", "orders", 0): 7}
+
+
 def test_a_damaged_partition_does_not_hide_the_groups_of_others(tmp_path: Path) -> None:
     written(tmp_path, [commits((0, 0, 7))])
     damaged = write_partition(tmp_path, {0: [commits((0, 0, 8))]}, name="__consumer_offsets-1")

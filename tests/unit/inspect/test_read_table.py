@@ -89,6 +89,37 @@ def test_a_table_without_rows_has_all_columns(logs: Path) -> None:
     assert table.schema == metadata_table("transactions").schema
 
 
+def test_findings_about_log_directories_come_first_without_a_topic(logs: Path) -> None:
+    (logs / "lost+found").mkdir()
+    (logs / "meta.properties").write_text("version=nonsense\n", "utf-8")
+    rows = pylog.read_table(logs, "findings", topics="orders").to_pylist()
+    found = [(row["code"], row["topic"], row["partition"]) for row in rows]
+    assert found == [
+        ("damaged_meta_properties", None, None),
+        ("misnamed_directory", None, None),
+    ]
+    ours = pylog.doctor(logs).to_table()
+    assert ours.to_pylist() == rows
+    partition = next(iter(pylog.open_directory(logs)))
+    assert pylog.read_table(partition.directory.path, "findings").num_rows == 0
+
+
+def test_what_two_log_directories_contradict_each_other_in_is_told_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_partition(tmp_path / name, {0: [batch_v2(plain_records(0, 2))]}, name=f"{name}-0")
+        (tmp_path / name / "meta.properties").write_text(
+            "version=1\ncluster.id=c\nnode.id=1\ndirectory.id=Igo74ZAZCxWJ1lxdTzs-vQ\n", "utf-8"
+        )
+        stray = f"x.{32 * '0'}-stray" if name == "one" else f"y.{32 * '0'}-stray"
+        write_partition(tmp_path / name, {0: []}, name=stray.replace(".", "-0."))
+    rows = pylog.read_table([tmp_path / "one", tmp_path / "two"], "findings").to_pylist()
+    assert [row["code"] for row in rows] == [
+        "stray_directory",
+        "stray_directory",
+        "meta_properties_disagree",
+    ]
+
+
 def test_an_unknown_table_is_reported_with_the_nearest_name(logs: Path) -> None:
     with pytest.raises(
         ValueError, match=r"^records are not a table, pylog\.scan reads them\. The "

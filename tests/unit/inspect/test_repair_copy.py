@@ -11,6 +11,7 @@ import pylog
 from pylog.errors import LogDirectoryError
 from tests.support.batches import COMMIT, batch_v2, joined, marker, plain_records, with_bad_crc
 from tests.support.log_files import segment_path, write_partition
+from tests.support.odd_files import deadline, put
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +75,21 @@ def test_a_copy_that_is_not_finished_is_called_so(
     assert raised.value.__notes__ == [
         f"the copy in {target} is not finished: remove it, and start no broker on it"
     ]
+
+
+@pytest.mark.parametrize("kind", ["garbage", "sparse", "fifo", "broken link"])
+def test_topic_configurations_that_cannot_be_read_are_a_finding_and_not_copied(
+    source: Path, target: Path, kind: str
+) -> None:
+    configs = source / "pylog-topic-configs.json"
+    configs.write_text('{"version":1,"topics":{}}', "utf-8")
+    put(configs, kind)
+    with deadline(source):
+        summary = pylog.repair_copy(source, target)
+    found = [(each.code, each.path) for each in summary.source.directories[0].findings]
+    assert found == [("damaged_topic_configs", str(configs))]
+    assert offsets(target) == [*range(5), *range(10, 30)]
+    assert summary.copy.directories[0].findings == []
 
 
 def test_all_that_is_sound_is_kept_with_a_gap_where_damage_was(source: Path, target: Path) -> None:

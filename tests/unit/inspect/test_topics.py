@@ -72,6 +72,32 @@ def test_topics_are_those_that_kafkas_dump_tells_of(golden_root: GoldenRoot) -> 
     assert described.metadata_end_offset == 236
 
 
+@pytest.mark.parametrize(
+    ("name", "cleared"), [(b"orders", {"orders"}), (b"", {"orders"}), (b"x", set())]
+)
+def test_eligible_leader_replicas_are_cleared_of_a_topic_or_of_all(
+    golden_root: GoldenRoot, tmp_path: Path, name: bytes, cleared: set[str]
+) -> None:
+    case = golden_root.case(CASE)
+    shutil.copytree(case / METADATA, tmp_path / METADATA, copy_function=shutil.copyfile)
+    (tmp_path / METADATA).chmod(0o755)
+    log = max((tmp_path / METADATA).glob("*.log"))
+    clear = b"\x01\x1c\x00" + bytes([len(name) + 1]) + name + b"\x00"
+    added = batch_v2([Stored(236, 5, None, clear)], leader_epoch=1)
+    log.write_bytes(log.read_bytes() + added.data)
+
+    def with_elr(directory: Path) -> set[str]:
+        return {
+            each.topic
+            for each in pylog.topics(directory).topics
+            if any(partition.eligible_leader_replicas for partition in each.partitions)
+        }
+
+    before = with_elr(case)
+    assert cleared <= before
+    assert with_elr(tmp_path) == (set() if not name else before - cleared)
+
+
 @pytest.mark.parametrize("start", [60, 117, 173, 234])
 def test_each_snapshot_and_the_log_from_there_on_say_the_same(
     golden_root: GoldenRoot, tmp_path: Path, start: int

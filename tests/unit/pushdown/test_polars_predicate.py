@@ -30,7 +30,7 @@ def as_polars_gives_it(predicate: pl.Expr) -> PolarsPredicate:
         expression = arguments[1]
         assert isinstance(expression, pl.Expr)
         given.append(PolarsPredicate.of(expression))
-        yield pl.DataFrame(schema=SCHEMA)  # type: ignore[arg-type]
+        yield pl.DataFrame(schema=SCHEMA)
 
     register_io_source(source, schema=SCHEMA).filter(predicate).collect()  # type: ignore[arg-type]
     [predicate_given] = given

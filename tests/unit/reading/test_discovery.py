@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,6 +31,15 @@ def refusal(*paths: Path | str) -> str:
     with pytest.raises(LogDirectoryError) as caught:
         pylog.open_directory(*paths)
     return str(caught.value)
+
+
+def test_a_name_that_is_not_text_is_no_partitions(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
+    shutil.copytree(tmp_path / "orders-0", os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff\xfe-0"))
+    assert list(pylog.open_directory(tmp_path).topics) == ["orders"]
+    assert pylog.scan(tmp_path).count() == 2
+    (found,) = pylog.doctor(tmp_path).findings
+    assert found.code == "misnamed_directory"
 
 
 def test_a_log_directory_holds_its_partitions_in_order(tmp_path: Path) -> None:

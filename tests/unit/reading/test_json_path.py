@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from pylog.reading.json_path import JsonPath
@@ -72,6 +74,59 @@ def test_any_other_value_does_not(path: str) -> None:
 )
 def test_what_is_not_json_has_no_places(value: bytes | None) -> None:
     assert not JsonPath.parse("$").holds(value)
+
+
+DEEP = b'{"deep":' + b"[" * 100_000 + b"]" * 100_000 + b","
+LONG = b'{"long":[' + b"[]," * 1_100_000 + b"0],"
+ABSURD = b'{"n":1e9999999999999999999,'
+
+
+@pytest.mark.parametrize("beginning", [DEEP, ABSURD, b"{"])
+@pytest.mark.parametrize(
+    ("path", "passes"),
+    [
+        ("$.user.id=7", True),
+        ("$.user.id=8", False),
+        ("$.user.roles[-1]=dev", True),
+        ("$.user.roles[-3]", False),
+        ("$.user.roles[1]=dev", True),
+        ("$.user.roles[2]", False),
+        ("$.user.*=Ann", True),
+        ("$.items[*].id=2", True),
+        ("$.items[*].id=3", False),
+        ('$.items=[{"id":1},{"id":2.0}]', True),
+        ("$.user={}", False),
+        ("$.again=2", True),
+        ("$.again=1", False),
+        ("$.missing", False),
+    ],
+)
+def test_no_member_hides_another(
+    monkeypatch: pytest.MonkeyPatch, beginning: bytes, path: str, *, passes: bool
+) -> None:
+    if beginning == b"{":
+        monkeypatch.setattr("pylog.reading.json_path._MOST_PARSED", 0)
+    members = b'"again":1,"again" : 2 ,' + DOCUMENT.lstrip(b"{")
+    assert JsonPath.parse(path).holds(beginning + members) is passes
+
+
+@pytest.mark.parametrize(
+    "end", [b"", b"]", b"}}", b"} x", b",}", b'"a"}', b'"a":}', b'"a" 1}', b"1}"]
+)
+def test_what_is_nested_deeply_is_json_as_a_whole_or_not_at_all(end: bytes) -> None:
+    assert not JsonPath.parse("$.deep").holds(DEEP + end)
+
+
+def test_memory_does_not_grow_with_the_number_of_values() -> None:
+    value = LONG + b'"id":7}'
+    path = JsonPath.parse("$.id=7")
+    tracemalloc.start()
+    try:
+        assert path.holds(value)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * len(value)
 
 
 def test_numbers_of_any_length_are_read() -> None:

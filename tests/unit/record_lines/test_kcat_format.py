@@ -25,6 +25,19 @@ def lines(text: str, batch: pa.RecordBatch = BATCH) -> bytes:
     return bytes(line_format.lines_of(batch.select(line_format.columns)))
 
 
+def test_a_terminal_is_given_what_is_printable() -> None:
+    columns = {
+        "topic": pa.array(["a\x1b[2J"]),
+        "key": pa.array([b"\x07\xff"], pa.binary()),
+        "value": pa.array(["grün\u202e\\\n".encode()], pa.binary()),
+        "headers": pa.array([[("h\x1b", b"\x9b")]], HEADERS_TYPE),
+    }
+    batch = pa.RecordBatch.from_pydict(columns)
+    line_format = LineFormat.of_kcat(r"\x1b[1m%t %k %s %h\n", is_printable=True)
+    expected = rb"a\x1b[2J \x07\xff gr" + "ü".encode() + rb"n\u202e\\n h\x1b=\x9b"
+    assert bytes(line_format.lines_of(batch)) == b"\x1b[1m" + expected + b"\n"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,7 +27,7 @@ def blocks(heading: str) -> list[object]:
     return [json.loads(block) for block in found]
 
 
-def shape(value: object, name: str = "") -> object:
+def shape(value: object, name: str = "") -> Any:  # noqa: ANN401 - as JSON is
     """Return the names of members, of all elements of a list together; None for other values."""
     if isinstance(value, dict):
         if name in OPEN:
@@ -36,7 +36,7 @@ def shape(value: object, name: str = "") -> object:
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         together: dict[str, object] = {}
         for each in value:
-            together |= shape(each) if isinstance(each, dict) else {}  # type: ignore[operator]
+            together |= shape(each) if isinstance(each, dict) else {}
         return [together]
     return None
 
@@ -74,7 +74,7 @@ def test_what_a_command_prints_has_the_members_that_the_page_shows(
 def drop_counts(shapes: object) -> object:
     """Leave out how many transactions of which state a partition has."""
     if isinstance(shapes, dict) and "hasCoordinators" in shapes:
-        shapes["partitions"][0]["transactions"] = None  # type: ignore[index]
+        shapes["partitions"][0]["transactions"] = None
     return shapes
 
 

@@ -13,6 +13,7 @@ from pylog.cli.command_help import command
 from pylog.cli.parameter_types import FILE, TIME
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.compile_notice import announce_compilation
+from pylog.cli.rendering.printable_lines import printable_lines
 from pylog.cli.rendering.whole_output import write_whole
 from pylog.cli.storage_options import stored_paths
 
@@ -184,11 +185,14 @@ def dump(
     max_decompressed_bytes: int,
     **decoders: bool,
 ) -> int:
-    """Print what kafka-dump-log prints: batches, records, index entries, producers.
+    r"""Print what kafka-dump-log prints: batches, records, index entries, producers.
 
     The text is that of Kafka's tool, line for line, and so are the options that it has. Besides,
     directories can be given, and ranges of offsets and timestamps. Of a directory all files that
     can be dumped are, sorted by name. With a range, these are its .log files.
+
+    Into a terminal, control characters in names, keys and values are escaped (\x1b), as the tool
+    does not do it. Into a file or a pipe they go as they are.
 
     A file that is damaged ends where the tool would end, and the next one follows. What is wrong
     is told on stderr in the end: damage, indexes that do not agree with their log and, as Kafka's
@@ -279,10 +283,11 @@ def _first_decoder(decoders: dict[str, bool]) -> pylog.DecoderName | None:
 
 def _print(dumped: pylog.Dump) -> None:
     """Print all lines, with a progress bar where one is wanted."""
+    is_terminal = sys.stdout.isatty()
     has_bar = progress.is_wanted()
     with progress.ProgressBar("dumping", dumped.planned_bytes() if has_bar else None) as bar:
         for lines in dumped:
-            write_whole(sys.stdout.buffer, lines)
+            write_whole(sys.stdout.buffer, printable_lines(lines) if is_terminal else lines)
             if has_bar:
                 bar.show(dumped.done_bytes)
 

@@ -12,7 +12,13 @@ from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
 from pylog.cli.parameter_types import TIME
 from pylog.cli.rendering import progress
-from pylog.cli.rendering.group_text import csv_lines, group_document, group_lines, left_out_lines
+from pylog.cli.rendering.group_text import (
+    csv_lines,
+    group_document,
+    group_lines,
+    left_out_lines,
+    note_lines,
+)
 from pylog.cli.rendering.output_traits import OutputTraits
 from pylog.cli.rendering.summary import write_json
 
@@ -113,6 +119,8 @@ def groups(
         )
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
+    for line in note_lines(listing):
+        sys.stderr.write(f"pylog: note: {line}\n")
     for line in left_out_lines(listing):
         sys.stderr.write(f"pylog: warning: {pylog.printable(line)}\n")
     is_sound = not listing.errors and not listing.unreadable_records

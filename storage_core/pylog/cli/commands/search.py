@@ -18,6 +18,7 @@ from pylog.cli.rendering.compile_notice import announce_compilation
 from pylog.cli.rendering.record_output import RecordOutput, line_format, lines_of_format
 from pylog.cli.rendering.search_text import summary_lines
 from pylog.cli.rendering.summary import write_json
+from pylog.cli.stalled_pattern import StalledPattern
 
 if TYPE_CHECKING:
     from pylog.cli.record_options import ChosenRecords, WayOfReading
@@ -126,6 +127,9 @@ def search(
     TIME is an ISO date or time (2026-11-01, 2026-11-01T12:30:00Z; UTC unless it names a zone), how
     long before now (-30s, -15m, -2h, -7d, -4w), or milliseconds since 1970-01-01 UTC.
 
+    A regular expression is looked for by one thread. One that backtracks, and takes more than 60 s
+    of processor time for some megabytes, ends the search with status 2.
+
     Exit status: 0 the search is done, whether something matched or not, 1 something is damaged and
     was not searched, 2 wrong usage or a path that cannot be read.
     """
@@ -140,11 +144,15 @@ def search(
         )
         raise click.UsageError(msg)
     lines = _format(format_text, only_count=only_count, as_json=as_json)
-    with progress.ProgressBar("searching", None) as bar:
+    has_pattern = bool(value_regex)
+    with (
+        progress.ProgressBar("searching", None) as bar,
+        StalledPattern(bar if progress.is_seen() else None, is_watched=has_pattern) as stalled,
+    ):
         found = pylog.search(
             *chosen.paths,
             **chosen.arguments(),
-            **way.arguments(),
+            **way.arguments() | ({"threads": 1} if has_pattern else {}),
             key=keys or None,
             value_contains=value_contains,
             value_regex=value_regex,
@@ -155,11 +163,12 @@ def search(
             columns=lines.columns,
             timestamp_unit="ms",
             limit=limit,
-            progress=bar.show if progress.is_seen() else None,
+            progress=stalled.show if has_pattern or progress.is_seen() else None,
         )
         announce_compilation()
         output = RecordOutput(lines)
         for batch in found:
+            stalled.note_progress()
             if not only_count:
                 with bar.hidden():
                     output.write(batch)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @command(
     "sql",
     'pylog sql /mnt/kafka-logs "SELECT topic, count(*) FROM records GROUP BY ALL"',
-    "pylog sql /mnt/kafka-logs \"SELECT * FROM records WHERE key = 'user-7' AND timestamp > '2026-11-01'\"",
+    "pylog sql /mnt/kafka-logs \"SELECT * FROM records WHERE key = 'user-7' \"",
     'pylog sql /mnt/kafka-logs "SELECT path FROM segments ORDER BY size_in_bytes DESC LIMIT 10"',
     "pylog sql /mnt/kafka-logs \"COPY (SELECT * FROM records) TO 'records.parquet'\"",
 )

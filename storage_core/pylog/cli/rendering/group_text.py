@@ -116,12 +116,24 @@ def left_out_lines(listing: GroupListing) -> Iterator[str]:
         )
 
 
+def note_lines(listing: GroupListing) -> Iterator[str]:
+    """Yield what was passed over, and is not missing."""
+    count = listing.ignored_records
+    if count:
+        are, say, them = ("is", "says", "it") if count == 1 else ("are", "say", "them")
+        yield (
+            f"{counted(count, 'record')} of __consumer_offsets {are} of a type that Kafka does not "
+            f"have any more, and {say} nothing of groups: brokers ignore {them}, too"
+        )
+
+
 def group_document(listing: GroupListing) -> dict[str, Any]:
     """Return the document of ``--json``."""
     return {
         "groups": [_group_fields(each) for each in listing.groups],
         "partitions": list(listing.partitions),
         "unreadableRecords": listing.unreadable_records,
+        "ignoredRecords": listing.ignored_records,
         "errors": [str(each) for each in listing.errors],
     }
 

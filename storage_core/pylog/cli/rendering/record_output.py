@@ -26,8 +26,8 @@ line_format = click.option(
     help="Print this for each record, as kcat does: %t topic, %p partition, %o offset, %T "
     "timestamp (ms), %k key, %s value, %K and %S their lengths (-1 for null), %R the value's "
     "length as four bytes, %h headers, %% a percent sign; \\n, \\t, \\r, \\xNN. Keys and "
-    "values are printed as their bytes are, and null as nothing; a line's end has to be part of "
-    "FORMAT.",
+    "values are printed as their bytes are (in a terminal, control characters are escaped), and "
+    "null as nothing; a line's end has to be part of FORMAT.",
 )
 """Gives a command's function the argument ``format_text``."""
 
@@ -35,7 +35,7 @@ line_format = click.option(
 def lines_of_format(text: str) -> pylog.LineFormat:
     """Return what makes lines as a format of kcat says; `click.UsageError` if it is not one."""
     try:
-        return pylog.LineFormat.of_kcat(text)
+        return pylog.LineFormat.of_kcat(text, is_printable=sys.stdout.isatty())
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 

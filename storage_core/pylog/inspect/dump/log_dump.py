@@ -2,8 +2,9 @@
 
 The end of the whole batches is told as Kafka's FileLogInputStream tells it: up to 17 bytes, and a
 batch that is longer than what is left, are a normal end and counted as bytes at the end. A size
-below that of the smallest message, as in zeros, is an error. A magic that no format has is none:
-the tool takes 2 and above for v2 and goes on.
+below that of the smallest message, as in zeros, is an error, and so is a negative magic. A magic
+above that of v2, and a batch that is shorter than its header, are none: see
+`pylog.inspect.dump.odd_batch`.
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
     from pylog.inspect.dump.dump_part import DumpPart
     from pylog.inspect.dump.file_report import FileReport
     from pylog.inspect.dump.log_context import Decoders
+    from pylog.inspect.dump.odd_batch import OddBatch
     from pylog.log_file.segment_windows import SegmentWindow
 
 WINDOW_BYTES = 1 << 22
 """As much as a reader takes at once; what Python does for a window is lost in what kernels do."""
 
-_SIZE = struct.Struct(">8xi")
+_SIZE_AND_MAGIC = struct.Struct(">8xi4xb")
 
 
 def log_heading(file: DumpFile) -> str:
@@ -86,16 +88,17 @@ class LogDump:
                 odd = find_odd_batch(source, position, end) if defect else None
                 if odd is None:
                     break
-                yield self._part(odd.window, odd.magic)
-                position = odd.window.end_position
+                yield self._part(odd.window, odd)
+                position = odd.end_position
             ensure_normal_end(source, position, end, defect)
             left = end - position
             if left > 0 and self._options.max_bytes is None and not self._options.is_json:
                 yield TextPart(f"Found {left} invalid bytes at the end of {self._file.name}\n")
 
-    def _part(self, window: SegmentWindow, magic: int | None = None) -> DumpPart:
-        lines = WindowLines(self._context, window, magic=magic)
-        return _WindowPart(lines, self._gaps, window.scan.valid_bytes)
+    def _part(self, window: SegmentWindow, odd: OddBatch | None = None) -> DumpPart:
+        lines = WindowLines(self._context, window, odd=odd)
+        size_bytes = window.scan.valid_bytes if odd is None else odd.size_bytes
+        return _WindowPart(lines, self._gaps, size_bytes)
 
     def _end(self, source: ByteSource) -> int:
         size = source.size()
@@ -147,13 +150,17 @@ def ensure_normal_end(source: ByteSource, position: int, end: int, defect: str |
     """
     if end - position <= HEADER_SIZE_UP_TO_MAGIC:
         return
-    head = source.read_at(position, LOG_OVERHEAD)
-    if len(head) < LOG_OVERHEAD:
+    head = source.read_at(position, HEADER_SIZE_UP_TO_MAGIC)
+    if len(head) < HEADER_SIZE_UP_TO_MAGIC:
         return
-    (size,) = _SIZE.unpack(head)
+    size, magic = _SIZE_AND_MAGIC.unpack(head)
     if size < RECORD_OVERHEAD_V0:
         defect = (
             f"Found record size {size} smaller than minimum record overhead ({RECORD_OVERHEAD_V0})"
         )
+    elif LOG_OVERHEAD + size > end - position:
+        return
+    elif magic < 0:
+        defect = f"Invalid magic used in LegacyRecord: {magic}"
     if defect is not None:
         raise CorruptRecordError(defect, source.path, position)

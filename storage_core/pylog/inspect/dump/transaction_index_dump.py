@@ -8,7 +8,7 @@ import numpy as np
 
 from pylog.errors import CorruptIndexError
 from pylog.files.storage import open_file
-from pylog.files.transaction_index import ENTRY
+from pylog.files.transaction_index import ENTRY, ensure_readable_size
 from pylog.inspect.dump.index_lines import number_lines
 from pylog.inspect.dump.line_writer import write_lines
 from pylog.inspect.dump.record_arrays import no_records
@@ -40,7 +40,8 @@ class TransactionIndexDump:
         Raises
         ------
         CorruptIndexError
-            An entry is of a later version, after the lines of those before it.
+            An entry is of a later version, after the lines of those before it; or the file is
+            longer than 64 MiB.
         LogStorageError
             The file cannot be read.
         """
@@ -48,6 +49,7 @@ class TransactionIndexDump:
         template = number_lines(_NAMES, "abortedTransaction", self._file.path, self._options)
         position = 0
         with open_file(self._file.location) as source:
+            ensure_readable_size(source)
             while data := source.read_at(position, _ENTRIES_AT_ONCE * ENTRY.size):
                 whole = data[: len(data) // ENTRY.size * ENTRY.size]
                 table = np.array(list(ENTRY.iter_unpack(whole)), dtype=np.int64)

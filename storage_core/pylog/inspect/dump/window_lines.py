@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pylog.columnar.decode import DecodedGroup
     from pylog.inspect.dump.log_context import LogContext
+    from pylog.inspect.dump.odd_batch import OddBatch
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.record.batch_scan import BatchHeaders, BatchScan
 
@@ -52,8 +53,8 @@ class WindowLines:
         Of the file.
     window
         Its memory stays as it is until the iteration ends.
-    magic
-        What is printed as the format of the batches; None for what their headers say.
+    odd
+        What the headers do not say, where the window is that of an odd batch.
 
     Attributes
     ----------
@@ -69,14 +70,14 @@ class WindowLines:
     """
 
     def __init__(
-        self, context: LogContext, window: SegmentWindow, *, magic: int | None = None
+        self, context: LogContext, window: SegmentWindow, *, odd: OddBatch | None = None
     ) -> None:
         self.gaps = OffsetGaps(has_start=False)
         self.invalid_batches = 0
         self._context = context
         self._options = context.options
         self._window = window
-        self._magic = magic
+        self._odd = odd
         self._last_line = _NO_POSITION  # of the batch whose own line was written last
 
     def __iter__(self) -> Iterator[memoryview]:
@@ -88,13 +89,20 @@ class WindowLines:
             chosen = chosen[chosen < unknown[0]]
         headers = scan.headers.select(chosen)
         is_valid = _valid_batches(scan)[chosen]
+        if self._odd is not None and self._odd.is_valid is not None:
+            is_valid[:] = self._odd.is_valid
         self.invalid_batches = int(is_valid.size - is_valid.sum())
         table = batch_table(headers, is_valid, self._window.file_position)
-        if self._magic is not None:
-            table[:, columns.MAGIC] = self._magic
-        if not self._options.is_deep:
+        fault = None
+        if self._odd is not None:
+            table[:, columns.MAGIC] = self._odd.magic
+            table[:, columns.SIZE_BYTES] = self._odd.size_bytes
+            fault = self._odd.fault
+        if not self._options.is_deep or fault is not None:
             rows = np.zeros(len(headers), dtype=np.int64)
             yield from write_lines(self._context.template, table, rows, no_records())
+            if self._options.is_deep and fault is not None and len(headers):
+                raise self._error(fault, 0)
         elif len(headers):
             yield from self._deep(headers, table)
         if unknown.size:

@@ -203,6 +203,19 @@ FINDING_CODES = {
         "it deletes the file",
         _NO_NEED,
     ),
+    "sequence_gap": FindingCode(
+        "The sequence numbers of a producer skip some in an epoch, although no offsets are "
+        "missing: batches that it sent are not in the log. As info, it may be that the broker had "
+        "forgotten the producer, as it does after a day without a record of it.",
+        _NOTHING,
+        "compare with another replica: the log may have been truncated and written on",
+    ),
+    "repeated_sequence": FindingCode(
+        "The sequence numbers of a producer go back in an epoch. As info, it may be that the "
+        "broker had forgotten the producer.",
+        "nothing: consumers are given what is there",
+        "look at the batches with pylog dump: the same records may be in the log twice",
+    ),
     "leader_epoch_back": FindingCode(
         "The leader epoch of a batch is below that of the batch before it.",
         _NOTHING,
@@ -315,6 +328,12 @@ FINDING_CODES = {
         "known.",
         "nothing: it serves what was appended so far",
         "see the message; pylog does not open the log directory to write until it is mended",
+    ),
+    "damaged_topic_configs": FindingCode(
+        "The topics' properties that pylog keeps cannot be read.",
+        "nothing: it does not look at the file",
+        "write pylog-topic-configs.json again, or delete it: topics have the defaults then; until "
+        "that, pylog does not open the log directory to write",
     ),
     "pending_commit": FindingCode(
         "A commit by pylog is under way, or was interrupted.",

@@ -25,6 +25,7 @@ from pylog.files.file_names import (
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import list_directory
+from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.inspect.findings.broker_start import has_clean_shutdown
 from pylog.inspect.findings.finding import Finding, info, warning
 from pylog.inspect.findings.severity import Severity
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
     from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
 
 _REMOTE_LOG_INDEX_CACHE = "remote-log-index-cache"
@@ -70,6 +72,19 @@ class LogDirectoryCheck(NamedTuple):
     findings: list[Finding]
 
 
+def check_log_directories(directory: LogDirectory) -> list[LogDirectoryCheck]:
+    """Return what is wrong with the log directories that were given, sorted by path.
+
+    There is none where partition directories were given themselves.
+    """
+    known = [*(view.directory for view in directory), *directory.others]
+    paths = {each.log_directory for each in known if not each.is_named}
+    return [
+        check_log_directory(path, [each for each in directory.others if each.log_directory == path])
+        for path in sorted(paths)
+    ]
+
+
 def check_log_directory(path: str, others: Iterable[PartitionDirectory]) -> LogDirectoryCheck:
     """Return what is wrong with the directory ``path`` and the files right in it.
 
@@ -90,6 +105,11 @@ def check_log_directory(path: str, others: Iterable[PartitionDirectory]) -> LogD
         findings.append(Finding(Severity.ERROR, code, meta_path, str(error.reason)))
     except SegmentVanishedError:
         pass  # of a broker before 0.8.2, or a copy of partitions alone
+    configs_path = join(path, TOPIC_CONFIGS)
+    try:
+        read_topic_configs(configs_path)
+    except (CorruptCheckpointError, UnreadableFileError) as error:
+        findings.append(warning("damaged_topic_configs", configs_path, str(error.reason)))
     try:
         entries = list_directory(path)
     except LogDirectoryError as error:

@@ -27,6 +27,7 @@ from pylog.inspect.findings.log_walk import LogWalk
 from pylog.inspect.findings.missing_time_indexes import MissingTimeIndexes
 from pylog.inspect.findings.offset_account import OffsetAccount
 from pylog.inspect.findings.offset_totals import OffsetTotals
+from pylog.inspect.findings.sequence_findings import SequenceFindings
 from pylog.inspect.findings.severity import Severity
 from pylog.inspect.findings.side_file_findings import (
     checkpoint_findings,
@@ -199,6 +200,7 @@ class _Check:
         self._epochs = EpochFindings(view, self._checkpoints.epochs)
         self._snapshots = SnapshotFindings(view)
         self._transactions = TransactionFindings(view)
+        self._sequences = SequenceFindings(view)
         self._last_indexes = IndexFindings(view.segments[-1]) if view.segments else None
         self._time_indexes = MissingTimeIndexes(view)
         self._legacy = LegacyFindings(walk.max_decompressed_bytes)
@@ -271,6 +273,7 @@ class _Check:
         self._legacy.add(walk, window)
         self._account.add(walk, window)
         yield from self._epochs.add(walk.segment, window)
+        yield from self._sequences.add(walk.segment, window)
 
     def _about_log(self, end_offset: int) -> Iterator[Finding]:
         yield from self._legacy.findings()
@@ -278,6 +281,7 @@ class _Check:
         is_whole = not self._walk.damage.ranges and not self._walk.refused.ranges
         judges_entries = is_whole and not self._account.is_compacted
         yield from self._transactions.findings(judges_entries=judges_entries)
+        yield from self._sequences.findings()
         yield from self._snapshots.findings(end_offset)
         yield from checkpoint_findings(self._view, self._checkpoints, end_offset)
         yield from leftover_findings(self._view)

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.inspect.findings.finding import Finding
+    from pylog.inspect.transactions import Transaction
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
 
     # First offset of each transaction, None if unknown, by producer id and offset of its marker.
     Aborted = dict[tuple[int, int], int | None]
+    Entries = dict[tuple[int, int], TransactionIndexEntry]
 
 
 class TransactionFindings:
@@ -37,6 +39,7 @@ class TransactionFindings:
     def __init__(self, view: LogView) -> None:
         self._view = view
         self._transactions = TransactionsInOrder(view)
+        self._stable_offsets = StableOffsets(self._transactions)
         self._indexes = [_read_index(segment) for segment in view.segments]
         self._aborted: Aborted = {}
         self._markers: set[tuple[int, int]] = set()
@@ -44,6 +47,7 @@ class TransactionFindings:
     def add(self, window: SegmentWindow) -> None:
         """Note the transactions that end in a window."""
         for each in self._transactions.add(window):
+            self._stable_offsets.note(each)
             if each.marker_offset is None or each.state == "committed":
                 continue
             self._markers.add((each.producer_id, each.marker_offset))
@@ -73,11 +77,89 @@ class TransactionFindings:
             if isinstance(entries, str):
                 yield warning("damaged_transaction_index", path, entries)
                 continue
-            stored = {(each.producer_id, each.last_offset): each.first_offset for each in entries}
+            stored = {(each.producer_id, each.last_offset): each for each in entries}
             yield from _missing_entries(path, expected, stored, log_start)
             yield from _late_entries(path, expected, stored)
             if judges_entries:
                 yield from _extra_entries(path, stored, self._markers, view.next_offset)
+                yield from self._wrong_stable_offsets(path, expected, stored)
+
+    def _wrong_stable_offsets(
+        self, path: str, expected: Aborted, stored: Entries
+    ) -> Iterator[Finding]:
+        """Yield what readers of the index would stop at too early, or what nothing explains.
+
+        What was open when the log began is not known: below that, any offset may be right.
+        """
+        log_start, log_end = self._view.local_log_start_offset, self._view.next_offset
+        for key in _by_marker(expected.keys() & stored.keys()):
+            lowest, highest = self._stable_offsets.range_after(key, log_end)
+            stable = stored[key].last_stable_offset
+            if stable > highest or log_start <= stable < lowest:
+                message = (
+                    f"entry of producer {key[0]}, aborted at offset {key[1]}, has last stable "
+                    f"offset {stable}, expected {lowest}"
+                )
+                yield warning("wrong_transaction_index", path, message)
+
+
+class StableOffsets:
+    """Knows up to where all transactions were decided after each that was aborted. One thread.
+
+    A leader writes into the index where the first transaction begins that was open then, or else
+    the offset after the marker. A follower that is given several batches at once knows those after
+    the marker, too: in the place of the latter it writes where the next transaction begins.
+
+    Parameters
+    ----------
+    transactions
+        What gives the transactions that are noted.
+
+    Notes
+    -----
+    ProducerStateManager.lastStableOffset (Kafka 4.3), asked before or after all of the batches of
+    an append have been taken in.
+    """
+
+    def __init__(self, transactions: TransactionsInOrder) -> None:
+        self._transactions = transactions
+        self._ranges: dict[tuple[int, int], tuple[int, int]] = {}
+        self._undecided: dict[tuple[int, int], int] = {}
+        """Of those after which nothing was open, and no other producer has begun anything yet."""
+
+    def note(self, ended: Transaction) -> None:
+        """Note a transaction that has just ended."""
+        if self._undecided:
+            producer_id = next(iter(self._undecided))[0]  # the same in all of them
+            begun = self._transactions.first_open_offset(other_than=producer_id)
+            if ended.producer_id != producer_id and ended.first_offset is not None:
+                begun = ended.first_offset if begun is None else min(begun, ended.first_offset)
+            self._decide(begun)
+        if ended.state != "aborted" or not ended.batches or ended.marker_offset is None:
+            return
+        key = ended.producer_id, ended.marker_offset
+        first = self._transactions.first_open_offset(other_than=ended.producer_id)
+        if first is None:
+            self._undecided[key] = ended.marker_offset + 1
+        else:
+            self._ranges[key] = first, first
+
+    def _decide(self, begun: int | None) -> None:
+        if begun is not None:
+            for key, lowest in self._undecided.items():
+                self._ranges[key] = lowest, max(lowest, begun)
+            self._undecided.clear()
+
+    def range_after(self, key: tuple[int, int], log_end: int) -> tuple[int, int]:
+        """Return the lowest and the highest that may be written of a producer's marker.
+
+        To be asked once all transactions have been noted.
+        """
+        if self._undecided:
+            producer_id = next(iter(self._undecided))[0]
+            begun = self._transactions.first_open_offset(other_than=producer_id)
+            self._decide(log_end if begun is None else begun)
+        return self._ranges[key]
 
 
 def _read_index(segment: LogSegmentView) -> list[TransactionIndexEntry] | str:
@@ -93,7 +175,7 @@ def _read_index(segment: LogSegmentView) -> list[TransactionIndexEntry] | str:
 
 
 def _missing_entries(
-    path: str, expected: Aborted, stored: dict[tuple[int, int], int], log_start: int
+    path: str, expected: Aborted, stored: Entries, log_start: int
 ) -> Iterator[Finding]:
     for key in _by_marker(expected.keys() - stored.keys()):
         first = expected[key]
@@ -103,21 +185,19 @@ def _missing_entries(
             yield warning("wrong_transaction_index", path, message)
 
 
-def _late_entries(
-    path: str, expected: Aborted, stored: dict[tuple[int, int], int]
-) -> Iterator[Finding]:
+def _late_entries(path: str, expected: Aborted, stored: Entries) -> Iterator[Finding]:
     for key in _by_marker(expected.keys() & stored.keys()):
         first = expected[key]
-        if first is not None and stored[key] > first:
+        if first is not None and stored[key].first_offset > first:
             message = (
                 f"entry of producer {key[0]}, aborted at offset {key[1]}, begins at "
-                f"{stored[key]}, its first batch at {first}"
+                f"{stored[key].first_offset}, its first batch at {first}"
             )
             yield warning("wrong_transaction_index", path, message)
 
 
 def _extra_entries(
-    path: str, stored: dict[tuple[int, int], int], markers: set[tuple[int, int]], end_offset: int
+    path: str, stored: Entries, markers: set[tuple[int, int]], end_offset: int
 ) -> Iterator[Finding]:
     for producer_id, marker in _by_marker(stored.keys() - markers):
         what = "no such marker is in the log"

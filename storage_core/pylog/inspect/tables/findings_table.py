@@ -21,7 +21,9 @@ All is read, in one walk: checksums are verified and records decoded, headers he
 Memory is that of one window, of the indexes of two segments, and of what snapshots say. A file that
 cannot be read at all (a FIFO, a link that leads nowhere) is a damaged one.
 
-Of what lies in a log directory beside its partitions, `pylog.doctor` alone says what is wrong.
+Rows about log directories come first, and have neither topic nor partition: what lies beside the
+partitions, and what these contradict each other in. They are of all partitions, whichever are
+chosen, and there are none where partition directories are given.
 """
 
 from __future__ import annotations
@@ -30,6 +32,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pylog.inspect.findings.log_directory_findings import (
+    check_log_directories,
+    findings_between,
+)
 from pylog.inspect.findings.partition_check import check_partition
 from pylog.inspect.tables.row_batches import record_batches, table_schema
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -37,6 +43,8 @@ from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog.inspect.findings.finding import Finding
+    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
 
 FINDINGS_SCHEMA = table_schema(
@@ -68,6 +76,22 @@ def findings_of(
     check = check_partition(view, max_decompressed_bytes=max_decompressed_bytes)
     rows = (finding.row() for finding in check.findings)
     return record_batches(view.topic_partition, rows, FINDINGS_SCHEMA)
+
+
+def findings_of_directories(directory: LogDirectory) -> Iterator[pa.RecordBatch]:
+    """Yield the findings about the log directories themselves, each directory's together."""
+    checks = check_log_directories(directory)
+    between: dict[str, list[Finding]] = {}
+    if checks:
+        for path, finding in findings_between(checks, directory):
+            between.setdefault(path, []).append(finding)
+    rows: list[tuple[object, ...]] = [
+        (None, None, *finding.row())
+        for check in checks
+        for finding in [*check.findings, *between.get(check.path, ())]
+    ]
+    if rows:
+        yield from table_of_rows(rows).to_batches()
 
 
 def table_of_rows(rows: list[tuple[object, ...]]) -> pa.Table:

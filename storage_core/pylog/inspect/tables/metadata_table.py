@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 from pylog.errors import LogDirectoryError
 from pylog.inspect.tables.batches_table import BATCHES_SCHEMA, batches_of
 from pylog.inspect.tables.cleaning_table import CLEANING_SCHEMA, cleaning_of
-from pylog.inspect.tables.findings_table import FINDINGS_SCHEMA, findings_of
+from pylog.inspect.tables.findings_table import (
+    FINDINGS_SCHEMA,
+    findings_of,
+    findings_of_directories,
+)
 from pylog.inspect.tables.index_entries_table import INDEX_ENTRIES_SCHEMA, index_entries_of
 from pylog.inspect.tables.leader_epochs_table import LEADER_EPOCHS_SCHEMA, leader_epochs_of
 from pylog.inspect.tables.partitions_table import PARTITIONS_SCHEMA, partitions_of
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
 
 
@@ -47,11 +52,31 @@ class MetadataTable:
     record_batches
         Returns the rows of one partition in order, as record batches of this schema that own their
         memory. Errors are `pylog.errors.LogStorageError`.
+    directory_batches
+        Returns rows about log directories, whose topic and partition are null; None of a table that
+        has no such rows.
     """
 
     name: str
     schema: pa.Schema
     record_batches: Callable[[LogView], Iterable[pa.RecordBatch]]
+    directory_batches: Callable[[LogDirectory], Iterable[pa.RecordBatch]] | None = None
+
+    @property
+    def has_directory_rows(self) -> bool:
+        """Whether there may be rows about log directories."""
+        return self.directory_batches is not None
+
+    def rows_of_directories(self, directory: LogDirectory) -> Iterator[pa.RecordBatch]:
+        """Yield the rows about the log directories that were given, which come before all others.
+
+        Raises
+        ------
+        LogStorageError
+            A partition cannot be listed.
+        """
+        if self.directory_batches is not None:
+            yield from self.directory_batches(directory)
 
     def rows_of(self, view: LogView) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one partition, or those up to what keeps it from being read.
@@ -82,7 +107,7 @@ METADATA_TABLES = (
     MetadataTable("producers", PRODUCERS_SCHEMA, producers_of),
     MetadataTable("leader_epochs", LEADER_EPOCHS_SCHEMA, leader_epochs_of),
     MetadataTable("cleaning", CLEANING_SCHEMA, cleaning_of),
-    MetadataTable("findings", FINDINGS_SCHEMA, findings_of),
+    MetadataTable("findings", FINDINGS_SCHEMA, findings_of, findings_of_directories),
 )
 _BY_NAME = {table.name: table for table in METADATA_TABLES}
 

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.inspect.tables.metadata_table import MetadataTable
+    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
 
 _MAX_THREADS = 16
 
 
-def rows_of_logs(table: MetadataTable, views: Sequence[LogView]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of each log in turn.
+def rows_of_logs(
+    table: MetadataTable, views: Sequence[LogView], directory: LogDirectory | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows about log directories, if one is given, and then those of each log in turn.
 
     They are read by as many threads as there are processors, or as the environment variable
     ``PYLOG_NUM_THREADS`` says; the rows of one log more than that are in memory.
@@ -31,6 +34,8 @@ def rows_of_logs(table: MetadataTable, views: Sequence[LogView]) -> Iterator[pa.
     LogStorageError
         As of `MetadataTable.rows_of`, after the rows of the logs before.
     """
+    if directory is not None:
+        yield from table.rows_of_directories(directory)
 
     def rows_of(view: LogView) -> list[pa.RecordBatch]:
         return list(table.rows_of(view))

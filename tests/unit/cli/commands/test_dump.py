@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.batches import batch_v2, joined, plain_records, with_bad_crc
+from tests.support.batches import Stored, batch_v2, joined, plain_records, with_bad_crc
 from tests.support.log_files import offset_index_bytes, segment_path, write_partition
 
 if TYPE_CHECKING:
@@ -105,6 +106,22 @@ def test_nothing_that_can_be_read_is_status_2(tmp_path: Path, pylog_run: Run) ->
     done = pylog_run("dump", segment_path(tmp_path, 0))
     assert done.status == 2
     assert done.error.startswith(f"pylog: error: {segment_path(tmp_path, 0)}: ")
+
+
+def test_a_terminal_is_given_nothing_that_it_would_obey(
+    tmp_path: Path, pylog_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "\x1b[2J-0"
+    records = [Stored(0, 5, b"\x1b]0;title\x07", "one\n\u202etwo\u0085".encode())]
+    write_partition(tmp_path, {0: [batch_v2(records)]}, name=directory.name)
+    arguments = ("dump", "--print-data-log", segment_path(directory, 0))
+    as_bytes = pylog_run(*arguments).output
+    assert b"key: \x1b]0;title\x07 payload: one\n\xe2\x80\xaetwo\xc2\x85\n" in as_bytes
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    printed = pylog_run(*arguments).output
+    assert rb"key: \x1b]0;title\x07 payload: one" + b"\n" + rb"\u202etwo\u0085" + b"\n" in printed
+    assert rb"/\x1b[2J-0/" in printed
+    assert not set(printed) & {*range(10), *range(11, 32), 127, 0xC2}
 
 
 def test_a_file_of_another_kind_is_passed_over(tmp_path: Path, pylog_run: Run) -> None:

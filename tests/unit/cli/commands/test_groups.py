@@ -90,6 +90,20 @@ def test_records_that_are_not_understood_are_a_finding(
     assert done.lines == ["0 groups, in 1 partition of __consumer_offsets"]
 
 
+def test_records_that_brokers_ignore_are_a_note(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    share_partitions = Stored(0, 1, b"\x00\x09\x00\x01g", b"\x00\x00\x01\x00")  # of 4.0 alone
+    write_partition(tmp_path, {0: [batch_v2([share_partitions])]}, name="__consumer_offsets-0")
+    done = pylog_run("groups", tmp_path)
+    assert done.status == 0
+    assert done.error == (
+        "pylog: note: 1 record of __consumer_offsets is of a type that Kafka does not have any "
+        "more, and says nothing of groups: brokers ignore it, too\n"
+    )
+    assert json.loads(pylog_run("groups", tmp_path, "--json").output)["ignoredRecords"] == 1
+
+
 def test_wrong_usage_and_a_directory_without_groups_are_told(
     tmp_path: Path, pylog_run: Callable[..., Outcome]
 ) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -129,6 +130,27 @@ def test_wrong_usage_is_one_line(
     done = pylog_run("search", logs, *arguments)
     assert (done.status, done.output, done.error.count("\n")) == (2, b"", 1)
     assert message in done.error
+
+
+def test_a_name_with_control_characters_is_escaped(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2([record(0, b"here")])]}, name="web\x1b[2J\u202e-0")
+    done = pylog_run("search", tmp_path, "--value-contains", "here")
+    assert done.lines == ["web\\x1b[2J\\u202e-0\t0\t2023-11-14 22:13:20.000Z\tk\there"]
+
+
+def test_a_pattern_that_backtracks_ends_the_search_in_time(
+    tmp_path: Path, pylog_run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pylog.cli.stalled_pattern.MOST_SECONDS", 0.3)
+    write_partition(tmp_path, {0: [batch_v2([record(0, b"a" * 60 + b"!")])]})
+    done = pylog_run("search", tmp_path, "--value-regex", "^(a+)+$", "--threads", 2)
+    assert done.status == 2
+    assert done.error.startswith("pylog: error: --value-regex has been at the same records for ")
+    assert done.error.count("\n") == 1
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+    assert pylog_run("search", tmp_path, "--value-regex", "^a+!$").status == 0
 
 
 def test_threads_do_not_change_what_is_found(logs: Path, pylog_run: Callable[..., Outcome]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +26,7 @@ from tests.support.batches import (
     wrapper_of,
 )
 from tests.support.codecs import compress
+from tests.support.damage import with_bytes, with_size
 from tests.support.log_files import (
     offset_index_bytes,
     segment_path,
@@ -128,6 +130,16 @@ def test_an_index_entry_that_points_to_another_batch_is_reported(tmp_path: Path)
     assert not report.is_sound
 
 
+def test_a_transaction_index_of_terabytes_is_an_error(tmp_path: Path) -> None:
+    path = segment_path(write_log(tmp_path, BATCHES).parent, 0, ".txnindex")
+    path.touch()
+    os.truncate(path, 3 << 40)
+    report = report_of(path)
+    assert report.errors == [
+        f"{path}: transaction index has {3 << 40} bytes, expected at most {64 << 20}"
+    ]
+
+
 def test_an_index_without_its_log_is_printed_and_not_verified(tmp_path: Path) -> None:
     index = segment_path(tmp_path, 0, ".index")
     index.write_bytes(offset_index_bytes([(8, 70)], 0))
@@ -229,6 +241,36 @@ def test_a_wrong_checksum_is_printed_and_counted(tmp_path: Path) -> None:
         False,
     ]
     assert report_of(path).invalid_batches == 1
+
+
+def test_a_batch_shorter_than_its_header_is_printed_with_fields_of_what_follows(
+    tmp_path: Path,
+) -> None:
+    # As Kafka's tool does, which test_dump_tool asks: the header is cut after its base timestamp.
+    short = with_size(BATCHES[1], 35).data[:35]
+    path = write_log(tmp_path, [BATCHES[0]], short + BATCHES[1].data)
+    position = len(BATCHES[0].data)
+    (line,) = [line for line in text_of(path) if f"position: {position} " in line]
+    assert line.startswith("baseOffset: 5 lastOffset: 9 count: ")
+    assert "size: 35 magic: 2 " in line
+    assert line.endswith("isvalid: false")
+    assert f"position: {position + 35} " in text_of(path)[-1]
+    printed = text_of(path, deep_iteration=True)
+    assert printed[-1] == line
+    report = report_of(path, deep_iteration=True)
+    assert report.errors == [f"{path} at byte {position}: batch has 35 bytes, expected at least 61"]
+
+
+def test_a_negative_magic_is_an_error_and_one_that_is_torn_is_not(tmp_path: Path) -> None:
+    odd = with_bytes(BATCHES[1], 16, b"\x80").data
+    path = write_log(tmp_path, [BATCHES[0]], odd)
+    at = len(BATCHES[0].data)
+    assert report_of(path).errors == [
+        f"{path} at byte {at}: Invalid magic used in LegacyRecord: -128"
+    ]
+    path = write_log(tmp_path, [BATCHES[0]], odd[:-1])
+    assert report_of(path).errors == []
+    assert text_of(path)[-1] == f"Found {len(odd) - 1} invalid bytes at the end of {path.name}"
 
 
 def test_an_inner_message_of_wrong_checksum_is_printed_as_such(tmp_path: Path) -> None:
