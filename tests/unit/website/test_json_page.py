@@ -36,12 +36,8 @@ def shape(value: object, name: str = "") -> Any:  # noqa: ANN401 - as JSON is
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         together: dict[str, object] = {}
         for each in value:
-<<<<<<< HEAD
-            together |= shape(each) if isinstance(each, dict) else {}
-=======
             inner = shape(each)
             together |= inner if isinstance(inner, dict) else {}
->>>>>>> rH
         return [together]
     return None
 
