@@ -194,7 +194,7 @@ class LogDatabase:
         self._errors.clear()
         with self._own_errors(sql):
             relation: object = self._connection.sql(sql)
-            if relation is None:  # before DuckDB 2, of a statement without rows
+            if relation is None:  # what older versions give for a statement without rows
                 return pa.RecordBatchReader.from_batches(pa.schema([]), [])
             rows = pa.RecordBatchReader.from_stream(relation)
         return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows, sql))

@@ -5,7 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -145,20 +144,15 @@ def test_without_duckdb_the_extra_is_named(
     assert "pylog.duckdb needs DuckDB: pip install 'pyspark-pylog[duckdb]'" in done.error
 
 
-@pytest.mark.parametrize(
-    "query", ["SELECT count(*) FROM range(1000000000000) t(i) WHERE i % 7 = 3", "endless records"]
-)
-def test_ctrl_c_ends_a_query_quietly(logs: Path, query: str) -> None:
-    if query == "endless records":
-        query = "SELECT a.key FROM records a, range(1000000000000) b"
+def test_ctrl_c_ends_a_query_quietly(logs: Path) -> None:
+    query = "SELECT a.key FROM records a, range(1000000000000) b"
     process = subprocess.Popen(
         [sys.executable, "-m", "pylog", "sql", str(logs), query, "--json"],
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     )
-    time.sleep(4)
-    assert process.poll() is None
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith(b'{"key":')
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (130, "")
+    assert (process.returncode, errors) == (130, b"")
