@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 LIVE_SECONDS = 60.0
+LONGEST_WAIT_SECONDS = 180.0
+"""How much longer, on a busy machine, until the broker has had enough to do."""
+FEWEST_SEGMENTS = 10
+FEWEST_DELETIONS = 5
 WARM_UP_SECONDS = 3.0
 SETTLED_SECONDS = 2.0
 SETTLE_LIMIT_SECONDS = 30.0
@@ -99,7 +103,8 @@ def test_a_read_beside_a_writing_broker_is_right_or_tells_of_loss(
         ):
             time.sleep(WARM_UP_SECONDS)
             deadline = time.monotonic() + LIVE_SECONDS
-            while time.monotonic() < deadline:
+            latest = deadline + LONGEST_WAIT_SECONDS
+            while time.monotonic() < (deadline if _is_kept_busy(watch.seen) else latest):
                 reads.read(requests.next())
                 writer.check()
                 transactional_writer.check()
@@ -109,7 +114,7 @@ def test_a_read_beside_a_writing_broker_is_right_or_tells_of_loss(
         sys.stdout.write(
             f"\nseed {seed}; sent {sent}\n{reads.account()}\n{_summary_of(watch.seen)}\n"
         )
-    _check_housekeeping(watch.seen)
+    assert _is_kept_busy(watch.seen), "the broker had little to do: nothing was tested"
     _check_at_rest(broker, ledgers)
     assert sum(reads.clean.values()) >= FEWEST_CLEAN_READS
     assert not reads.failures, reads.failures_in_detail()
@@ -123,11 +128,11 @@ def _summary_of(seen: dict[str, Seen]) -> str:
     )
 
 
-def _check_housekeeping(seen: dict[str, Seen]) -> None:
-    """Fail if the broker had little to do: then nothing was tested."""
-    for name, each in seen.items():
-        assert len(each.base_offsets) >= 10, name
-        assert len(each.gone) >= 5, name
+def _is_kept_busy(seen: dict[str, Seen]) -> bool:
+    return all(
+        len(each.base_offsets) >= FEWEST_SEGMENTS and len(each.gone) >= FEWEST_DELETIONS
+        for each in seen.values()
+    )
 
 
 def _check_at_rest(broker: KafkaBroker, ledgers: Sequence[Ledger]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,12 +13,18 @@ from pylog.files.storage import open_file
 from pylog.files.time_index import TimeIndexEntries
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from pylog.files.index_entries import EntryLayout, IndexEntries
 
 MAX_INDEX_BYTES = 64 * 1024 * 1024
 """Eight million entries, six times the default size of the file: of more none is read."""
+
+
+_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Seconds between looks at an entry of which a broker seems to have written the first half."""
 
 
 class IndexColumns(NamedTuple):
@@ -41,17 +48,33 @@ class IndexColumns(NamedTuple):
 
 def read_offset_index(path: str, base_offset: int) -> IndexColumns:
     """Return the entries of an ``.index`` file; none if there is no such file."""
-    with OffsetIndexEntries.open(path, base_offset) as index:
-        return _read(path, index)
+    return _read(path, lambda: OffsetIndexEntries.open(path, base_offset))
 
 
 def read_time_index(path: str, base_offset: int) -> IndexColumns:
     """Return the entries of a ``.timeindex`` file; none if there is no such file."""
-    with TimeIndexEntries.open(path, base_offset) as index:
-        return _read(path, index)
+    return _read(path, lambda: TimeIndexEntries.open(path, base_offset))
 
 
-def _read(path: str, index: IndexEntries[Any]) -> IndexColumns:
+def _read(path: str, opened: Callable[[], IndexEntries[Any]]) -> IndexColumns:
+    with opened() as index:
+        columns = _read_now(path, index)
+    for pause in _PAUSES:
+        if not _may_be_being_written(columns):
+            break
+        time.sleep(pause)
+        with opened() as index:
+            columns = _read_now(path, index)
+    return columns
+
+
+def _may_be_being_written(columns: IndexColumns) -> bool:
+    """Whether what is wrong is the second half of the last entry, which a broker writes later."""
+    # Of an offset index: the last entry of a time index does not count before it is whole.
+    return columns.defect is not None and columns.values.size > 1 and columns.values[-1] == 0
+
+
+def _read_now(path: str, index: IndexEntries[Any]) -> IndexColumns:
     entry = _dtype_of(index.layout)
     data, defect = b"", None
     try:
