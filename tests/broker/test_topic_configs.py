@@ -77,7 +77,7 @@ def ensure_same(broker: KafkaBroker, topic: str, retention_ms: str, source: str)
 def test_a_topics_configuration_is_what_the_broker_says(
     new_broker: NewBroker, version: str
 ) -> None:
-    broker = new_broker(version, properties={"log.retention.hours": "100"})
+    broker = new_broker(version, properties={"log.retention.ms": str(100 * HOUR_MS)})
     broker.create_topic("altered", config={"retention.ms": "5000", "retention.bytes": "7777"})
     broker.create_topic("kept", config={"retention.ms": "-1"})
     broker.create_topic("plain")

@@ -170,7 +170,7 @@ def test_a_log_file_that_cannot_be_read_is_a_finding(directory: Path, kind: str)
         found = [row for row in rows if row["severity"] == "error"]
         assert [
             (row["code"], row["path"], row["next_offset"], row["end_offset"]) for row in found
-        ] == [("damaged_batches", str(path), 10, 20)]
+        ] == [("unreadable", str(path), 10, 20)]
         (row,) = pylog.read_table(directory, "partitions").to_pylist()
         assert [defect.startswith(f"{path}: ") for defect in row["defects"]] == [True]
         assert row["log_end_offset"] == 30
