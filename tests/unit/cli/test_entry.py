@@ -34,6 +34,8 @@ def test_ctrl_c_while_it_loads_leaves_no_traceback(slow_start: dict[str, str]) -
         env=slow_start,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # Else deaf in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     with process:
         assert process.stdout is not None

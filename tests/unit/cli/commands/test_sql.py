@@ -150,6 +150,8 @@ def test_ctrl_c_ends_a_query_quietly(logs: Path) -> None:
         [sys.executable, "-m", "pylog", "sql", str(logs), query, "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # Else deaf in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert process.stdout is not None
     assert process.stdout.readline().startswith(b'{"key":')
