@@ -45,7 +45,10 @@ def test_a_table_is_read_with_its_options(spark: SparkSession, logs: Path) -> No
     query = "SELECT partition, count(*), min(offset) FROM orders GROUP BY ALL ORDER BY ALL"
     assert [tuple(row) for row in spark.sql(query).collect()] == [(0, 7, 3), (1, 10, 0)]
     assert spark.table("orders").where("offset = 3").count() == 2
-    assert spark.sql("SELECT * FROM orders WITH (assign = '{\"orders\":[1]}')").count() == 10
+    other_partition = (
+        "SELECT * FROM orders WITH (startingOffsets = 'earliest', assign = '{\"orders\":[1]}')"
+    )
+    assert spark.sql(other_partition).count() == 10
 
 
 def test_a_location_is_a_path(spark: SparkSession, logs: Path) -> None:
