@@ -23,8 +23,8 @@ MAX_INDEX_BYTES = 64 * 1024 * 1024
 """Eight million entries, six times the default size of the file: of more none is read."""
 
 
-_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Seconds between looks at an entry of which a broker seems to have written the first half."""
+LIVE_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Seconds between looks at an index to which a broker seems to be adding an entry just now."""
 
 
 class IndexColumns(NamedTuple):
@@ -59,7 +59,7 @@ def read_time_index(path: str, base_offset: int) -> IndexColumns:
 def _read(path: str, opened: Callable[[], IndexEntries[Any]]) -> IndexColumns:
     with opened() as index:
         columns = _read_now(path, index)
-    for pause in _PAUSES:
+    for pause in LIVE_PAUSES:
         if not _may_be_being_written(columns):
             break
         time.sleep(pause)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -262,6 +263,18 @@ def test_a_transaction_index_is_held_against_the_markers(
     rows = findings(tmp_path)
     assert {(row["severity"], row["code"]) for row in rows} == {("warning", code)}
     assert text in rows[0]["message"]
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_an_entry_that_a_broker_writes_after_the_marker_is_waited_for(
+    tmp_path: Path, content: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Transactions(aborting(tmp_path)).index_bytes(0, 99)
+    path = segment_path(tmp_path / "orders-0", 0, ".txnindex")
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setattr(time, "sleep", lambda _: path.write_bytes(whole))
+    assert findings(tmp_path) == []
 
 
 def test_a_leader_epoch_that_goes_back_is_a_warning(tmp_path: Path) -> None:

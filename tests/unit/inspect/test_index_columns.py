@@ -45,7 +45,7 @@ def test_an_entry_that_stays_half_written_is_a_defect(
     monkeypatch.setattr(time, "sleep", pauses.append)
     defect = read_offset_index(str(path), 100).defect
     assert defect == "entry 1 is (120, 0), expected both above (110, 500)"
-    assert pauses == [*index_columns._PAUSES]
+    assert pauses == [*index_columns.LIVE_PAUSES]
 
 
 def test_half_an_entry_of_a_time_index_does_not_count(tmp_path: Path) -> None:

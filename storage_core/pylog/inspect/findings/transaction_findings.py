@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from pylog.errors import CorruptIndexError, SegmentVanishedError, UnreadableFile
 from pylog.files.file_names import TXN_INDEX_FILE_SUFFIX
 from pylog.files.transaction_index import read_transaction_index
 from pylog.inspect.findings.finding import warning
+from pylog.inspect.index_columns import LIVE_PAUSES
 from pylog.inspect.transactions import TransactionsInOrder
 
 if TYPE_CHECKING:
@@ -74,6 +76,8 @@ class TransactionFindings:
             expected = by_segment.get(index, {})
             path = segment.file_path(TXN_INDEX_FILE_SUFFIX)
             entries = self._indexes[index]
+            if index == len(view.segments) - 1:
+                entries = _with_late_entries(path, entries, expected)
             if isinstance(entries, str):
                 yield warning("damaged_transaction_index", path, entries)
                 continue
@@ -166,8 +170,26 @@ def _read_index(segment: LogSegmentView) -> list[TransactionIndexEntry] | str:
     """Return the entries of a segment's transaction index, or why it cannot be read."""
     if not segment.has_transaction_index:
         return []
+    return _read_entries(segment.file_path(TXN_INDEX_FILE_SUFFIX))
+
+
+def _with_late_entries(
+    path: str, entries: list[TransactionIndexEntry] | str, expected: Aborted
+) -> list[TransactionIndexEntry] | str:
+    """Return the entries of the last index, once those are there which a broker writes after."""
+    for pause in LIVE_PAUSES:
+        if isinstance(entries, str):
+            break
+        if expected.keys() <= {(each.producer_id, each.last_offset) for each in entries}:
+            break
+        time.sleep(pause)  # the marker is in the log before its entry is in the index
+        entries = _read_entries(path)
+    return entries
+
+
+def _read_entries(path: str) -> list[TransactionIndexEntry] | str:
     try:
-        return read_transaction_index(segment.file_path(TXN_INDEX_FILE_SUFFIX))
+        return read_transaction_index(path)
     except (CorruptIndexError, UnreadableFileError) as error:
         return str(error.reason)
     except SegmentVanishedError:
