@@ -70,7 +70,7 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
         exit_status.FINDINGS if failures else exit_status.DONE,
         {
             "directory": directory,
-            "dry_run": summary.is_dry_run,
+            "dryRun": summary.is_dry_run,
             "now": summary.now_ms,
             **counts(summary.totals),
             **(more or {}),

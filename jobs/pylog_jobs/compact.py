@@ -106,18 +106,18 @@ def _outcome(directory: str, summary: pylog.CompactionSummary, by_engine: int) -
         failure="%s cannot be cleaned: %s",
         removed=removed,
         counts=_counts,
-        more={"partitions_by_engine": by_engine},
+        more={"partitionsByEngine": by_engine},
     )
 
 
 def _counts(totals: pylog.CompactionTotals) -> dict[str, int | bool]:
     return {
         "partitions": totals.partitions,
-        "cleaned_partitions": totals.cleaned_partitions,
-        "removed_records": totals.records,
-        "removed_bytes": totals.removed_bytes,
-        "size_bytes": totals.size_bytes,
-        "is_complete": totals.is_complete,
+        "cleanedPartitions": totals.cleaned_partitions,
+        "removedRecords": totals.records,
+        "removedBytes": totals.removed_bytes,
+        "sizeInBytes": totals.size_bytes,
+        "isComplete": totals.is_complete,
     }
 
 

@@ -241,14 +241,14 @@ def _outcome(
         {
             "paths": [str(path) for path in parameters.paths],
             "output": str(parameters.output.path),
-            "dry_run": parameters.is_dry_run,
+            "dryRun": parameters.is_dry_run,
             "run": run,
             "partitions": len(new),
             "offsets": sum(each.offsets for each in new),
-            "offsets_lost": sum(each.missing for each in ranges),
+            "offsetsLost": sum(each.missing for each in ranges),
             "rows": rows,
             "files": len(files),
-            "bytes": sum(each.bytes for each in files),
+            "sizeInBytes": sum(each.bytes for each in files),
         },
     )
 

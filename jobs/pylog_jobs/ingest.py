@@ -98,7 +98,7 @@ def _ingest_batch(spark: SparkSession, config: IngestConfig) -> Outcome:
     target = config.target
     if target.job_id is not None and target.write_job().is_committed():
         _LOGGER.info("job %s has been committed before; nothing is written", target.job_id)
-        return Outcome(exit_status.DONE, {**_about(config), "already_committed": True, "rows": 0})
+        return Outcome(exit_status.DONE, {**_about(config), "alreadyCommitted": True, "rows": 0})
     records = to_records(read_source(spark, config.source, is_stream=False), config.record)
     observation = Observation(ROWS_WRITTEN)
     counted = records.observe(observation, sf.count(sf.lit(1)).alias("rows"))
@@ -106,7 +106,7 @@ def _ingest_batch(spark: SparkSession, config: IngestConfig) -> Outcome:
     writer.save(target.directory)
     rows = int(observation.get["rows"])
     _LOGGER.info("wrote %d rows to %s", rows, target.directory)
-    return Outcome(exit_status.DONE, {**_about(config), "already_committed": False, "rows": rows})
+    return Outcome(exit_status.DONE, {**_about(config), "alreadyCommitted": False, "rows": rows})
 
 
 def _ingest_stream(spark: SparkSession, config: IngestConfig, stop: StopRequest) -> Outcome:
@@ -138,14 +138,14 @@ def _show(spark: SparkSession, config: IngestConfig) -> Outcome:
         **about,
         "options": config.target.write_options(),
         "columns": {each.name: each.dataType.simpleString() for each in records.schema},
-        "topic_exists": _exists(config),
+        "topicExists": _exists(config),
     }
     for name, value in plan.items():
         _LOGGER.info("plan: %s: %s", name, value)
     first = _first_rows(spark, config)
     for row in first:
         _LOGGER.info("row: %s", row)
-    return Outcome(exit_status.DONE, {"dry_run": True, "plan": plan, "first_rows": first})
+    return Outcome(exit_status.DONE, {"dryRun": True, "plan": plan, "firstRows": first})
 
 
 def _about(config: IngestConfig) -> dict[str, object]:
@@ -154,7 +154,7 @@ def _about(config: IngestConfig) -> dict[str, object]:
         "directory": config.target.directory,
         "topic": config.target.topic,
         "trigger": config.trigger.kind,
-        **({"job_id": config.target.job_id} if config.trigger.kind == BATCH else {}),
+        **({"jobId": config.target.job_id} if config.trigger.kind == BATCH else {}),
     }
 
 

@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
+import pylog
 from pylog.errors import LogStorageError
 from pylog_jobs import exit_status
 from pylog_jobs.error_text import describe, is_of_analysis
@@ -54,7 +55,7 @@ class Outcome(NamedTuple):
     status
         Exit status.
     summary
-        What the line of JSON says besides job, status and times.
+        What the line of JSON says besides job, status and times; names in camelCase.
     """
 
     status: int
@@ -95,9 +96,10 @@ class Job(Generic[_P]):
         with logging_of(self.name):
             outcome = self._outcome(given, is_debug=is_debug)
         summary = {
+            "schemaVersion": pylog.JSON_SCHEMA_VERSION,
             "job": self.name,
             "status": exit_status.STATUS_NAMES.get(outcome.status, exit_status.STOPPED_NAME),
-            "exit_status": outcome.status,
+            "exitStatus": outcome.status,
             "started": f"{began:%Y-%m-%dT%H:%M:%SZ}",
             "seconds": round(time.monotonic() - clock, 3),
             **outcome.summary,

@@ -82,11 +82,11 @@ def _outcome(directory: str, summary: pylog.RetentionSummary) -> Outcome:
 def _counts(totals: pylog.RetentionTotals) -> dict[str, int | None]:
     return {
         "partitions": totals.partitions,
-        "changed_partitions": totals.changed_partitions,
-        "removed_segments": totals.segments,
-        "removed_records": totals.records,
-        "removed_bytes": totals.deleted_bytes,
-        "size_bytes": totals.size_bytes,
+        "changedPartitions": totals.changed_partitions,
+        "removedSegments": totals.segments,
+        "removedRecords": totals.records,
+        "removedBytes": totals.deleted_bytes,
+        "sizeInBytes": totals.size_bytes,
     }
 
 

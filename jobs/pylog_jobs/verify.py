@@ -160,7 +160,10 @@ def run(
             "warnings": by_severity["warning"],
             "infos": by_severity["info"],
             "codes": {code: count for (_, code), count in sorted(counts.items())},
-            "findings": listed[:_IN_SUMMARY],
+            "findings": [
+                {pylog.json_name(name): value for name, value in each.items()}
+                for each in listed[:_IN_SUMMARY]
+            ],
         },
     )
 

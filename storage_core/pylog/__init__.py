@@ -76,6 +76,7 @@ _PUBLIC = LazyNames(
         "pylog.inspect.transaction_listing": ("ListedTransaction", "TransactionListing"),
         "pylog.internal_topics.decoders": ("DECODER_NAMES", "DecoderName"),
         "pylog.internal_topics.versions": ("KafkaVersion",),
+        "pylog.json_names": ("JSON_SCHEMA_VERSION", "json_name"),
         "pylog.kernel_compilation": ("compile_kernels",),
         "pylog.locations": ("absolute_location",),
         "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
@@ -240,6 +241,8 @@ if TYPE_CHECKING:
     from pylog.internal_topics.decoders import DECODER_NAMES as DECODER_NAMES
     from pylog.internal_topics.decoders import DecoderName as DecoderName
     from pylog.internal_topics.versions import KafkaVersion as KafkaVersion
+    from pylog.json_names import JSON_SCHEMA_VERSION as JSON_SCHEMA_VERSION
+    from pylog.json_names import json_name as json_name
     from pylog.kernel_compilation import compile_kernels as compile_kernels
     from pylog.locations import absolute_location as absolute_location
     from pylog.log.log_context import LogContext as LogContext

@@ -123,7 +123,7 @@ def test_a_broker_serves_what_spark_has_compacted(
     broker, before = written(new_broker)
     after = survivors(broker, before)
     done = compact.run(spark, pylog.CompactionJob(broker.log_dir, topics=TOPICS))
-    assert done.summary["cleaned_partitions"] == len(TOPICS)
+    assert done.summary["cleanedPartitions"] == len(TOPICS)
     broker.start()
     assert served(broker) == after
     broker.stop()

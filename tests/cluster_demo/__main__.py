@@ -94,7 +94,7 @@ class Walk:
         )
         ingest = (JOBS / "ingest.py", "--config", str(config))
         self._submit("ingest", ingest, {"rows": ROWS})
-        self._submit("ingest again", ingest, {"rows": 0, "already_committed": True})
+        self._submit("ingest again", ingest, {"rows": 0, "alreadyCommitted": True})
         counted = {
             "records": ROWS,
             "distinct_ids": ROWS,
@@ -120,16 +120,16 @@ class Walk:
         trim = (JOBS / "retention.py", log_directory, "--config", "cleanup.policy=delete")
         keep = sum(each.stat().st_size for each in Path(log_directory).rglob("*.log")) // PARTITIONS
         by_size = (*trim, "--config", f"retention.bytes={keep // 2}")
-        planned = self._submit("retention plan", (*by_size, "--dry-run"), {"dry_run": True})
-        trimmed = {name: planned[name] for name in ("removed_segments", "size_bytes")}
+        planned = self._submit("retention plan", (*by_size, "--dry-run"), {"dryRun": True})
+        trimmed = {name: planned[name] for name in ("removedSegments", "sizeInBytes")}
         self._submit("retention", by_size, trimmed)
-        records = ROWS - planned["removed_records"]
+        records = ROWS - planned["removedRecords"]
         if not 0 < records < ROWS:
             msg = f"retention leaves {records} of {ROWS} records, expected some"
             raise DemoError(msg)
         clean = (JOBS / "compact.py", log_directory, "--config", "cleanup.policy=compact")
-        done = self._submit("compact", clean, {"cleaned_partitions": PARTITIONS})
-        records -= done["removed_records"]
+        done = self._submit("compact", clean, {"cleanedPartitions": PARTITIONS})
+        records -= done["removedRecords"]
         self._submit("read", (COUNT_RECORDS, log_directory, "orders"), {"records": records})
         self._submit("verify", (JOBS / "verify.py", log_directory), {"errors": 0, "warnings": 0})
 

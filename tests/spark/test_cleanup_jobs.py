@@ -59,10 +59,10 @@ def test_partitions_that_share_tasks_are_compacted_as_without_spark(
     planned = run_compact(spark, logs, "--now", str(NOW_MS), "--dry-run")
     done = run_compact(spark, logs, "--now", str(NOW_MS))
     assert (planned.status, done.status) == (0, 0)
-    assert planned.summary == {**done.summary, "dry_run": True}
+    assert planned.summary == {**done.summary, "dryRun": True}
     assert contents(logs) == contents(tmp_path / "other")
-    assert done.summary["removed_records"] == expected.totals.records
-    assert done.summary["cleaned_partitions"] == 21
+    assert done.summary["removedRecords"] == expected.totals.records
+    assert done.summary["cleanedPartitions"] == 21
     assert left_over(logs) == []
 
 
@@ -85,8 +85,8 @@ def test_a_partition_with_too_many_keys_is_compacted_by_the_engine_in_one_round(
     planned = run_compact(spark, logs, *arguments, "--dry-run")
     done = run_compact(spark, logs, *arguments)
     assert contents(logs) == contents(other)
-    assert (done.summary["partitions_by_engine"], done.summary["is_complete"]) == (1, True)
-    assert planned.summary == {**done.summary, "dry_run": True}
+    assert (done.summary["partitionsByEngine"], done.summary["isComplete"]) == (1, True)
+    assert planned.summary == {**done.summary, "dryRun": True}
 
 
 def test_damage_is_status_1_and_the_other_partitions_are_compacted(
@@ -101,7 +101,7 @@ def test_damage_is_status_1_and_the_other_partitions_are_compacted(
     failures = cast("list[dict[str, str]]", done.summary["failures"])
     assert [each["partition"] for each in failures] == ["foo-0"]
     assert "batch CRC stored" in failures[0]["failure"]
-    assert done.summary["cleaned_partitions"] == 20
+    assert done.summary["cleanedPartitions"] == 20
     assert victim.read_bytes() == data
 
 
@@ -137,9 +137,9 @@ def test_retention_removes_what_the_library_removes(
     planned = run_retention(spark, logs, *arguments, "--dry-run")
     done = run_retention(spark, logs, *arguments)
     assert (planned.status, done.status) == (0, 0)
-    assert done.summary["removed_segments"] == expected.totals.segments > 20
-    assert planned.summary["removed_bytes"] == done.summary["removed_bytes"]
-    assert planned.summary["removed_records"]
+    assert done.summary["removedSegments"] == expected.totals.segments > 20
+    assert planned.summary["removedBytes"] == done.summary["removedBytes"]
+    assert planned.summary["removedRecords"]
     assert contents(logs).keys() == contents(tmp_path / "other").keys()
 
 

@@ -71,6 +71,6 @@ def test_a_driver_that_is_killed_while_tasks_write_leaves_all_logs_as_they_were(
     wait_until_tasks_have_ended(logs)
     done = run(command)
     assert done.returncode == 0, done.stderr
-    assert summary_of(done.stdout)["cleaned_partitions"] == 2
+    assert summary_of(done.stdout)["cleanedPartitions"] == 2
     assert contents(logs) == contents(other)
     assert left_over(logs) == []

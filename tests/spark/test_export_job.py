@@ -155,7 +155,7 @@ def test_a_dry_run_changes_nothing(session: SparkSession, tmp_path: Path) -> Non
     summary = export.run(
         session, parameters(tmp_path / "logs", tmp_path / "out", is_dry_run=True)
     ).summary
-    assert (summary["dry_run"], summary["run"], summary["offsets"]) == (True, None, 5)
+    assert (summary["dryRun"], summary["run"], summary["offsets"]) == (True, None, 5)
     assert not (tmp_path / "out").exists()
 
 
@@ -228,7 +228,7 @@ def test_records_that_are_gone_before_they_were_exported_stop_the_job_or_are_cou
     with pytest.raises(JobFailedError, match="orders-0: offsets 5 to 6 were deleted before"):
         export.run(session, parameters(logs, output))
     summary = export.run(session, parameters(logs, output, fails_on_data_loss=False)).summary
-    assert (summary["rows"], summary["offsets_lost"]) == (2, 2)
+    assert (summary["rows"], summary["offsetsLost"]) == (2, 2)
     assert numbers(session.read.parquet(str(output))) == [0, 1, 2, 3, 4, 7, 8]
 
 

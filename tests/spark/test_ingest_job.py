@@ -96,8 +96,8 @@ def rows_of(folder: Path, topic: str = "orders") -> list[dict[str, Any]]:
 
 def test_a_table_becomes_records(session: SparkSession, folder: Path) -> None:
     summary = run(session, folder, SOURCE + RECORD + TARGET)
-    assert (summary["rows"], summary["already_committed"]) == (3, False)
-    assert summary["job_id"] == "orders-2026-11-22"
+    assert (summary["rows"], summary["alreadyCommitted"]) == (3, False)
+    assert summary["jobId"] == "orders-2026-11-22"
     rows = rows_of(folder)
     assert [(row["key"], row["value"]) for row in rows] == [
         (b"1", b"Ann"),
@@ -115,7 +115,7 @@ def test_another_run_of_the_same_day_writes_nothing_and_one_of_the_next_day_does
 ) -> None:
     for date, rows in ((22, 3), (22, 0), (23, 3)):
         summary = run(session, folder, SOURCE + RECORD + TARGET, date=dt.date(2026, 11, date))
-        assert (summary["rows"], summary["already_committed"]) == (rows, rows == 0)
+        assert (summary["rows"], summary["alreadyCommitted"]) == (rows, rows == 0)
     assert len(rows_of(folder)) == 6
 
 
@@ -150,17 +150,17 @@ def test_a_dry_run_shows_plan_and_first_rows_and_writes_nothing(
     session: SparkSession, folder: Path
 ) -> None:
     summary = run(session, folder, SOURCE + RECORD + TARGET, is_dry_run=True)
-    assert summary["first_rows"][0] == {
+    assert summary["firstRows"][0] == {
         "key": "1",
         "timestamp": "2026-11-22T00:00:00+00:00",
         "value": "Ann",
         "headers": [{"key": "origin", "value": "csv"}],
     }
-    assert summary["plan"]["topic_exists"] is False
+    assert summary["plan"]["topicExists"] is False
     assert summary["plan"]["columns"]["timestamp"] == "timestamp"
     assert not (folder / "logs").exists()
     stream = SOURCE + RECORD + TARGET.replace('job_id = "orders-{{date}}"\n', "") + TRIGGER
-    assert len(run(session, folder, stream, is_dry_run=True)["first_rows"]) == 3
+    assert len(run(session, folder, stream, is_dry_run=True)["firstRows"]) == 3
     assert not (folder / "checkpoint").exists()
 
 

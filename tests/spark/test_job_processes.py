@@ -327,4 +327,4 @@ def test_the_dag_for_airflow_runs_and_runs_again(
         assert done.returncode == 0, done.stderr
         found.append(summary_of(done.stdout))
     assert [each.get("rows") for each in found] == [1, None, 1, 0]
-    assert found[3]["already_committed"] is True
+    assert found[3]["alreadyCommitted"] is True

@@ -82,7 +82,14 @@ def test_what_was_done_is_one_line_of_json(
     assert (status, err) == (0, "")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(summary.pop("started")))
     assert float(str(summary.pop("seconds"))) >= 0
-    assert summary == {"job": "sample", "status": "done", "exit_status": 0, "rows": 3}
+    assert next(iter(summary)) == "schemaVersion"
+    assert summary == {
+        "schemaVersion": 1,
+        "job": "sample",
+        "status": "done",
+        "exitStatus": 0,
+        "rows": 3,
+    }
     assert session.is_stopped
 
 
@@ -104,7 +111,7 @@ def test_an_error_of_the_work_is_one_line_and_a_status(
 ) -> None:
     assert sample(raising(error)).main([]) == status
     summary, err = summary_of(capsys)
-    assert (summary["status"], summary["exit_status"]) == (name, status)
+    assert (summary["status"], summary["exitStatus"]) == (name, status)
     assert summary["error"] == "wrong"
     assert LINE.fullmatch(err)
     assert err.endswith("ERROR sample: wrong\n")

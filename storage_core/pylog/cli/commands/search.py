@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -187,10 +186,9 @@ def _format(format_text: str | None, *, only_count: bool, as_json: bool) -> pylo
 
 
 def _print_summary(summary: pylog.SearchSummary, *, only_count: bool, as_json: bool) -> None:
-    if as_json and only_count:
-        write_json({"summary": summary.document()})
-    elif as_json:
-        sys.stdout.write(json.dumps({"summary": summary.document()}) + "\n")
+    if as_json:
+        # A line among lines, but with --count all that there is.
+        write_json({"summary": summary.document()}, is_line=not only_count)
     else:
         if only_count:
             sys.stdout.write(f"{summary.matches}\n")

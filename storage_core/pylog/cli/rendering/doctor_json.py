@@ -53,7 +53,7 @@ def _report(report: DoctorReport, least: Severity) -> dict[str, Any]:
         "partitions": [_partition(each, least) for each in report.partitions],
         "summary": {
             "partitions": len(report.partitions),
-            "sizeBytes": report.size_bytes,
+            "sizeInBytes": report.size_bytes,
             "soundBytes": report.scanned_bytes,
             "errors": report.counts[Severity.ERROR],
             "warnings": report.counts[Severity.WARNING],
@@ -68,7 +68,7 @@ def _partition(partition: PartitionReport, least: Severity) -> dict[str, Any]:
         "topic": partition.topic_partition.topic,
         "partition": partition.topic_partition.partition,
         "path": partition.path,
-        "sizeBytes": partition.size_bytes,
+        "sizeInBytes": partition.size_bytes,
         "soundBytes": partition.scanned_bytes,
         "startOffset": partition.start_offset,
         "endOffset": partition.end_offset,

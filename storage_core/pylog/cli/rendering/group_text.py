@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pylog
 from pylog.cli.rendering.aligned_columns import aligned_columns
-from pylog.cli.rendering.camel_case import camel_case
 from pylog.cli.rendering.counted import counted
 
 if TYPE_CHECKING:
@@ -149,4 +148,4 @@ def _group_fields(group: ConsumerGroup) -> dict[str, Any]:
 
 
 def _camel_cased(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
-    return {camel_case(name): each for name, each in asdict(value).items()}
+    return {pylog.json_name(name): each for name, each in asdict(value).items()}

@@ -31,7 +31,7 @@ def removal_json(removal: Removal | None) -> dict[str, Any]:
             "startOffset": removal.start_offset,
             "endOffset": removal.end_offset,
             "records": removal.records,
-            "sizeBytes": removal.size_bytes,
+            "sizeInBytes": removal.size_bytes,
             "segments": removal.segments,
         },
     }

@@ -1,4 +1,4 @@
-"""What a command that changes something prints when it is done."""
+"""What a command prints when it is done: text for people, or a JSON document."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ def write_summary(document: dict[str, Any], lines: Iterable[str], *, as_json: bo
     sys.stdout.flush()
 
 
-def write_json(document: dict[str, Any]) -> None:
-    """Print one JSON document."""
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+def write_json(document: dict[str, Any], *, is_line: bool = False) -> None:
+    """Print one JSON document, as one line or with a line for each member.
+
+    Every document of a command goes through here, and says which shape it has.
+    """
+    whole = {"schemaVersion": pylog.JSON_SCHEMA_VERSION, **document}
+    sys.stdout.write(json.dumps(whole, indent=None if is_line else 2) + "\n")

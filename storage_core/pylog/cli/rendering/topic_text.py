@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pylog
-from pylog.cli.rendering.camel_case import camel_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +106,7 @@ def _topic_fields(topic: DescribedTopic) -> dict[str, Any]:
         "replicationFactor": topic.replication_factor,
         "configs": topic.configs,
         "partitions": [
-            {camel_case(name): value for name, value in asdict(each).items()}
+            {pylog.json_name(name): value for name, value in asdict(each).items()}
             for each in topic.partitions
         ],
     }

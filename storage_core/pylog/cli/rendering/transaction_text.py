@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pylog
 from pylog.cli.rendering.aligned_columns import aligned_columns
-from pylog.cli.rendering.camel_case import camel_case
 from pylog.cli.rendering.counted import counted
 from pylog.cli.rendering.instants import duration_text, time_text
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pylog import ListedTransaction, TransactionListing
 
 _LEFT = {"TOPIC", "STATE", "STARTED", "TRANSACTIONAL ID", "COORDINATOR", "NOTE"}
+_COLUMNS = {"size_bytes": "size_in_bytes"}  # attributes that tables call something else
 
 
 def transaction_lines(listing: TransactionListing, width: int | None = None) -> Iterator[str]:
@@ -81,7 +81,10 @@ def transaction_document(listing: TransactionListing) -> dict[str, Any]:
     """Return the document of ``--json``."""
     return {
         "transactions": [
-            {camel_case(name): value for name, value in asdict(each).items()}
+            {
+                pylog.json_name(_COLUMNS.get(name, name)): value
+                for name, value in asdict(each).items()
+            }
             for each in listing.transactions
         ],
         "partitions": [

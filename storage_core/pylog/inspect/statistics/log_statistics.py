@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pylog.inspect.statistics.statistics_page import statistics_page
 from pylog.inspect.statistics.time_steps import TimeSteps
+from pylog.json_names import json_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +69,7 @@ class LogStatistics:
         UTF-8 is a text, any other ``{"base64": ...}``.
         """
         tables = {
-            _camel_case(name): [_plain(row) for row in _with_milliseconds(table).to_pylist()]
+            json_name(name): [_plain(row) for row in _with_milliseconds(table).to_pylist()]
             for name, table in self.tables.items()
         }
         topics = tables["topics"]
@@ -105,7 +106,7 @@ def _with_milliseconds(table: pa.Table) -> pa.Table:
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {_camel_case(name): _plain_value(value) for name, value in row.items()}
+    return {json_name(name): _plain_value(value) for name, value in row.items()}
 
 
 def _plain_value(value: object) -> object:
@@ -115,8 +116,3 @@ def _plain_value(value: object) -> object:
         except UnicodeDecodeError:
             return {"base64": base64.b64encode(value).decode()}
     return value
-
-
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

@@ -47,6 +47,7 @@ def test_properties_are_set_and_deleted(logs: Path, pylog_run: Callable[..., Out
     deleted = ("--delete-config", "retention.ms", "--delete-config", "flush.ms", "--json")
     done = pylog_run("alter-topic", logs, "--topic", "orders", *deleted)
     assert json.loads(done.output) == {
+        "schemaVersion": 1,
         "topic": "orders",
         "partitions": 2,
         "addedPartitions": 0,

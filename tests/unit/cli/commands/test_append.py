@@ -115,6 +115,7 @@ def test_the_summary_counts_records_and_names_end_offsets(
     # Two batches of 61 bytes; a record is of 7 bytes and its value's.
     assert done.lines == ["appended 3 records (145B in batches) to 2 partitions of topic t"]
     assert json.loads(pylog_run(*arguments, "--json").output) == {
+        "schemaVersion": 1,
         "lines": 4,
         "records": 3,
         "sizeInBytes": 145,

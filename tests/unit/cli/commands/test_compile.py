@@ -31,6 +31,7 @@ def test_it_says_how_many_kernels_are_where(
     assert compiled.endswith(" s, 0 were there already")
     second = pylog_run("compile", "--json")
     assert json.loads(second.output) == {
+        "schemaVersion": 1,
         "kernels": [
             {
                 "kernel": name,
@@ -39,7 +40,7 @@ def test_it_says_how_many_kernels_are_where(
                 "wasCompiled": False,
             }
             for name in ("clear", "is_positive")
-        ]
+        ],
     }
 
 

@@ -39,6 +39,7 @@ def test_a_random_id_is_the_same_in_all_partitions(
     done = pylog_run("create-topic", tmp_path, "--topic", "t", "--partitions", "2", "--json")
     document = json.loads(done.output)
     assert document == {
+        "schemaVersion": 1,
         "topic": "t",
         "partitions": 2,
         "topicId": document["topicId"],

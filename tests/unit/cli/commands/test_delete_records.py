@@ -47,6 +47,7 @@ def test_records_below_the_offset_are_served_no_more(
     # The start goes up only, and is still there when the directory is opened again.
     done = pylog_run("delete-records", logs, *WHERE, "--offset", 2, "--json")
     assert json.loads(done.output) == {
+        "schemaVersion": 1,
         "topic": "t",
         "partition": 0,
         "startOffsetBefore": start,
@@ -79,6 +80,7 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
     done = pylog_run("delete-records", tmp_path, *WHERE, *arguments, "--dry-run", "--json")
     assert (done.status, done.error) == (0, "")
     assert json.loads(done.output) == {
+        "schemaVersion": 1,
         "topic": "t",
         "partition": 0,
         "startOffsetBefore": 3,
@@ -88,7 +90,7 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
             "startOffset": 3,
             "endOffset": start,
             "records": start - 3,
-            "sizeBytes": size,
+            "sizeInBytes": size,
             "segments": segments,
         },
     }
@@ -177,10 +179,11 @@ def test_a_file_of_kafkas_own_script_names_several_partitions(
     assert offsets(logs) == list(range(4, 9))
     done = pylog_run("delete-records", logs, "--offset-json-file", file, "--json")
     assert json.loads(done.output) == {
+        "schemaVersion": 1,
         "partitions": [
             {"topic": "u", "partition": 0, "startOffsetBefore": 9, "logStartOffset": 9},
             {"topic": "t", "partition": 0, "startOffsetBefore": 4, "logStartOffset": 4},
-        ]
+        ],
     }
 
 

@@ -72,7 +72,7 @@ def test_as_json(damaged: Path, pylog_run: Callable[..., Outcome]) -> None:
     document = json.loads(done.output)
     assert document["summary"] == {
         "partitions": 1,
-        "sizeBytes": TOTAL,
+        "sizeInBytes": TOTAL,
         "soundBytes": LEFT,
         "errors": 1,
         "warnings": 0,

@@ -59,6 +59,7 @@ def test_the_summary_may_be_json(
     done = pylog_run("export", logs, "--to", path, "--json")
     size_bytes = path.stat().st_size
     assert json.loads(done.output) == {
+        "schemaVersion": 1,
         "files": [{"path": str(path), "records": 20, "sizeInBytes": size_bytes}],
         "damagedRanges": 0,
     }

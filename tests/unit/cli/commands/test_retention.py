@@ -116,6 +116,7 @@ def test_json_has_every_segment_and_the_reason(
         "reason": "retention.bytes",
     }
     assert json.loads(done.output) == {
+        "schemaVersion": 1,
         "dryRun": True,
         "now": NOW_MS,
         "partitions": [

@@ -55,6 +55,7 @@ def test_a_log_is_cut_between_batches(
     ]
     assert offsets(logs) == list(range(end))
     assert json.loads(pylog_run("truncate", logs, *WHERE, offset, "--json").output) == {
+        "schemaVersion": 1,
         "topic": "t",
         "partition": 0,
         "endOffsetBefore": end,
@@ -136,6 +137,7 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
     ]
     done = pylog_run("truncate", tmp_path, *WHERE, 7, "--dry-run", "--whole-batch", "--json")
     assert json.loads(done.output) == {
+        "schemaVersion": 1,
         "topic": "t",
         "partition": 0,
         "endOffsetBefore": 30,
@@ -145,7 +147,7 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
             "startOffset": 5,
             "endOffset": 30,
             "records": 25,
-            "sizeBytes": size,
+            "sizeInBytes": size,
             "segments": 2,
         },
     }
@@ -171,7 +173,7 @@ def test_a_dry_run_reports_what_the_cut_removes(
     done = json.loads(pylog_run("truncate", logs, *WHERE, offset, "--whole-batch", "--json").output)
     assert said == done | {"dryRun": True}
     assert removed["records"] == 9 - len(offsets(logs))
-    assert removed["sizeBytes"] == size - log.stat().st_size
+    assert removed["sizeInBytes"] == size - log.stat().st_size
 
 
 def test_a_single_offset_is_not_called_a_range(
