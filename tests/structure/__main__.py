@@ -21,6 +21,7 @@ from tests.structure.layers import (
     modules_in_no_layer,
     read_layers,
 )
+from tests.structure.man_pages import man_pages
 from tests.structure.page import generated_files, stale_files
 from tests.structure.sizes import crowded_packages, long_files, long_functions
 from tests.structure.source_tree import SourceTree
@@ -59,14 +60,16 @@ def problems_of(root: Path, tree: SourceTree, layers: Sequence[Layer]) -> Iterat
 
 def made_from_the_program() -> dict[str, str]:
     """Return what is made by running the program: a file's text by its path."""
-    return {COMMAND_PAGE: command_page(), TABLE_PAGE: table_page()}
+    return {COMMAND_PAGE: command_page(), TABLE_PAGE: table_page(), **man_pages()}
 
 
 def main() -> int:
     """Print what is wrong, or write the picture and its page; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.structure", description=__doc__)
     parser.add_argument(
-        "--write", action="store_true", help="write the pages that are made from the code to docs/"
+        "--write",
+        action="store_true",
+        help="write the pages that are made from the code to docs/ and man/",
     )
     arguments = parser.parse_args()
     tree, layers = SourceTree.read(ROOT), read_layers(ROOT / "pyproject.toml")

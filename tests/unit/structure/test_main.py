@@ -22,6 +22,7 @@ layers = ["pylog.log", "pylog.files"]
 SOUND = {
     "pyproject.toml": PYPROJECT,
     "docs/kept.txt": "",
+    "man/kept.txt": "",
     "storage_core/pylog/__init__.py": "",
     "storage_core/pylog/log/__init__.py": "import pylog.files",
     "storage_core/pylog/files.py": "",
