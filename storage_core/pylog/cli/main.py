@@ -18,10 +18,11 @@ import traceback
 from typing import TYPE_CHECKING, cast
 
 import click
-from click.shell_completion import shell_complete
+from click.shell_completion import add_completion_class, shell_complete
 
 import pylog
 from pylog.cli import exit_status
+from pylog.cli.fish_completion import WholeFishComplete
 from pylog.errors import LogStorageError
 from pylog.lazy_modules import load_name
 
@@ -175,6 +176,7 @@ def _invoke(arguments: Sequence[str]) -> int:
 
 def _complete(instruction: str) -> int:
     """Print a shell's function for completion, or what completes the line that it asks about."""
+    add_completion_class(WholeFishComplete)
     if shell_complete(program, {}, PROGRAM, COMPLETION_VARIABLE, instruction):
         known = "bash_source, zsh_source or fish_source"
         msg = f"{COMPLETION_VARIABLE} is {instruction!r}, expected {known}"

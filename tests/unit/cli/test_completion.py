@@ -172,13 +172,20 @@ def test_help_says_how_to_turn_it_on(pylog_run: Callable[..., Outcome]) -> None:
     assert f'eval "$({COMPLETION_VARIABLE}=bash_source pylog)"' in pylog_run().output.decode()
 
 
-def test_a_real_bash_completes(tmp_path: Path) -> None:
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """Return a directory for the ``PATH`` that has the program."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "pylog"
+    program.write_text(f"#!{sys.executable}\nfrom pylog.cli.main import main\nmain()\n")
+    program.chmod(0o755)
+    return program.parent
+
+
+def test_a_real_bash_completes(installed: Path) -> None:
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("this system has no bash")
-    program = tmp_path / "pylog"
-    program.write_text(f"#!{sys.executable}\nfrom pylog.cli.main import main\nmain()\n")
-    program.chmod(0o755)
     script = """
         PATH="$1:$PATH"
         eval "$(_PYLOG_COMPLETE=bash_source pylog)"
@@ -188,7 +195,7 @@ def test_a_real_bash_completes(tmp_path: Path) -> None:
         echo "${COMPREPLY[@]}"
     """
     done = subprocess.run(
-        [bash, "-c", script, "bash", str(tmp_path)],
+        [bash, "-c", script, "bash", str(installed)],
         check=True,
         capture_output=True,
         text=True,
@@ -198,6 +205,41 @@ def test_a_real_bash_completes(tmp_path: Path) -> None:
     setup, reply = done.stdout.splitlines()
     assert setup.startswith("complete ")
     assert reply == "lz4"
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="this system has no fish")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("cat LOGS --topic web,o", ["web,old", "web,orders"]),
+        ("tran", [f"transactions\t{COMMANDS['transactions']}"]),
+        ("cat --mode DR", ["DROPMALFORMED"]),
+    ],
+)
+def test_a_real_fish_completes_also_what_has_commas(
+    line: str, expected: list[str], installed: Path, logs: Path
+) -> None:
+    script = f"""
+        set -x PATH {installed} $PATH
+        _PYLOG_COMPLETE=fish_source pylog | source
+        complete -C "pylog {line.replace("LOGS", str(logs))}"
+    """
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", script],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert (done.stdout.splitlines(), done.stderr) == (expected, "")
+
+
+def test_the_function_for_fish_splits_a_completion_once(
+    monkeypatch: pytest.MonkeyPatch, pylog_run: Callable[..., Outcome]
+) -> None:
+    monkeypatch.setenv(COMPLETION_VARIABLE, "fish_source")
+    splits = [line.strip() for line in pylog_run().lines if "string split" in line]
+    assert splits == ['set -l metadata (string split -m 1 "," $completion);']
 
 
 def test_completion_imports_nothing_heavy() -> None:
