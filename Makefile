@@ -13,7 +13,7 @@ DEMO := build/demo/internal-logdir
 DOCS_VENV := build/docs-venv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock test-matrix clean
+.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock test-matrix release-check clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -85,6 +85,9 @@ lock: $(VENV)/.release ## Resolve the dependencies anew
 
 test-matrix: $(VENV)/.release ## Each Python at hand with the lowest and the newest versions of the dependencies
 	@$(BIN)/nox $(MATRIX)
+
+release-check: $(VENV)/.release ## A dry run of a release: build, look at it, install it where nothing is, try it
+	@$(BIN)/python -m tests.release_check $(STRICT)
 
 clean: ## Remove what make has made
 	rm -rf $(VENV) build .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
