@@ -66,6 +66,7 @@ def test_damage_is_a_finding_with_its_place_and_status_1(
     told = [first[name] for name in ("severity", "code", "topic", "path")]
     path = segment_path(damaged / "wrong-0", 0)
     assert told == ["error", "damaged_batches", "wrong", str(path)]
+    assert {"endPosition", "brokerAction"} <= first.keys()  # as `pylog doctor --json` has them
 
 
 def test_other_topics_are_not_read_when_some_are_named(spark: SparkSession, damaged: Path) -> None:

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pylog import kernel_compilation
 from pylog.cli.main import run
+from tests.unit.native.sample_kernels import clear
+from tests.unit.native.test_kernel import only_images
 
 if TYPE_CHECKING:
     from tests.support.golden import GoldenRoot
@@ -154,3 +157,19 @@ def test_the_summary_of_an_export(
     [shown] = blocks("pylog export")
     printed = json.loads(printed_by(capsys, "export", logs, *target, "--json"))
     assert_same_members(shape(shown), shape(printed))
+
+
+@only_images
+def test_the_kernels_that_are_kept(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernel_compilation, "KERNELS", (clear,))
+    [shown] = blocks("pylog compile")
+    assert_same_members(shape(shown), shape(json.loads(printed_by(capsys, "compile", "--json"))))
+
+
+def test_the_rows_of_a_query(capsys: pytest.CaptureFixture[str], logs: Path) -> None:
+    query = "SELECT topic, count(*) AS records FROM records WHERE topic = 'orders' GROUP BY topic"
+    [shown] = blocks("pylog sql")
+    assert json.loads(printed_by(capsys, "sql", logs, query, "--json")) == shown
