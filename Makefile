@@ -11,6 +11,9 @@ LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-ha
 DEMO := build/demo/internal-logdir
 # The site's tools have an environment of their own: no test needs them.
 DOCS_VENV := build/docs-venv
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+  { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3.11 …"; exit 1; }
+NO_VENV := { echo "cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
 
 .DEFAULT_GOAL := help
 .PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock test-matrix release-check clean
@@ -93,10 +96,8 @@ clean: ## Remove what make has made
 	rm -rf $(VENV) build .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3.11 …"; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || \
-	  { echo "cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
+	@$(CHECK_PYTHON)
+	@$(PYTHON) -m venv $(VENV) || $(NO_VENV)
 
 # Editable, so that a change in the sources needs no second install.
 $(VENV)/.spark: $(VENV)/bin/python requirements/spark.lock requirements/java.lock pyproject.toml
@@ -115,6 +116,13 @@ $(VENV)/.dev: $(VENV)/.spark requirements/dev.lock
 
 $(VENV)/.release: $(VENV)/.dev requirements/release.lock
 	@$(PIP) install --require-hashes -r requirements/release.lock
+	@touch $@
+
+$(DOCS_VENV)/.docs: requirements/docs.lock
+	@$(CHECK_PYTHON)
+	@echo "Installing the generator of the site into $(DOCS_VENV) (once) …"
+	@$(PYTHON) -m venv $(DOCS_VENV) || $(NO_VENV)
+	@$(DOCS_VENV)/bin/python -m pip --disable-pip-version-check -q install --require-hashes -r requirements/docs.lock
 	@touch $@
 
 $(DEMO): tests/golden/cases/4.3.0/internal-logdir.tar.xz

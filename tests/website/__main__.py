@@ -18,6 +18,8 @@ from tests.website.page_tree import PageTree
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "build" / "site-pages"
 SITE = ROOT / "build" / "site"
+# Browsers let a page that they read from a disk start no worker, and the search is one.
+_SERVER = "python3 -m http.server -d build/site"
 # The list of public names is written once, as a mapping that is not a list of strings.
 _EXPECTED = "griffe: Unsupported item in pylog.__all__"
 
@@ -51,7 +53,8 @@ def main() -> int:
         problems += broken_links(SITE)
     sys.stdout.writelines(f"{problem}\n" for problem in problems)
     count = len(list(SITE.rglob("*.html")))
-    summary = "The site has problems." if problems else f"{count} pages: {SITE}/index.html"
+    done = f"{count} pages: {SITE}/index.html (searching needs a server: {_SERVER})"
+    summary = "The site has problems." if problems else done
     sys.stdout.write(f"{summary}\n")
     return 1 if problems or built.returncode else 0
 
