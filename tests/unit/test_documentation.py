@@ -109,3 +109,26 @@ def test_make_knows_how_to_make_what_each_target_needs() -> None:
             check=False,
         )
         assert tried.returncode == 0, tried.stderr
+
+
+def test_the_picture_of_the_architecture_has_each_module_at_the_root_and_no_other() -> None:
+    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    [picture] = re.findall(
+        r"^## Layers of `pylog`\n.*?```\n(.*?)```", page, re.MULTILINE | re.DOTALL
+    )
+    drawn = re.findall(r"(?:^|  )(\w+(?:/|\.py))(?=\s)", picture, re.MULTILINE)
+    root = ROOT / "storage_core/pylog"
+    modules = [file.name for file in root.glob("*.py") if file.name != "__init__.py"]
+    packages = [f"{file.parent.name}/" for file in root.glob("*/__init__.py")]
+    assert sorted(drawn) == sorted([*modules, *packages])
+
+
+def test_every_source_that_the_architecture_names_exists() -> None:
+    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    named = set(re.findall(r"\b(?:\w+/)+\w+\.py\b", page))
+    assert "reading/scan.py" in named
+    roots = (
+        ROOT,
+        *(ROOT / each for each in ("storage_core", "storage_core/pylog", "connector", "jobs")),
+    )
+    assert [name for name in named if not any((root / name).is_file() for root in roots)] == []
