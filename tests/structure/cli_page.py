@@ -14,7 +14,7 @@ _HEAD = """\
 # Commands
 
 `make import-graph` makes this page from the commands' own help; `make lint` fails when it is out
-of date. [operators.md](operators.md) shows what the commands are for.
+of date. [Tools for operators](operators.md) shows what the commands are for.
 
 """
 

@@ -17,7 +17,7 @@ _HEAD = """\
 # Columns of the metadata tables
 
 `make import-graph` makes this page from the schemas and the docstrings of the modules in
-`pylog.inspect.tables`; `make lint` fails when it is out of date. [tables.md](tables.md) says what
+`pylog.inspect.tables`; `make lint` fails when it is out of date. [Tables](tables.md) says what
 the tables are for and how to read them.
 
 Timestamps have milliseconds and the time zone UTC. In Spark the columns have the corresponding

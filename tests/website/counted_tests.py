@@ -21,7 +21,7 @@ KINDS = {
     "kills": "processes that are killed at chosen system calls and at random moments",
     "broker": "real brokers that start on what was written, and that write while it is read",
     "interop": "other clients and Arrow tools that read the same, and are read",
-    "remote": "an S3 server on loopback, and one that fails",
+    "remote": "stores: servers of S3, Google and Azure on loopback, and some that fail",
     "spark": "the data source, in batches and streams, and the jobs",
     "e2e": "the installed program, as a user runs it",
     "cookbook": "the recipes of the cookbook, with what they print",
