@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+import pylog.duckdb
 import pylog.errors
+import pylog.polars
 import pylog.testing
 import pyspark_pylog
 from tests.website.page_tree import ROOT_PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
 ROOT = Path(__file__).parents[3]
 API = ROOT / "docs" / "api"
@@ -57,6 +60,14 @@ def test_the_reference_has_every_public_name_once() -> None:
     assert sorted(own) == sorted((set(pylog.__all__) - DESCRIBED_ELSEWHERE) | set(modules))
     of_spark = {name.rpartition(".")[2] for name in directives() if "pyspark_pylog" in name}
     assert of_spark == (set(pyspark_pylog.__all__) - {"DefaultSource"}) | {"PylogTable"}
+
+
+@pytest.mark.parametrize("module", [pylog.polars, pylog.duckdb], ids=lambda each: each.__name__)
+def test_the_reference_has_every_name_of_the_modules_for_arrow_tools(module: ModuleType) -> None:
+    documented = {each for each in directives() if each.startswith(f"{module.__name__}.")}
+    own = {name for name in module.__all__ if name != "LogDatabase"}  # which `pylog` has, too
+    assert documented == {f"{module.__name__}.{name}" for name in own}
+    assert [name for name in own if not inspect.getdoc(getattr(module, name))] == []
 
 
 def docstring_after_assignment(module: str, name: str) -> str | None:
