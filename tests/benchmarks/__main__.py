@@ -38,6 +38,7 @@ from tests.benchmarks.spark_small import measure_small
 from tests.benchmarks.spark_write import measure_spark_writes
 from tests.benchmarks.sparse_log import look_up_in_sparse_log
 from tests.benchmarks.start_up import CommandFailedError, measure_start_up
+from tests.benchmarks.substitutes import measure_substitutes
 from tests.benchmarks.threads import measure_threads
 
 ROUNDS = 7
@@ -56,7 +57,7 @@ def _arguments() -> argparse.Namespace:
         help="only what has this in its name: s100-none … s1000-zstd, s100-v0-none … s1000-v1-lz4, "
         "spark-100B, spark-1000B, encode, own, cleaning, commit, count, cat, dump, doctor, stats, "
         "search, memory, look-up, planning, following, pruning, spark-small, spark-compact, "
-        "spark-kafka, spark-write, remote, start-up, threads",
+        "spark-kafka, spark-write, remote, start-up, threads, substitutes",
     )
     parser.add_argument(
         "--large",
@@ -111,6 +112,8 @@ def _measure_commands(results: Results, bench: Bench, only: str, rounds: int) ->
 def _measure_scale(results: Results, bench: Bench, only: str, rounds: int) -> None:
     if only in "threads":
         results.threads = measure_threads(bench, rounds, _say)
+    if only in "substitutes":
+        results.substitutes = measure_substitutes(bench, rounds, _say)
     if only in "cleaning":
         _cleaning(results, bench, rounds)
     if only in "commit":

@@ -90,6 +90,24 @@ def encoding_table(results: Results) -> Iterator[str]:
     )
 
 
+def substitutes_section(results: Results) -> Iterator[str]:
+    found = results.substitutes
+    if not found.arrow:
+        return
+    yield from section("Arrow's codecs in the place of their libraries, records of 1000 B")
+    rows = (
+        (
+            *(work, codec),
+            millions(found.libraries[work, codec]),
+            millions(arrow),
+            ratio_text(faster(found.libraries[work, codec], arrow)),
+        )
+        for (work, codec), arrow in found.arrow.items()
+    )
+    head = ("what", "codec", "M records/s with the libraries", "with Arrow", "libraries / Arrow")
+    yield from table(head, rows, left=2)
+
+
 def sections_of_many_segments(results: Results) -> Iterator[str]:
     if results.look_ups:
         yield from section("Look-ups in 1,024 sparse segments of 1 GiB")

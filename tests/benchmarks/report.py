@@ -14,6 +14,7 @@ from tests.benchmarks.reader_sections import (
     ratio_table,
     reader_table,
     sections_of_many_segments,
+    substitutes_section,
 )
 from tests.benchmarks.results import Results
 from tests.benchmarks.spark_sections import (
@@ -121,6 +122,7 @@ def _lines(results: Results, machine: list[str], command: str) -> Iterator[str]:
         yield from reader_table(results.sets)
         yield from section("Ratios")
         yield from ratio_table(results.sets)
+    yield from substitutes_section(results)
     if results.encoding:
         yield from section("Arrow to batches, one core")
         yield from encoding_table(results)

@@ -18,6 +18,7 @@ from tests.benchmarks.spark_scan import SparkResult
 from tests.benchmarks.spark_write import WriteFigure
 from tests.benchmarks.sparse_log import LookUpFigure
 from tests.benchmarks.start_up import StartUpFigure
+from tests.benchmarks.substitutes import SubstitutesResult
 from tests.benchmarks.threads import ThreadsResult
 
 
@@ -39,6 +40,7 @@ class Results:
     searches: list[Figure] = field(default_factory=list)
     memory: list[MemoryFigure] = field(default_factory=list)
     threads: ThreadsResult = field(default_factory=ThreadsResult)
+    substitutes: SubstitutesResult = field(default_factory=SubstitutesResult)
     look_ups: list[LookUpFigure] = field(default_factory=list)
     planning: list[PlanningFigure] = field(default_factory=list)
     following: list[FollowingFigure] = field(default_factory=list)
