@@ -11,10 +11,13 @@ import sys
 import pylog
 
 if "read_table" not in getattr(pylog, "__all__", ()):
-    # Another distribution has written over our package: everything would fail, each in its own way.
-    sys.stderr.write(
-        f"pylog: error: {getattr(pylog, '__file__', 'pylog')} is not of pyspark-pylog: another "
-        "distribution has the same import name. Install pyspark-pylog into an environment of its "
-        "own\n"
-    )
+    # Everything would fail, each in its own way.
+    found = getattr(pylog, "__file__", None)
+    if found is None:
+        why = "the package pylog has lost files, as it does when another distribution that has the "
+        why += "same import name is uninstalled. Install pyspark-pylog again"
+    else:
+        why = f"{found} is not of pyspark-pylog: another distribution has the same import name. "
+        why += "Uninstall it and install pyspark-pylog again, or give each an environment"
+    sys.stderr.write(f"pylog: error: {why}\n")
     raise SystemExit(2)

@@ -61,13 +61,42 @@ def test_every_public_name_says_so(name: str, script_folder: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith("ImportError: 'import pylog' gives ")
 
 
-def test_the_program_says_that_another_distribution_has_written_over_it(tmp_path: Path) -> None:
+@pytest.fixture
+def copied_package(tmp_path: Path) -> Path:
+    """Make a copy of our package, for another distribution to change."""
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(pylog.__file__).parent, tmp_path / "pylog", ignore=ignored)
-    (tmp_path / "pylog" / "__init__.py").write_text("level = 'INFO'\n")
-    done = run("from pylog.cli.main import main; main()", tmp_path)
+    return shutil.copytree(Path(pylog.__file__).parent, tmp_path / "pylog", ignore=ignored)
+
+
+def test_the_program_says_that_another_distribution_has_written_over_it(
+    copied_package: Path,
+) -> None:
+    (copied_package / "__init__.py").write_text("level = 'INFO'\n")
+    done = run("from pylog.cli.main import main; main()", copied_package.parent)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"pylog: error: {tmp_path}/pylog/__init__.py is not of pyspark-pylog: another distribution "
-        "has the same import name. Install pyspark-pylog into an environment of its own\n"
+        f"pylog: error: {copied_package}/__init__.py is not of pyspark-pylog: another distribution "
+        "has the same import name. Uninstall it and install pyspark-pylog again, or give each an "
+        "environment\n"
+    )
+
+
+def test_the_program_says_that_another_distribution_has_taken_its_files_along(
+    copied_package: Path,
+) -> None:
+    (copied_package / "__init__.py").unlink()
+    alone = {**os.environ, "PYTHONPATH": str(copied_package.parent)}
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "from pylog.cli.main import main; main()"],  # no other pylog
+        check=False,
+        capture_output=True,
+        text=True,
+        env=alone,
+        cwd=copied_package.parent,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "pylog: error: the package pylog has lost files, as it does when another distribution that "
+        "has the same import name is uninstalled. Install pyspark-pylog again\n"
     )
