@@ -16,6 +16,7 @@ from pylog.files import remote_file
 from pylog.files.kept_bytes import KeptBytes
 from tests.support import azure_server, gcs_server
 from tests.support.azure_server import AzureServer
+from tests.support.azurite import AzuriteNotFoundError, find_azurite
 from tests.support.batches import batch_v2, plain_records
 from tests.support.gcs_server import GcsServer
 from tests.support.log_files import write_partition
@@ -35,7 +36,6 @@ NAME = "orders-0/00000000000000000000.log"
 SECOND = "orders-0/00000000000000000400.log"
 WINDOW_BYTES = 1 << 17
 NEEDS_GCS = pytest.mark.skipif(not gcs_server.IS_INSTALLED, reason=gcs_server.WHY_NOT)
-NEEDS_AZURE = pytest.mark.skipif(azure_server.PROGRAM is None, reason=azure_server.WHY_NOT)
 PARTITIONS = (
     "0.11.0.3/txn:payments-0",
     "2.8.2/mixed-magic:upgraded-0",
@@ -69,7 +69,11 @@ def nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def azure() -> Iterator[Store]:
-    with AzureServer() as server:
+    try:
+        program = find_azurite()
+    except AzuriteNotFoundError as error:
+        pytest.skip(str(error))
+    with AzureServer(program) as server:
         yield Store("az", server, server.files("kafka"), server.storage_options)
 
 
@@ -81,7 +85,7 @@ def google() -> Iterator[Store]:
 
 @pytest.fixture(
     params=[
-        pytest.param("azure", marks=NEEDS_AZURE),
+        "azure",
         pytest.param("google", marks=NEEDS_GCS),
     ]
 )
@@ -229,7 +233,6 @@ def test_a_server_that_is_not_there_is_reported(store: Store) -> None:
     assert "reached" in str(caught.value)
 
 
-@NEEDS_AZURE
 @pytest.mark.usefixtures("is_bounded")
 def test_azure_refuses_a_wrong_key_and_no_message_shows_it(azure: Store) -> None:
     wrong = "AAAA" + azure_server.KEY[4:]
@@ -288,7 +291,6 @@ def test_the_command_line_takes_storage_options(
         assert azure_server.KEY not in said.out + said.err
 
 
-@NEEDS_AZURE
 def test_azure_sends_what_is_needed_and_no_more(
     azure: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

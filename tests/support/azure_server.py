@@ -1,24 +1,23 @@
 """A real server of Azure's blob protocol on loopback, and directories in its containers.
 
-The server is Azurite, Microsoft's own emulator, a program for Node.js. It checks keys and
-signatures. It is started where ``azurite-blob`` is on the ``PATH`` or the environment variable
-``AZURITE`` names it (``npm install azurite`` makes ``node_modules/.bin/azurite-blob``); a machine
-that has nothing but Python has none, and the tests say so.
+The server is Azurite, Microsoft's own emulator, which checks keys and signatures;
+`tests.support.azurite` finds it.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
+from typing import TYPE_CHECKING
 
 import pyarrow.fs as pa_fs
 
 from tests.support.server_program import HOST, ServerProgram
 from tests.support.stored_files import StoredFiles
 
-PROGRAM = os.environ.get("AZURITE") or shutil.which("azurite-blob")
-WHY_NOT = "no Azurite here: npm install azurite, then set AZURITE to node_modules/.bin/azurite-blob"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 ACCOUNT = "devstoreaccount1"
 KEY = (  # Azurite's own, which its documentation names; opens nothing else
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -38,12 +37,18 @@ _BYTES = re.compile(r'"GET \S+/(\S+?)(?:\?\S*)? HTTP/1\.1" 206 (\d+)')
 
 
 class AzureServer(ServerProgram):
-    """Azurite on a free port, with all it holds in memory."""
+    """Azurite on a free port, with all it holds in memory.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    program
+        ``azurite-blob``.
+    """
+
+    def __init__(self, program: Path) -> None:
         super().__init__(
             "Azurite",
-            [PROGRAM or "azurite-blob", *_ARGUMENTS, "--blobHost", HOST, "--blobPort", "0"],
+            [str(program), *_ARGUMENTS, "--blobHost", HOST, "--blobPort", "0"],
             os.environ,
             rf"successfully listens on http://{re.escape(HOST)}:(\d+)",
         )
