@@ -44,12 +44,17 @@ def follow_records(
         mode=mode,
         timestamp_unit="ms",
         where=where,
+        limit=limit,
         isolation=chosen.isolation,
         **way.arguments(),
     )
     output = RecordOutput(lines)
     is_first_look = True
-    while _print_new(records, output, limit):
+    while True:
+        for batch in records.poll():
+            output.write(batch)
+        if output.records == limit:
+            break
         # Whoever reads the output sees what is there, however long nothing follows.
         output.flush()
         if is_first_look and not records.partitions:
@@ -58,13 +63,3 @@ def follow_records(
         sleep(LOOK_EVERY_SECONDS)
     # Each has been named on stderr when it was found.
     return exit_status.FINDINGS if records.damage else exit_status.SOUND
-
-
-def _print_new(records: pylog.FollowedRecords, output: RecordOutput, limit: int | None) -> bool:
-    """Print what has been appended; return whether more may be printed."""
-    for batch in records.poll():
-        rest = batch.num_rows if limit is None else limit - output.records
-        output.write(batch.slice(0, rest))
-        if output.records == limit:
-            return False
-    return True

@@ -107,10 +107,9 @@ class Search:
         The Arrow schema of the matches.
     """
 
-    def __init__(self, planned: scan.Scan, limit: int | None) -> None:
+    def __init__(self, planned: scan.Scan) -> None:
         self.schema: pa.Schema = planned.schema
         self._scan = planned
-        self._limit = limit
         self._matches = 0
         self._is_complete = False
 
@@ -124,13 +123,9 @@ class Search:
             and listed in `summary`.
         """
         for batch in self._scan.to_batches():
-            rest = batch.num_rows if self._limit is None else self._limit - self._matches
-            given = batch.slice(0, rest)
-            self._matches += given.num_rows
-            yield given
-            if self._matches == self._limit:
-                return
-        self._is_complete = True
+            self._matches += batch.num_rows
+            yield batch
+        self._is_complete = self._matches != self._scan.limit
 
     @property
     def summary(self) -> SearchSummary:
@@ -237,7 +232,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         min_timestamp=min_timestamp,  # type: ignore[arg-type]  # becomes milliseconds
         max_timestamp=max_timestamp,  # type: ignore[arg-type]
     )
-    _check(where, limit)
+    _check(where)
     directory = open_directory(*paths, takes_segment_files=True)
     planned = scan.scan(
         directory,
@@ -253,6 +248,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         timestamp_unit=timestamp_unit,
         max_decompressed_bytes=max_decompressed_bytes,
         where=where,
+        limit=limit,
         use_indexes=use_indexes,
         threads=threads,
         leave_page_cache=leave_page_cache,
@@ -260,19 +256,16 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
     if progress is not None:
         total_bytes = sum(task.size_bytes for task in planned.plan())
         planned.scanned.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
-    return Search(planned, limit)
+    return Search(planned)
 
 
-def _check(where: RecordFilter, limit: int | None) -> None:
-    """Raise `ValueError` for a search for nothing, or for no match."""
+def _check(where: RecordFilter) -> None:
+    """Raise `ValueError` for a search for nothing."""
     if not where.needs_records:
         msg = (
             "nothing to search for was given: key, value_contains, value_regex, header, json_path, "
             "min_timestamp or max_timestamp; pylog.scan reads all records"
         )
-        raise ValueError(msg)
-    if limit is not None and limit < 1:
-        msg = f"limit is {limit}, expected 1 or more"
         raise ValueError(msg)
 
 

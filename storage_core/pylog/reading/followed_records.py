@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.lazy_modules import LazyModule
 from pylog.positions import EARLIEST, LATEST, spec_for
+from pylog.reading.row_limit import check_limit, limited
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -41,8 +42,10 @@ class FollowedRecords:
         come later are read from their beginning.
     partitions
         Only partitions with these numbers; none means all.
+    limit
+        The most records, over all looks together; None for no end.
     **arguments
-        Further arguments of `pylog.scan`, but ``limit``: stop iterating instead.
+        Further arguments of `pylog.scan`.
 
     Attributes
     ----------
@@ -56,11 +59,11 @@ class FollowedRecords:
         *,
         start: OffsetSpecs = EARLIEST,
         partitions: Collection[int] = (),
+        limit: int | None = None,
         **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
     ) -> None:
-        if "limit" in arguments:
-            msg = "what is followed has no limit; stop iterating over it instead"
-            raise ValueError(msg)
+        check_limit(limit)
+        self._rest = limit
         self._followed = followed
         self._start = start
         self._numbers = frozenset(partitions)
@@ -86,6 +89,12 @@ class FollowedRecords:
         LogStorageError
             As of `FollowedDirectory.refresh` and `pylog.Scan.to_batches`.
         """
+        for batch in limited(self._appended(), self._rest):
+            if self._rest is not None:
+                self._rest -= batch.num_rows
+            yield batch
+
+    def _appended(self) -> Iterator[pa.RecordBatch]:
         logs = {
             each: log
             for each, log in self._followed.refresh().items()

@@ -17,8 +17,11 @@ def check_limit(limit: int | None) -> None:
         raise ValueError(msg)
 
 
-def limited(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """Yield the first ``limit`` rows, and ask for no batch after them."""
+def limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield the first ``limit`` rows, all if it is None, and ask for no batch after them."""
+    if limit is None:
+        yield from batches
+        return
     if limit <= 0:
         return
     for batch in batches:

@@ -202,8 +202,7 @@ class Scan(RecordStream):
             schema. The records before it have been yielded.
         """
         self.plan()
-        batches = self._all_batches()
-        return batches if self.limit is None else limited(batches, self.limit)
+        return limited(self._all_batches(), self.limit)
 
     def _all_batches(self) -> Iterator[pa.RecordBatch]:
         with self._way.worker_threads() as workers:

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_buffers import fixed_width_array, int64_values
 from pylog.columnar.arrow_schema import record_schema
+from pylog.reading.row_limit import check_limit, limited
 from pylog.reading.splitting import split_tasks
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def merge_by_timestamp(
     scan: Scan,
     *,
     reverse: bool = False,
+    limit: int | None = None,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -54,6 +56,8 @@ def merge_by_timestamp(
         What is read. Its column ``timestamp`` is read in any case.
     reverse
         Whether the latest records come first.
+    limit
+        The most records, of those that come first on the timeline; None for all.
     memory_bytes
         About how many bytes of files the blocks of all partitions come from. A block is at least 64
         KiB, and holds at least one batch; decompressed, it is larger.
@@ -66,18 +70,19 @@ def merge_by_timestamp(
     LogStorageError
         As of `Scan.to_batches`.
     ValueError
-        The scan gives a row that stands for damage (mode PERMISSIVE), or has a limit, which is one
-        of rows in another order.
+        The scan gives a row that stands for damage (mode PERMISSIVE), or has a limit of its own,
+        which is one of rows in another order; or ``limit`` is negative.
 
     Examples
     --------
     >>> scan = pylog.scan("/mnt/kafka-logs", topics=["orders", "payments"])
-    >>> for batch in pylog.merge_by_timestamp(scan, reverse=True):
+    >>> for batch in pylog.merge_by_timestamp(scan, reverse=True, limit=20):
     ...     print(batch.column("timestamp"))
     """
     if scan.limit is not None:
-        msg = "a timeline is made of a scan without a limit; stop iterating over it instead"
+        msg = "a timeline is made of a scan without a limit; give the timeline the limit"
         raise ValueError(msg)
+    check_limit(limit)
     names, schema = scan.schema.names, scan.schema
     if "timestamp" not in names:
         schema = schema.append(record_schema(("timestamp",), timestamp_unit="ms").field(0))
@@ -98,7 +103,7 @@ def merge_by_timestamp(
         _Source(read, own_tasks, block_bytes, is_reversed=reverse, place=place)
         for place, own_tasks in enumerate(tasks_by_partition.values())
     ]
-    for merged in _merged(sources, is_reversed=reverse):
+    for merged in limited(_merged(sources, is_reversed=reverse), limit):
         yield merged.select(names)
 
 

@@ -195,7 +195,7 @@ def test_columns_may_be_chosen_and_are_all_by_default(tmp_path: Path) -> None:
         ({"value_contains": []}, "nothing to search for was given"),
         ({"value_regex": "("}, "'(' is not a regular expression"),
         ({"json_path": "a"}, "JSON path 'a' cannot be read"),
-        ({"key": "k", "limit": 0}, "limit is 0, expected 1 or more"),
+        ({"key": "k", "limit": -1}, "limit is -1, expected 0 or more"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -25,7 +25,7 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def places(table: pa.Table) -> list[tuple[int, int]]:
+def places(table: pa.Table | pa.RecordBatch) -> list[tuple[int, int]]:
     return list(
         zip(table.column("partition").to_pylist(), table.column("offset").to_pylist(), strict=True)
     )
@@ -71,7 +71,9 @@ def test_a_limit_below_zero_makes_no_sense(directory: Path) -> None:
         pylog.scan(directory, limit=-1)
 
 
-def test_what_has_another_order_refuses_a_limit(directory: Path, tmp_path: Path) -> None:
+def test_what_has_another_order_refuses_the_limit_of_a_scan(
+    directory: Path, tmp_path: Path
+) -> None:
     scan = pylog.scan(directory, limit=3)
     assert repr(scan).endswith("limit=3)")
     with pytest.raises(ValueError, match="a timeline is made of a scan without a limit"):
@@ -80,5 +82,33 @@ def test_what_has_another_order_refuses_a_limit(directory: Path, tmp_path: Path)
         pylog.export(scan, tmp_path / "{topic}.parquet")
     [written] = pylog.export(scan, tmp_path / "all.parquet")
     assert written.rows == 3
-    with pytest.raises(ValueError, match="what is followed has no limit"):
-        pylog.FollowedRecords(pylog.follow(directory), limit=3)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 39, 40, 41, 119, 120, 500])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_limit_of_a_timeline_is_of_the_rows_that_come_first(
+    directory: Path, limit: int, *, reverse: bool
+) -> None:
+    def timeline(most: int | None) -> list[tuple[int, int]]:
+        scan = pylog.scan(directory, columns=["partition", "offset"])
+        merged = pylog.merge_by_timestamp(scan, reverse=reverse, limit=most)
+        return [place for each in merged for place in places(each)]
+
+    everything = timeline(None)
+    assert len(everything) == 3 * PER_PARTITION
+    assert timeline(limit) == everything[:limit]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 41])
+def test_a_limit_of_what_is_followed_is_of_all_looks_together(directory: Path, limit: int) -> None:
+    records = pylog.FollowedRecords(pylog.follow(directory), limit=limit, window_bytes=300)
+    found = [place for each in records.poll() for place in places(each)]
+    assert found == [(number // PER_PARTITION, number % PER_PARTITION) for number in range(limit)]
+    assert list(records.poll()) == []
+
+
+def test_a_limit_below_zero_is_refused_before_anything_is_read(directory: Path) -> None:
+    with pytest.raises(ValueError, match=r"^limit is -1, expected 0 or more$"):
+        list(pylog.merge_by_timestamp(pylog.scan(directory), limit=-1))
+    with pytest.raises(ValueError, match=r"^limit is -1, expected 0 or more$"):
+        pylog.FollowedRecords(pylog.follow(directory), limit=-1)

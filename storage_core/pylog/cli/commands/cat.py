@@ -20,9 +20,7 @@ from pylog.cli.rendering.scan_note import nothing_matched
 from pylog.errors import CorruptRecordError, InvalidRecordError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    import pyarrow as pa
+    from collections.abc import Iterator
 
     from pylog.cli.record_options import ChosenRecords, WayOfReading
 
@@ -152,6 +150,7 @@ def cat(
         mode=_effective(mode),
         timestamp_unit="ms",
         where=_filter(keys),
+        limit=None if merge else limit,
     )
     announce_compilation()
     with _advice_on_damage(mode):
@@ -160,7 +159,7 @@ def cat(
         if merge:
             row_count = _print_merged(scan, lines, limit, reverse=reverse)
         else:
-            row_count = _print(scan, lines, limit)
+            row_count = _print(scan, lines)
     if not row_count and (keys or chosen.is_restricted):
         sys.stderr.write(f"pylog: note: {nothing_matched(scan)}\n")
     # Each has been named on stderr when it was found.
@@ -211,13 +210,13 @@ def _advice_on_damage(mode: str) -> Iterator[None]:
         raise
 
 
-def _print(scan: pylog.Scan, lines: pylog.LineFormat, limit: int | None) -> int:
+def _print(scan: pylog.Scan, lines: pylog.LineFormat) -> int:
     """Print a scan's records, with a progress bar where one is wanted; return how many."""
     has_bar = progress.is_wanted()
     planned = pylog.PlannedBytes(scan.plan())
     output = RecordOutput(lines)
     with progress.ProgressBar("reading", planned.total) as bar:
-        for batch in _limited(scan.to_batches(), limit):
+        for batch in scan.to_batches():
             output.write(batch)
             if has_bar:
                 bar.show(planned.before_end_of(batch))
@@ -230,20 +229,7 @@ def _print_merged(
     output = RecordOutput(lines, is_mixed=True)
     with progress.ProgressBar("merging", None) as bar:
         show = bar.show if progress.is_wanted() else None
-        merged = pylog.merge_by_timestamp(scan, reverse=reverse, progress=show)
-        for batch in _limited(merged, limit):
+        merged = pylog.merge_by_timestamp(scan, reverse=reverse, limit=limit, progress=show)
+        for batch in merged:
             output.write(batch)
     return output.records
-
-
-def _limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """Yield batches until ``limit`` rows have come; nothing after them is read."""
-    if limit is None:
-        yield from batches
-        return
-    rest = limit
-    for batch in batches:
-        yield batch.slice(0, rest)
-        rest -= batch.num_rows
-        if rest <= 0:
-            return
