@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.kernels import (
-    crc32c,
-    decode_control,
-    decode_headers,
-    decode_legacy,
-    decode_records,
-    encode_records,
-    find_bytes,
-    frequent_keys,
-    hash_record_keys,
-    header_keys,
-    legacy_to_v2,
-    murmur2,
-    offset_map,
-    parse_lines,
-    rebuild_batches,
-    scan_batches,
-    skip_headers,
-    split_batch,
-    write_lines,
-)
+from pylog import kernels
 from pylog.native.kernel import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MODULES = (
-    *(crc32c, decode_control, decode_headers, decode_legacy, decode_records, encode_records),
-    *(find_bytes, frequent_keys, hash_record_keys, header_keys, legacy_to_v2, murmur2),
-    *(offset_map, parse_lines),
-    rebuild_batches,
-    *(scan_batches, skip_headers, split_batch, write_lines),
+MODULES = tuple(
+    importlib.import_module(f"{kernels.__name__}.{each.name}")
+    for each in pkgutil.iter_modules(kernels.__path__)
 )
 KERNELS = [value for each in MODULES for value in vars(each).values() if isinstance(value, Kernel)]
 
