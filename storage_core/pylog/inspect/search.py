@@ -187,7 +187,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         The value has these bytes in it; of several, all.
     value_regex
         This regular expression of Python is found in the value: one of ``str`` in its text in
-        UTF-8, one of ``bytes`` in its bytes. Of several, all.
+        UTF-8, one of ``bytes`` in its bytes. Of several, all. See the notes on its time.
     header
         ``NAME``: there is a header of that name; ``NAME=VALUE``: one with that name and that value
         in UTF-8. Of several, all.
@@ -213,6 +213,15 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         The path holds no log, or not what was asked for.
     ValueError
         An argument makes no sense, or no test was given.
+
+    Notes
+    -----
+    As everywhere in Python, nothing limits the time of a regular expression: ``(a+)+$`` takes twice
+    as long for each further ``a`` of a value. With ``threads=1`` it is looked for in the caller's
+    thread, where Ctrl-C or a signal handler that raises ends it, as `pylog search` does after a
+    minute. With more, it may be in a thread that nothing can stop, and no other one goes on
+    meanwhile: let a pattern that somebody else has written run in one thread, or in a process of
+    its own.
 
     Examples
     --------
