@@ -7,11 +7,12 @@
 
 Every query reads the logs anew, as far as it needs them:
 
-* **columns**: no other one is decoded;
+* **columns**: no other one is decoded. Where the query needs none but ``topic`` and ``partition``,
+  as for ``count(*)``, batch headers say how many rows there are; checksums are not verified then;
 * **filters**: comparisons of ``topic``, ``partition``, ``offset``, ``timestamp`` and ``key`` with
   constants, as far as all rows have to pass them, decide which partitions, which bytes and which
   batches of ``records`` are read, and those of ``topic`` and ``partition`` which logs a metadata
-  table is made of. Lists of more than 20 values are not among them;
+  table is made of;
 * **LIMIT** without ORDER BY ends the read early.
 
 ``offset`` is a keyword of SQL: write ``"offset"``, or ``records.offset``.
@@ -84,6 +85,9 @@ def _in_memory() -> duckdb.DuckDBPyConnection:
 def register(
     connection: duckdb.DuckDBPyConnection,
     path: Paths,
+    *,
+    check_crc: bool = False,
+    check_keys: bool = False,
     **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
 ) -> Scan:
     """Give a DuckDB connection views of the logs under ``path``, in place of any of their names.
@@ -98,6 +102,9 @@ def register(
         To any database.
     path
         As for `pylog.scan`.
+    check_crc, check_keys
+        Whether ``batches`` computes checksums, and ``cleaning`` reads all records: as of
+        `pylog.read_table`, in each query of the view.
     **arguments
         Those of `pylog.scan`. Topics, partitions, ``mode`` and ``leave_page_cache`` hold for
         the metadata tables, too. By default ``records`` has all columns but ``batch``.
@@ -113,26 +120,35 @@ def register(
         As of `pylog.scan`. What goes wrong while a query runs is an error of DuckDB's with the text
         of pylog's error.
     """
-    return _register(connection, path, arguments, [])
+    checks = {"check_crc": check_crc, "check_keys": check_keys}
+    return _register(connection, path, [], **checks, **arguments)
 
 
 def _register(
     connection: duckdb.DuckDBPyConnection,
     path: Paths,
-    arguments: dict[str, Any],
     errors: list[LogStorageError],
+    *,
+    check_crc: bool = False,
+    check_keys: bool = False,
+    **arguments: Any,  # noqa: ANN401 - of `pylog.scan`
 ) -> Scan:
     if not isinstance(path, LogDirectory):
         paths = [path] if isinstance(path, str | os.PathLike) else list(path)
         path = open_directory(*paths, takes_segment_files=True)
     if not {"columns", "include_headers", "include_batch_metadata"} & set(arguments):
-        arguments = arguments | {"columns": _COLUMNS}
+        arguments["columns"] = _COLUMNS
     records = scan(path, **arguments)
     connection.register(RECORDS, RecordsDataset(records, errors))
     views = table_views(path, **{name: arguments[name] for name in _OF_TABLES if name in arguments})
     most = arguments.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
     for name in TABLE_NAMES:
-        table = metadata_table(name, max_decompressed_bytes=most)
+        table = metadata_table(
+            name,
+            check_crc=check_crc and name == "batches",
+            check_keys=check_keys and name == "cleaning",
+            max_decompressed_bytes=most,
+        )
         connection.register(name, TableDataset(table, path, views, errors))
     return records
 
@@ -160,7 +176,7 @@ class LogDatabase:
             self._connection.execute("SET enable_progress_bar = false")
             # No variable of ours is a table.
             self._connection.execute("SET python_enable_replacements = false")
-            self.records = _register(self._connection, path, arguments, self._errors)
+            self.records = _register(self._connection, path, self._errors, **arguments)
             self._open = stack.pop_all()
 
     def __enter__(self) -> Self:

@@ -6,7 +6,8 @@
 
 Three things are pushed down to the read:
 
-* **columns**: no other one is decoded;
+* **columns**: no other one is decoded. Where the query needs none but ``topic`` and ``partition``,
+  as to count, batch headers say how many rows there are; checksums are not verified then;
 * **predicates**: comparisons of ``topic``, ``partition``, ``offset``, ``timestamp`` and ``key``
   with literals, as far as all rows have to pass them. They decide which partitions, which bytes and
   which batches are read. Polars evaluates the whole predicate on what is left;
@@ -125,7 +126,8 @@ class _Source:
         needed = list(dict.fromkeys([*given, *asked.columns]))
         # One after the other: the first one that plans decides where the logs end for all.
         with self._planning:
-            batches = self._records.narrowed(needed, where=where, limit=row_count).to_batches()
+            part = self._records.narrowed(needed, where=where, limit=row_count)
+            batches = part.counted_batches()
         # A frame in any case, also where nothing is read.
         for batch in chain([self._empty.select(needed)], map(pl.DataFrame, batches)):
             rows = batch if asked.expression is None else batch.filter(asked.expression)

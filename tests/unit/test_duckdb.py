@@ -80,7 +80,7 @@ def test_every_metadata_table_is_a_view(golden_root: GoldenRoot, name: str) -> N
 
 
 def test_filters_decide_what_is_read(database: pylog.LogDatabase) -> None:
-    whole = bytes_of(database, "SELECT count(*) FROM records")
+    whole = bytes_of(database, "SELECT key FROM records")
     for where, share in (
         ("partition = 1", 0.34),
         ("partition IN (0, 2)", 0.67),
@@ -90,6 +90,11 @@ def test_filters_decide_what_is_read(database: pylog.LogDatabase) -> None:
         ("timestamp > TIMESTAMPTZ '1970-01-01 02:00:01.395+02'", 0.05),
         ("partition = 1 AND records.offset < 4 AND key <> 'k2'", 0.02),
         ("topic = 'nobody'", 0),
+        (f"records.offset IN ({', '.join(map(str, range(8, 38)))})", 0.1),
+        (f"partition IN ({', '.join(map(str, range(2, 5_000)))})", 0.34),
+        ("records.offset = 8 OR records.offset = 11", 0.05),
+        ("timestamp IN ('1970-01-01 00:00:01.396', '1970-01-01 00:00:01.399')", 0.05),
+        ("date_trunc('second', timestamp) = '1970-01-01 00:00:02'", 0),
     ):
         assert bytes_of(database, f"SELECT key FROM records WHERE {where}") <= share * whole, where  # noqa: S608
     for where in ("records.offset < 4 OR partition = 1", "records.offset % 2 = 5"):
@@ -97,7 +102,7 @@ def test_filters_decide_what_is_read(database: pylog.LogDatabase) -> None:
 
 
 def test_a_limit_ends_the_read(database: pylog.LogDatabase) -> None:
-    whole = bytes_of(database, "SELECT count(*) FROM records")
+    whole = bytes_of(database, "SELECT key FROM records")
     assert 0 < bytes_of(database, "SELECT * FROM records LIMIT 3") < whole / 2
 
 
@@ -108,6 +113,35 @@ def test_only_the_columns_of_a_query_are_read(directory: Path) -> None:
         assert values(database, "SELECT key FROM records WHERE records.offset = 0") == [b"k"]
         with pytest.raises(pylog.LogStorageError, match="microseconds"):
             database.query("SELECT timestamp FROM records").read_all()
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_a_count_is_of_the_rows_that_there_are(golden_root: GoldenRoot, isolation: str) -> None:
+    path = golden_root.partition("4.3.0/txn:payments-0").directory
+    with pylog.LogDatabase(path, isolation=isolation) as database:
+        keys = values(database, "SELECT key FROM records")
+        assert values(database, "SELECT count(*) FROM records") == [len(keys)]
+        assert database.query("SELECT topic FROM records").read_all().num_rows == len(keys) > 0
+
+
+def test_rows_are_counted_by_batch_headers(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(0, 5)), with_bad_crc(batch_v2(plain_records(5, 5)))]
+    write_partition(tmp_path, {0: batches}, name="t-0")
+    write_partition(tmp_path, {0: batches[:1]}, name="u-2")
+    with pylog.LogDatabase(tmp_path) as database:
+        counts = database.query("SELECT topic, partition, count(*) FROM records GROUP BY ALL")
+        rows = [tuple(row.values()) for row in counts.read_all().to_pylist()]
+        assert sorted(rows) == [("t", 0, 10), ("u", 2, 5)]
+        assert values(database, "SELECT count(*) FROM records") == [15]
+        assert values(database, "SELECT count(*) FROM records WHERE topic = 'u'") == [5]
+        assert database.records.scanned.size_bytes == 0
+        # What asks for anything else of a record reads it.
+        with pytest.raises(CorruptRecordError):
+            database.query("SELECT count(key) FROM records").read_all()
+    # Only who looks at all knows what is damaged.
+    with pylog.LogDatabase(tmp_path, mode="DROPMALFORMED") as database:
+        assert values(database, "SELECT count(*) FROM records") == [10]
+        assert len(database.records.damage) == 1
 
 
 def test_times_are_of_the_zone_of_the_connection(directory: Path) -> None:
@@ -134,6 +168,23 @@ def test_metadata_of_other_partitions_is_not_read(tmp_path: Path) -> None:
         assert values(database, sql) == [8]
         with pytest.raises(pylog.LogStorageError):
             database.query("SELECT records FROM segments").read_all()
+
+
+def test_batches_and_cleaning_are_checked_where_that_is_asked_for(tmp_path: Path) -> None:
+    batches = [batch_v2(plain_records(0, 5)), with_bad_crc(batch_v2(plain_records(5, 5)))]
+    write_partition(tmp_path, {0: batches, 10: [batch_v2(plain_records(10, 1))]}, name="t-0")
+    keyed = [Stored(offset, 0, key, b"v") for offset, key in enumerate((b"a", b"b", b"a"))]
+    write_partition(tmp_path, {0: [batch_v2(keyed)]}, name="u-0")
+    crc = "SELECT is_valid_crc FROM batches WHERE topic = 't' ORDER BY base_offset"
+    keys = "SELECT live_records FROM cleaning WHERE topic = 'u'"
+    with pylog.LogDatabase(tmp_path) as database:
+        assert values(database, crc) == [None, None, None]
+        assert values(database, keys) == [None]
+    with pylog.LogDatabase(tmp_path, check_crc=True, check_keys=True) as database:
+        assert values(database, crc) == [True, False, True]
+        assert values(database, keys) == [2]
+    with pylog.duckdb.connect(tmp_path, check_crc=True) as connection:
+        assert connection.sql(crc).fetchall() == [(True,), (False,), (True,)]
 
 
 def test_arguments_choose_for_all_views(directory: Path) -> None:

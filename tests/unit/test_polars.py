@@ -88,8 +88,19 @@ def test_only_the_columns_of_a_query_are_decoded(directory: Path, reads: Reads) 
     assert set(reads.columns) == {"topic", "offset"}
     frame.filter(pl.col("key").is_null()).select("offset").collect()
     assert set(reads.columns) == {"offset", "key"}
-    assert frame.select(pl.len()).collect().item() == 3 * RECORDS
-    assert len(reads.columns) == 1
+
+
+def test_rows_are_counted_by_batch_headers(directory: Path, reads: Reads) -> None:
+    write_partition(directory, {0: [with_bad_crc(batch_v2(plain_records(0, 5)))]}, name="u-0")
+    frame = pylog.polars.scan(directory)
+    count = frame.select(pl.len())
+    assert count.collect().item() == 3 * RECORDS + 5
+    assert reads.bytes_of(count) == 0
+    by_topic = frame.group_by("topic").len().sort("topic").collect()
+    assert by_topic.rows() == [("t", 3 * RECORDS), ("u", 5)]
+    assert frame.head(7).select(pl.len()).collect().item() == 7
+    whole = pylog.polars.scan(directory, mode="DROPMALFORMED").select(pl.len())
+    assert whole.collect().item() == 3 * RECORDS
 
 
 def test_predicates_decide_what_is_read(directory: Path, reads: Reads) -> None:

@@ -94,9 +94,7 @@ def export(
         msg = f"a scan with a limit is written to one file, without {TOPIC_FIELD} in its name"
         raise ValueError(msg)
     tasks = scan.plan()
-    if progress is not None:
-        total_bytes = sum(task.size_bytes for task in tasks)
-        scan.scanned.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
+    scan.scanned.report_to(progress, scan.plan)
     by_path: dict[str, list[ScanTask]] = {} if TOPIC_FIELD in path else {path: []}
     for task in tasks:
         own = path.replace(TOPIC_FIELD, task.topic_partition.topic)

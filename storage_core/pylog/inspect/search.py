@@ -262,9 +262,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         threads=threads,
         leave_page_cache=leave_page_cache,
     )
-    if progress is not None:
-        total_bytes = sum(task.size_bytes for task in planned.plan())
-        planned.scanned.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
+    planned.scanned.report_to(progress, planned.plan)
     return Search(planned)
 
 

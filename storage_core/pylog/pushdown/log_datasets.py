@@ -126,7 +126,7 @@ class RecordsDataset(LogDataset):
             where = None  # the limit is of the rows before
         # One after the other: the first one that plans decides where the logs end for all.
         with self._planning:
-            batches = self._records.narrowed(columns, where=where).to_batches()
+            batches = self._records.narrowed(columns, where=where).counted_batches()
         yield from batches
 
 

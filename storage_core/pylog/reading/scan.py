@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pylog.columnar.arrow_schema import record_schema, schema_like
+from pylog.columnar.place_rows import PLACE_COLUMNS, place_rows
 from pylog.files.given_file_system import in_store
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.lazy_modules import LazyModule
@@ -213,6 +214,22 @@ class Scan(RecordStream):
             for task in tasks:
                 yield from self.reader_of(task, workers).record_batches()
 
+    def counted_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of `to_batches`, by what batch headers count if those are all they tell.
+
+        That is so where `schema` has no column but ``topic`` and ``partition``, as for tools that
+        count. As of `count`, checksums are not verified then, and nothing is `scanned`.
+        """
+        if not PLACE_COLUMNS.issuperset(self.schema.names) or self._way.mode.skips_damage:
+            return self.to_batches()
+        self.plan()
+        rows = (
+            batch
+            for task, count in self._counts()
+            for batch in place_rows(task.topic_partition, count, self.schema)
+        )
+        return limited(rows, self.limit)
+
     def reader_of(
         self, task: ScanTask, workers: WorkerThreads | None = None, schema: pa.Schema | None = None
     ) -> TaskReader:
@@ -229,10 +246,13 @@ class Scan(RecordStream):
 
         No column is decoded, so values that cannot be expressed in `schema` do not matter.
         """
+        return limited_count((count for _, count in self._counts()), self.limit)
+
+    def _counts(self) -> Iterator[tuple[ScanTask, int]]:
         schema = record_schema(("offset",))
         with self._way.worker_threads() as workers:
-            readers = (self.reader_of(task, workers, schema) for task in self.plan())
-            return limited_count((reader.count() for reader in readers), self.limit)
+            for task in self.plan():
+                yield task, self.reader_of(task, workers, schema).count()
 
 
 @names_nearest_keyword

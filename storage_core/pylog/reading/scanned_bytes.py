@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pylog.log_file.segment_windows import SegmentWindow
+
+
+class PlannedTask(Protocol):
+    """A part of a read."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of ``.log`` files it reads."""
 
 
 class ScannedBytes:
@@ -32,6 +40,14 @@ class ScannedBytes:
         self.size_bytes = self.batches = self.records = self.uncounted_batches = 0
         self.on_change: Callable[[int], None] | None = None
         self._lock = threading.Lock()
+
+    def report_to(
+        self, progress: Callable[[int, int], None] | None, plan: Callable[[], Iterable[PlannedTask]]
+    ) -> None:
+        """Call ``progress``, if there is one, with the bytes looked through and those planned."""
+        if progress is not None:
+            total_bytes = sum(task.size_bytes for task in plan())
+            self.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
 
     def add(self, window: SegmentWindow) -> None:
         """Count the batches of a window."""

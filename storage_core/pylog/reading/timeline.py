@@ -91,9 +91,7 @@ def merge_by_timestamp(
         return list(scan.reader_of(part, schema=schema).record_batches())
 
     tasks = scan.plan()
-    if progress is not None:
-        total_bytes = sum(task.size_bytes for task in tasks)
-        scan.scanned.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
+    scan.scanned.report_to(progress, scan.plan)
     tasks_by_partition: dict[tuple[str, int], list[ScanTask]] = {}
     for task in tasks:
         tasks_by_partition.setdefault(task.topic_partition, []).append(task)

@@ -1,4 +1,4 @@
-"""What is read from the texts of pyarrow's expressions."""
+"""What is read from pyarrow's expressions."""
 
 from __future__ import annotations
 
@@ -58,8 +58,28 @@ def micros(count: int, unit: str = "us", zone: str | None = "UTC") -> pa.Scalar:
         ),
         (
             ((offset >= 2) & (offset <= 7)) & (topic == 'a "b" \\'),
-            [("offset", ">=", 2), ("offset", "<=", 7)],
+            [("offset", ">=", 2), ("offset", "<=", 7), ("topic", "=", 'a "b" \\')],
         ),
+        (topic == "line\nbreak", [("topic", "=", "line\nbreak")]),
+        (topic.isin(pa.array(["a", 'b",\n  "c'])), [("topic", "in", ["a", 'b",\n  "c'])]),
+        (
+            topic.isin(pa.array(["a\n], null_matching_behavior=MATCH}) and (offset == 3"])),
+            [("topic", "in", ["a\n], null_matching_behavior=MATCH}) and (offset == 3"])],
+        ),
+        # Of long lists the text of an expression has not all.
+        (
+            partition.isin(pa.array(range(4_000), pa.int32())),
+            [("partition", "in", [*range(4_000)])],
+        ),
+        (if_valid(timestamp, pa.array([NOON])), [("timestamp", "in", [NOON])]),
+        (if_valid(key, pa.array([], pa.binary())), [("key", "in", [])]),
+        ((offset == 1) | (offset == 2), [("offset", "in", [1, 2])]),
+        (
+            (key == b"a") | ((key == b"b") | if_valid(key, pa.array([b"c", b"d"]))),
+            [("key", "in", [b"a", b"b", b"c", b"d"])],
+        ),
+        (pc.scalar(5) < offset, [("offset", ">", 5)]),
+        (pc.scalar(5) >= offset, [("offset", "<=", 5)]),
         ((offset > 5) & ((key == b"k") | key.is_null()), [("offset", ">", 5)]),
     ],
 )
@@ -73,21 +93,21 @@ def test_a_comparison_with_a_constant_is_understood(
 @pytest.mark.parametrize(
     "expression",
     [
-        (offset == 1) | (offset == 2),
         offset != 5,
         offset > 5.5,
         offset > pa.scalar(None, pa.int64()),
         offset > partition,
         key == value,
         ~(offset > 5),
+        ~if_valid(offset, pa.array([1])),
+        (offset == 1) | (partition == 2),
+        (offset == 1) | (offset > 2),
+        (offset == 1) | key.is_null(),
+        pc.if_else(key.is_valid(), offset.isin(pa.array([1])), pa.scalar(None, pa.bool_())),
+        pc.if_else(key.is_valid(), key.isin(pa.array([b"k"])), pc.scalar(value=True)),
+        pc.if_else(key.is_valid(), pc.scalar(value=True), key.isin(pa.array([b"k"]))),
         key.is_null(),
         key.isin(pa.array([b"k", None])),
-        # Of long lists the text has not all.
-        partition.isin(pa.array(range(40), pa.int32())),
-        topic.isin(pa.array(["a", 'b",\n  "c'])),
-        (offset > 3) & if_valid(topic, pa.array(["a", 'b",\n  "c'])),
-        topic.isin(pa.array(["a\n], null_matching_behavior=MATCH}) and (offset == 3"])),
-        topic == "line\nbreak",
         timestamp > micros(1_500, "ns"),
         timestamp > micros(1_500, "us", None),
         timestamp > micros(1 << 62),
@@ -103,6 +123,9 @@ def test_anything_else_is_left_to_the_filter(expression: pc.Expression) -> None:
 def test_the_columns_of_an_expression_are_found() -> None:
     expression = (offset > 5) | if_valid(key, pa.array([b"k"]))
     assert columns_of(expression, SCHEMA) == ["key", "offset"]
+    assert columns_of(topic == "key or value", SCHEMA) == ["topic"]
+    batches = pa.schema([*SCHEMA, ("batch", pa.struct([("offset", pa.int64())]))])
+    assert columns_of(pc.field("batch", "offset") == 3, batches) == ["batch"]
 
 
 @pytest.mark.parametrize("depth", [1, 50, 2_000])

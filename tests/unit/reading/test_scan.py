@@ -53,6 +53,18 @@ def test_a_count_does_not_depend_on_the_columns(directory: Path, columns: list[s
         assert scan.count() == scan.to_table().num_rows == end - start
 
 
+@pytest.mark.parametrize("columns", [[], ["topic"], ["partition", "topic"], ["topic", "offset"]])
+@pytest.mark.parametrize("limit", [None, 0, 3])
+def test_counted_batches_have_the_rows_of_a_full_read(
+    directory: Path, columns: list[str], limit: int | None
+) -> None:
+    for start, end in ((0, 13), (2, 12), (6, 7), (3, 3)):
+        scan = pylog.scan(directory, columns=columns, start=start, end=end, limit=limit)
+        counted = pa.Table.from_batches(scan.counted_batches(), scan.schema)
+        assert counted.num_rows == min(end - start, 13 if limit is None else limit)
+        assert counted == scan.to_table()
+
+
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED", "PERMISSIVE"])
 def test_a_count_takes_no_notice_of_a_timestamp_that_fits_no_column(
     tmp_path: Path, mode: str

@@ -43,6 +43,17 @@ if TYPE_CHECKING:
     help="FAILFAST: damage is an error. DROPMALFORMED: each damaged range is left out and reported "
     "on stderr. The exit status is 1 in both cases.",
 )
+@click.option(
+    "--check-crc",
+    is_flag=True,
+    help="View batches computes checksums, for its column is_valid_crc, which is null else.",
+)
+@click.option(
+    "--check-keys",
+    is_flag=True,
+    help="View cleaning reads all records, twice, and so says how much of a compacted topic is "
+    "live.",
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, the names of columns first.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, an object for each row.")
 @way_of_reading
@@ -52,6 +63,8 @@ def sql(
     *,
     query: str,
     mode: str,
+    check_crc: bool,
+    check_keys: bool,
     as_csv: bool,
     as_json: bool,
 ) -> int:
@@ -64,7 +77,8 @@ def sql(
     times and --isolation are about records alone.
 
     Only what the query needs is read: the columns that it names; of partitions, offsets, timestamps
-    and keys those that WHERE compares with constants; and nothing after LIMIT.
+    and keys those that WHERE compares with constants; and nothing after LIMIT. count(*) reads batch
+    headers alone, and trusts them; count(key) reads all records and verifies all checksums.
 
     offset is a keyword of SQL: write "offset" in double quotes, or records.offset. A time is of UTC
     unless it names a zone. Keys and values are bytes: decode(value) is their text, and
@@ -92,7 +106,8 @@ def sql(
     except ModuleNotFoundError as error:
         raise click.UsageError(str(error)) from error
     directory, choice = chosen.choice()
-    with database_of(directory, **choice, **way.arguments(), mode=mode) as database:
+    checks = {"check_crc": check_crc, "check_keys": check_keys}
+    with database_of(directory, **choice, **way.arguments(), **checks, mode=mode) as database:
         announce_compilation()
         with progress.ProgressBar("querying", None) as bar:
             if progress.is_wanted():

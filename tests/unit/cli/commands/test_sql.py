@@ -101,7 +101,7 @@ def test_a_query_may_write_a_file(logs: Path, tmp_path: Path, pylog_run: Run) ->
 def test_damage_is_an_error_or_left_out(tmp_path: Path, pylog_run: Run) -> None:
     batches = [batch_v2(plain_records(0, 5)), with_bad_crc(batch_v2(plain_records(5, 5)))]
     logs = write_partition(tmp_path, {0: batches})
-    query = "SELECT count(*) AS n FROM records"
+    query = "SELECT count(key) AS n FROM records"
     done = pylog_run("sql", logs, query)
     assert (done.status, done.output) == (1, b"")
     assert done.error.count("\n") == 1
@@ -158,3 +158,22 @@ def test_ctrl_c_ends_a_query_quietly(logs: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (130, b"")
+
+
+def test_checksums_and_keys_are_looked_at_where_that_is_asked_for(
+    tmp_path: Path, pylog_run: Run
+) -> None:
+    keyed = [Stored(offset, TIME, key, b"v") for offset, key in enumerate((b"a", b"b", b"a"))]
+    wrong = with_bad_crc(batch_v2(plain_records(3, 1)))
+    write_partition(tmp_path, {0: [batch_v2(keyed)]}, name="sound-0")
+    write_partition(tmp_path, {0: [batch_v2(keyed), wrong]}, name="wrong-0")
+    crc = "SELECT is_valid_crc FROM batches WHERE topic = 'wrong' ORDER BY base_offset"
+    live = "SELECT live_records FROM cleaning WHERE topic = 'sound'"
+    for query, option, without, asked in (
+        (crc, "--check-crc", ["\\N", "\\N"], ["true", "false"]),
+        (live, "--check-keys", ["\\N"], ["2"]),
+    ):
+        for options, expected in (([], without), ([option], asked)):
+            done = pylog_run("sql", tmp_path, query, *options)
+            assert done.status == 0
+            assert [line.strip() for line in done.lines[1:-1]] == expected
