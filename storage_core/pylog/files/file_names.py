@@ -177,6 +177,7 @@ def parse_partition_directory_name(name: str) -> PartitionDirectoryName:
             raise UnexpectedFileError(reason)
         stem = name[: name.rindex(".")]
     topic, dash, number = stem.rpartition("-")
+    number = number.removeprefix("+")  # as Java's Integer.parseInt; leading zeros mean nothing, too
     is_number = number.isascii() and number.isdecimal() and int(number) <= MAX_PARTITION
     if not (dash and topic and is_number):
         reason = f"directory name {name!r} is not <topic>-<partition>"

@@ -12,8 +12,8 @@ from pylog.inspect.findings.side_file_findings import UNREADABLE_CHECKPOINT
 from pylog.inspect.shared_progress import SharedProgress
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import parent_of, printable_location
-from pylog.reading.discovery import directory_identity
-from pylog.reading.log_directory import open_directory
+from pylog.reading.discovery import directory_identity, discover_partitions
+from pylog.reading.log_directory import LogDirectory
 from pylog.reading.topic_choice import ensure_known_topics
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.worker_threads import thread_count, usable_processors
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pylog.inspect.findings.finding import Finding
     from pylog.inspect.findings.log_directory_findings import LogDirectoryCheck
     from pylog.inspect.findings.partition_check import PartitionCheck
+    from pylog.model import TopicPartition
+    from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
 
 _MOST_THREADS = 16
@@ -141,14 +143,34 @@ def _open(
     views: dict[str | tuple[int, int], LogView] = {}
     checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
     for path in paths:
-        directory = open_directory(path)
-        if not len(directory):  # a directory that is not live, named by itself
-            directory = open_directory(path, include_stray=True)
-        for check in check_log_directories(directory):
-            checks.setdefault(directory_identity(check.path), check)
-        for view in directory:
-            views.setdefault(directory_identity(view.directory.path), view)
+        for directory in _log_directories(path):
+            for check in check_log_directories(directory):
+                checks.setdefault(directory_identity(check.path), check)
+            for view in directory:
+                views.setdefault(directory_identity(view.directory.path), view)
     return list(views.values()), list(checks.values())
+
+
+def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:
+    """Return what lies under a path; more than one if a partition lies there twice (t-0, t-00)."""
+    found = discover_partitions(path)
+    # What is not live is looked at only if the path names nothing else.
+    others = [] if all(each.state for each in found) else [each for each in found if each.state]
+    each_once: list[dict[TopicPartition, PartitionDirectory]] = [{}]
+    for each in found:
+        if each not in others:
+            have_room = (one for one in each_once if each.topic_partition not in one)
+            place = next(have_room, None)
+            if place is None:
+                place = {}
+                each_once.append(place)
+            place[each.topic_partition] = each
+    first, *more = (list(one.values()) for one in each_once)
+    include_stray = not others
+    return [
+        LogDirectory([*first, *others], include_stray=include_stray),
+        *(LogDirectory(each, include_stray=include_stray) for each in more),
+    ]
 
 
 def _choose(

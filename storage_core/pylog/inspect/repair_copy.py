@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
     from pylog.inspect.findings.partition_check import PartitionCheck
     from pylog.log.log_manager import LogManager
+    from pylog.model import TopicPartition
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_segment_view import LogSegmentView
 
@@ -139,6 +140,7 @@ def repair_copy(  # noqa: PLR0913 - keyword-only options, one for each thing a u
         for each in source.partitions
         if each.view.topic not in _NOT_COPIED
     ]
+    _ensure_each_once(copies)
     _ensure_readable(copies)
     _ensure_space(target, copies)
     io = DurableIO()
@@ -302,6 +304,20 @@ def _ensure_apart(target: str, source: str) -> None:
     if Path(target).resolve().is_relative_to(Path(parse_location(source)).resolve()):
         reason = f"directory lies in {source}, which is copied and not to be changed"
         raise LogDirectoryError(reason, target)
+
+
+def _ensure_each_once(copies: Iterable[_PartitionCopy]) -> None:
+    """Refuse to choose between two directories of one partition (t-0 and t-00)."""
+    paths: dict[TopicPartition, str] = {}
+    for copy in copies:
+        view = copy.check.view
+        other = paths.setdefault(view.topic_partition, view.directory.path)
+        if other != view.directory.path:
+            reason = (
+                f"partition {view.topic_partition} lies in {other}, too: repair one of the two "
+                "directories by its own path, and the other partitions by theirs"
+            )
+            raise LogDirectoryError(reason, view.directory.path)
 
 
 def _ensure_readable(copies: Iterable[_PartitionCopy]) -> None:

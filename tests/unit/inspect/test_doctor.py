@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 import pylog
+from pylog.errors import LogDirectoryError
 from pylog.inspect.findings.finding_codes import FINDING_CODES
 from pylog.inspect.findings.side_file_findings import read_checkpoints
 from tests.support.batches import (
@@ -238,6 +240,49 @@ def test_directories_of_one_broker_may_not_hold_the_same_partition(tmp_path: Pat
     report = pylog.doctor(tmp_path / "a", tmp_path / "b")
     assert codes(report) == [("error", "duplicate_partition")]
     assert report.directories[1].findings[0].path == str(tmp_path / "b" / "orders-0")
+
+
+def test_a_broker_takes_two_names_with_the_same_number_for_one_partition(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: FIRST}, name="t-0")
+    write_partition(tmp_path, {0: FIRST}, name="t-00")
+    write_partition(tmp_path, {0: FIRST}, name="t-000")
+    write_partition(tmp_path, {0: FIRST}, name="t-1")
+    report = pylog.doctor(tmp_path)
+    assert [(found.code, found.path) for found in report.findings] == [
+        ("duplicate_partition", str(tmp_path / "t-00")),
+        ("duplicate_partition", str(tmp_path / "t-000")),
+    ]
+    first, _ = report.findings
+    assert first.severity is pylog.Severity.ERROR
+    assert first.message == (
+        f"directory is partition t-0, as {tmp_path / 't-0'} of the same broker is"
+    )
+    # Each of the four has been looked at.
+    assert [each.path.rpartition("/")[2] for each in report.partitions] == [
+        *("t-0", "t-00", "t-000", "t-1")
+    ]
+    # Alone, it is the partition as a broker has it.
+    assert list(pylog.doctor(tmp_path / "t-00").findings) == []
+    with pytest.raises(LogDirectoryError, match=r"t-0 lies both in .*/t-0 and in .*/t-00;"):
+        pylog.scan(tmp_path)
+
+
+def test_of_future_replicas_a_partition_may_have_one_and_of_deleted_ones_any_number(
+    tmp_path: Path,
+) -> None:
+    write_partition(tmp_path, {0: FIRST}, name="t-0")
+    for number in range(2):
+        for state in ("future", "delete", "stray"):
+            write_partition(tmp_path, {0: FIRST}, name=f"t-0.{number:032x}-{state}")
+    found = [(each.code, each.path) for each in pylog.doctor(tmp_path).findings]
+    assert [each for each in found if each[0] == "duplicate_partition"] == [
+        ("duplicate_partition", str(tmp_path / f"t-0.{1:032x}-future"))
+    ]
+    shutil.rmtree(tmp_path / "t-0")
+    found = [(each.code, each.path) for each in pylog.doctor(tmp_path).findings]
+    assert [each for each in found if each[0] == "duplicate_partition"] == [
+        ("duplicate_partition", str(tmp_path / f"t-0.{1:032x}-future"))
+    ]
 
 
 def test_a_copied_log_directory_has_the_directory_id_of_the_other(tmp_path: Path) -> None:

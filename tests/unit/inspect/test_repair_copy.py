@@ -182,6 +182,15 @@ def test_a_directory_with_something_in_it_is_refused(source: Path, target: Path)
     assert contents(target) == {"notes.txt": b"mine"}
 
 
+def test_a_partition_with_two_directories_is_refused(source: Path, target: Path) -> None:
+    shutil.copytree(source / "orders-0", source / "orders-00")
+    with pytest.raises(LogDirectoryError, match=r"orders-0 lies in .*, too: repair one of"):
+        pylog.repair_copy(source, target)
+    assert not target.exists()
+    [repaired] = pylog.repair_copy(source / "orders-00", target).partitions
+    assert repaired.path == str(target / "orders-0")
+
+
 def test_the_source_itself_is_refused(source: Path) -> None:
     before = contents(source)
     for place in (source, source / "copy"):

@@ -116,6 +116,11 @@ def local(tmp_path: Path) -> Iterator[Local]:
         ("foo.bar.data-3", "foo.bar.data", 3),
         ("with-dashes-in-it-12", "with-dashes-in-it", 12),
         ("highest-2147483647", "highest", 2_147_483_647),
+        # Integer.parseInt takes these, too.
+        ("zeros-00", "zeros", 0),
+        ("zeros-007", "zeros", 7),
+        ("dashes--3", "dashes-", 3),
+        ("plus-+3", "plus", 3),
         ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-delete", "foo-bar", 0),
         ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-future", "foo-bar", 0),
         ("foo-bar-0.4ee74a38df664a2f8e8dd61cb6f3aa9a-stray", "foo-bar", 0),
@@ -135,6 +140,10 @@ def test_a_directory_name_gives_topic_and_partition(name: str, topic: str, parti
         "-1",  # no topic
         "topic-",  # no partition
         "topic-1a",  # not a number
+        "topic-+",
+        "topic-++1",
+        "topic- 1",
+        "topic-1_0",
         "topic-2147483648",  # beyond 32 bits
         "non_kafka_dir",
         "non_kafka_dir-delete",  # a suffix without an id

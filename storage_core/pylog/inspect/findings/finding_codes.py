@@ -298,7 +298,8 @@ FINDING_CODES = {
         _NO_NEED,
     ),
     "duplicate_partition": FindingCode(
-        "Two directories of one broker hold the same partition.",
+        "Two directories of one broker hold the same partition; t-0 and t-00 do, since a broker "
+        "reads a number.",
         _REFUSES,
         "compare them, and take one of them out of its log directory",
     ),

@@ -48,6 +48,8 @@ _NOT_LIVE = {
     STRAY_DIR_SUFFIX: ("stray_directory", "is not owned by its broker"),
     FUTURE_DIR_SUFFIX: ("future_directory", "is being moved between disks"),
 }
+_LOADED = ("", FUTURE_DIR_SUFFIX)
+"""States of which a partition may have one directory each."""
 _LISTED = 5
 
 
@@ -120,9 +122,14 @@ def check_log_directory(path: str, others: Iterable[PartitionDirectory]) -> LogD
         if not is_known and find_partition_directory_name(entry.name) is None and _is_dir(entry):
             message = "directory is not named <topic>-<partition>"
             findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
+    moved: dict[TopicPartition, str] = {}
     for each in others:
         code, what = _NOT_LIVE[each.state]
         findings.append(info(code, each.path, f"partition {each.topic_partition} {what}"))
+        if each.state == FUTURE_DIR_SUFFIX:
+            other = moved.setdefault(each.topic_partition, each.path)
+            if other != each.path:
+                findings.append(_duplicate(each, other))
     named = {find_partition_directory_name(entry.name) for entry in entries}
     partitions = {each.topic_partition for each in named if each is not None}
     findings += _absent_partitions(path, partitions)
@@ -171,20 +178,33 @@ def findings_between(
     for view in views:
         log_directory = view.directory.log_directory
         meta = metas.get(log_directory)
-        if meta is not None and meta.node_id is not None:
-            owner = (meta.cluster_id, meta.node_id, view.topic_partition)
-            other = owners.setdefault(owner, view.directory.path)
+        if view.directory.state in _LOADED:
+            owner: object = log_directory
+            if meta is not None and meta.node_id is not None:
+                owner = meta.cluster_id, meta.node_id
+            what = owner, view.directory.state, view.topic_partition
+            other = owners.setdefault(what, view.directory.path)
             if other != view.directory.path:
-                message = f"partition is in {printable_location(other)}, too, of the same broker"
-                path = view.directory.path
-                found = Finding(Severity.ERROR, "duplicate_partition", path, message)
-                yield log_directory, found
+                yield log_directory, _duplicate(view.directory, other)
         topic_id = _topic_id(view)
         if topic_id is not None:
             cluster_id = None if meta is None else meta.cluster_id
             topic_ids[cluster_id, view.topic].append((view, topic_id))
     yield from _topic_ids_that_disagree(topic_ids.values())
     yield from _topic_ids_used_twice(topic_ids.items())
+
+
+def _duplicate(directory: PartitionDirectory, other: str) -> Finding:
+    """Return that a broker takes a directory for the partition that another one is, too.
+
+    Source: LogManager.loadLog ("Duplicate log directories"); a number in a name may begin with
+    zeros (LocalLog.parseTopicPartitionName).
+    """
+    message = (
+        f"directory is partition {directory.topic_partition}, as {printable_location(other)} of "
+        "the same broker is"
+    )
+    return Finding(Severity.ERROR, "duplicate_partition", directory.path, message)
 
 
 def _same_directory_ids(
