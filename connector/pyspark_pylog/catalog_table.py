@@ -10,6 +10,7 @@ Source: V2SessionCatalog, PythonDataSourceV2, PythonScanBuilder (Spark 4.0 to 4.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructField, StructType
@@ -30,6 +31,8 @@ each option as ``option.<name>``, which tells them from table properties."""
 
 _OF_CLIENTS = "kafka."
 _CLIENT_ISOLATION = "kafka.isolation.level"
+_SECRET_OF_CLIENTS = re.compile(r"password|passphrase|secret|jaas|token|credential|\.key$")
+"""What the names of Kafka's options of type PASSWORD have in them, and a few more."""
 
 
 def is_created(given: Mapping[str, str]) -> bool:
@@ -55,29 +58,44 @@ def options_of_statement(given: Mapping[str, str]) -> dict[str, str]:
     return {**written, **({"path": lower["path"]} if "path" in lower else {})}
 
 
-def with_options(schema: StructType, written: Mapping[str, str]) -> StructType:
-    """Return ``schema`` with the options of its table, without those that have no effect here.
+def _is_of_clients(name: str) -> bool:
+    """Whether an option is one of Kafka's clients, which has no effect here."""
+    return name.startswith(_OF_CLIENTS) and name != _CLIENT_ISOLATION
+
+
+def ensure_no_secrets(written: Mapping[str, str]) -> None:
+    """Raise for options that must not stand in a catalog, since all who use it can read them.
+
+    Spark puts every option of the statement there, also those that are not kept in the schema.
 
     Raises
     ------
     ValueError
-        They hold what must not stand in a catalog, which all who use it can read.
+        There is one; the text names it and what to do, and not its value.
     """
-    kept = {
-        name: value
-        for name, value in written.items()
-        if not name.startswith(_OF_CLIENTS) or name == _CLIENT_ISOLATION
-    }
-    hidden = [name for name in kept if "." in name and name != _CLIENT_ISOLATION]
-    if any(str(path) != "".join(path) for path in parse_paths(kept)):
+    why = "may hold a password or a key, which a catalog would show to all who use it"
+    for name in written:
+        if _is_of_clients(name) and _SECRET_OF_CLIENTS.search(name):
+            msg = f"option {name} {why}; leave it out: options of Kafka's clients mean nothing here"
+            raise ValueError(msg)
+    hidden = [
+        name
+        for name in written
+        if "." in name and name != _CLIENT_ISOLATION and not _is_of_clients(name)
+    ]
+    if any(str(path) != "".join(path) for path in parse_paths(written)):
         hidden.append("path")
     if hidden:
         msg = (
-            f"option {hidden[0]} may hold a password or a key, which a catalog would show to all "
-            "who use it; let the environment of Spark's Python workers give it, or use CREATE "
-            "TEMPORARY VIEW … USING pylog OPTIONS (…)"
+            f"option {hidden[0]} {why}; let the environment of Spark's Python workers give it, or "
+            "use CREATE TEMPORARY VIEW … USING pylog OPTIONS (…)"
         )
         raise ValueError(msg)
+
+
+def with_options(schema: StructType, written: Mapping[str, str]) -> StructType:
+    """Return ``schema`` with the options of its table, without those that have no effect here."""
+    kept = {name: value for name, value in written.items() if not _is_of_clients(name)}
     first, *others = schema.fields
     metadata = {**first.metadata, _KEPT: json.dumps(kept, sort_keys=True)}
     return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])

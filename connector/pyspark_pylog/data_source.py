@@ -18,6 +18,7 @@ import pylog
 from pyspark_pylog.batch_reader import PylogBatchReader
 from pyspark_pylog.batch_writer import PylogBatchWriter
 from pyspark_pylog.catalog_table import (
+    ensure_no_secrets,
     is_created,
     options_of_statement,
     options_to_read,
@@ -96,6 +97,8 @@ class PylogDataSource(DataSource):
         """
         prepare_worker()
         options = self._options_of_load()
+        if self._is_created:
+            ensure_no_secrets(self._given)
         # At load(), where the user still sees which call was wrong, and not at the first action.
         with advice_added():
             directory = pylog.open_directory(*options.paths, include_stray=options.include_stray)
