@@ -18,7 +18,13 @@ import pyarrow.fs as pa_fs
 
 from pylog.files.arrow_store import ArrowStore, listed_file
 from pylog.files.remote_store import ListedFile, RemoteVersion, file_id
-from pylog.files.store_parameters import StoreUriError, boolean, made_by_arrow, parse_parameters
+from pylog.files.store_parameters import (
+    boolean,
+    endpoint_parameters,
+    made_by_arrow,
+    parse_parameters,
+    store_parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,29 +77,24 @@ def gcs_file_system(store: str, query: str) -> tuple[pa_fs.GcsFileSystem, str]:
     StoreUriError
         The URI is not understood.
     """
-    parts = _STORE.fullmatch(store)
-    if parts is None:
-        msg = "not gs://<bucket>/… or gs://anonymous@<bucket>/…"
-        raise StoreUriError(msg)
+    anonymous, bucket = store_parts(_STORE, store, "gs://<bucket>/… or gs://anonymous@<bucket>/…")
     given = parse_parameters(query, _PARAMETERS)
     limit = given.pop("retry_limit_seconds", RETRY_SECONDS)
     parameters: dict[str, Any] = {"retry_time_limit": timedelta(seconds=limit)}
     if "endpoint_override" not in given:
         parameters |= _emulator_of_environment()
-    if parts[1]:
+    if anonymous:
         parameters["anonymous"] = True
     if "access_token" in given:
         parameters["credential_token_expiration"] = datetime.now(UTC) + _TOKEN_LASTS
         parameters.pop("anonymous", None)
-    return made_by_arrow("GcsFileSystem", parameters | given), parts[2]
+    return made_by_arrow("GcsFileSystem", parameters | given), bucket
 
 
 def _emulator_of_environment() -> dict[str, Any]:
     """Return where Google's environment variable says that an emulator is."""
-    scheme, _, endpoint = os.environ.get(_EMULATOR, "").rstrip("/").rpartition("://")
-    if not endpoint:
-        return {}
-    return {"endpoint_override": endpoint, "scheme": scheme or "http", "anonymous": True}
+    found = endpoint_parameters(os.environ.get(_EMULATOR, ""), "http")
+    return {**found, "anonymous": True} if found else {}
 
 
 class GcsStore(ArrowStore):

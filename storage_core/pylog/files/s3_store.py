@@ -19,7 +19,13 @@ from urllib.parse import unquote
 
 import pyarrow.fs as pa_fs
 
-from pylog.files.store_parameters import StoreUriError, boolean, made_by_arrow, parse_parameters
+from pylog.files.store_parameters import (
+    boolean,
+    endpoint_parameters,
+    made_by_arrow,
+    parse_parameters,
+    store_parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +36,7 @@ _REGION_WITHOUT_REDIRECTS = "aws-global"
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _SIGNED_ALIKE = "us-east-1"
 _STORE = re.compile(r"s3://(?:([^@:]*)(?::([^@]*))?@)?([^@:/]+)")
+_SHAPES = "s3://<bucket>/… or s3://<access key>:<secret>@<bucket>/… (/ in a secret is %2F)"
 
 
 _PARAMETERS: dict[str, Callable[[str], object]] = {
@@ -67,11 +74,7 @@ def s3_file_system(store: str, query: str) -> tuple[pa_fs.S3FileSystem, str]:
     OSError
         No region is given, and the store does not tell it.
     """
-    parts = _STORE.fullmatch(store)
-    if parts is None:
-        msg = "not s3://<bucket>/… or s3://<access key>:<secret>@<bucket>/… (/ in a secret is %2F)"
-        raise StoreUriError(msg)
-    access_key, secret_key, bucket = parts.groups(default="")
+    access_key, secret_key, bucket = store_parts(_STORE, store, _SHAPES)
     user_info = {"access_key": unquote(access_key), "secret_key": unquote(secret_key)}
     options = parse_parameters(query, _PARAMETERS)
     if "endpoint_override" not in options:
@@ -94,5 +97,4 @@ def s3_file_system(store: str, query: str) -> tuple[pa_fs.S3FileSystem, str]:
 def _endpoint_of_environment() -> dict[str, Any]:
     """Return where AWS's environment variables say that S3 is; ``pyarrow`` passes them over."""
     url = next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
-    scheme, _, endpoint = url.rstrip("/").rpartition("://")
-    return {"endpoint_override": endpoint, "scheme": scheme or "https"} if endpoint else {}
+    return endpoint_parameters(url, "https")

@@ -10,11 +10,42 @@ from urllib.parse import parse_qsl
 import pyarrow.fs as pa_fs
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Mapping
 
 
 class StoreUriError(ValueError):
     """A URI does not lead to a store; the text holds nothing of what may be secret."""
+
+
+def store_parts(shape: re.Pattern[str], store: str, shapes: str) -> list[str]:
+    """Return the groups of a store's URI, empty where one is not there.
+
+    Parameters
+    ----------
+    shape
+        What such a URI matches as a whole.
+    store
+        The URI up to its host.
+    shapes
+        How it may be written, for people.
+
+    Raises
+    ------
+    StoreUriError
+        It does not match.
+    """
+    parts = shape.fullmatch(store)
+    if parts is None:
+        msg = f"not {shapes}"
+        raise StoreUriError(msg)
+    return list(parts.groups(default=""))
+
+
+def endpoint_parameters(url: str, default_scheme: str) -> dict[str, Any]:
+    """Return the parameters that lead to the server at ``url``; none if it is empty."""
+    scheme, _, endpoint = url.rstrip("/").rpartition("://")
+    return {"endpoint_override": endpoint, "scheme": scheme or default_scheme} if endpoint else {}
 
 
 def boolean(text: str) -> bool:
