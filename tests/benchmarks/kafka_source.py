@@ -8,11 +8,10 @@ removed afterwards, and a JVM as large and as well compiled as its defaults make
 import argparse
 import json
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -22,12 +21,11 @@ from pyspark.sql import functions as sf
 import pyspark_pylog
 from tests.benchmarks.data_sets import Bench
 from tests.benchmarks.measuring import ensure_equal
-from tests.benchmarks.own_program import figures_of_program
+from tests.benchmarks.own_program import figures_of_program, write_figures
 from tests.benchmarks.pair_figure import PairFigure
 from tests.benchmarks.pruning import large_topic
 from tests.benchmarks.spark_scan import UNIX_SOCKET, save, spark_session
-from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
-from tests.support.kafka_broker_jars import KafkaNotFoundError
+from tests.support.kafka_broker import KafkaBroker
 from tests.support.large_topic import FIRST_TIMESTAMP_MS, STEP_MS
 
 PEER = "Spark's kafka source"
@@ -220,12 +218,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--without-sockets", action="store_true")
     given = parser.parse_args()
-    try:
-        figures = _measure(given.rounds, quick=given.quick, with_sockets=not given.without_sockets)
-    except (BrokerFailedError, KafkaNotFoundError) as error:
-        sys.exit(str(error))
-    for figure in figures:
-        sys.stdout.write(json.dumps(asdict(figure)) + "\n")
+    with_sockets = not given.without_sockets
+    write_figures(lambda: _measure(given.rounds, quick=given.quick, with_sockets=with_sockets))
 
 
 if __name__ == "__main__":

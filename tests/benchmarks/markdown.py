@@ -1,9 +1,22 @@
 """Parts of a page in Markdown: sections, tables, and what stands in their cells."""
 
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from tests.benchmarks.measuring import Figure
 from tests.benchmarks.ratio import Ratio
+
+
+class Timed(Protocol):
+    """What was repeated, and took its time."""
+
+    @property
+    def best_seconds(self) -> float:
+        """Of the fastest repetition."""
+
+    @property
+    def median_seconds(self) -> float:
+        """Of the middle one."""
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]], left: int = 1) -> Iterator[str]:
@@ -18,6 +31,22 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], left: int = 1) -> 
 def section(title: str) -> Iterator[str]:
     """Yield the heading of a section."""
     yield from ("", f"## {title}", "")
+
+
+def speed_section(title: str, what: str, figures: Iterable[Figure]) -> Iterator[str]:
+    """Yield a section of how fast whole logs are gone through; nothing without figures.
+
+    `what` is the head of the column that tells the figures apart.
+    """
+    rows = [(f.reader, f"{f.log_bytes / 1e6:.0f}", megabytes(f), millions(f)) for f in figures]
+    if rows:
+        yield from section(title)
+        yield from table((what, "MB of log", "MB/s of log", "M records/s"), rows)
+
+
+def seconds(figure: Timed, digits: int = 2) -> str:
+    """Return a cell of seconds, of the best and the median repetition."""
+    return f"{figure.best_seconds:.{digits}f} / {figure.median_seconds:.{digits}f}"
 
 
 def millions(figure: Figure) -> str:

@@ -16,6 +16,7 @@ from tests.benchmarks.data_sets import Bench, DataSet
 from tests.benchmarks.measuring import ensure_equal
 
 ROUNDS = 3
+_MODULE = "tests.benchmarks.memory"
 _REPOSITORY = Path(__file__).parents[2]
 _STATUS = Path("/proc/self/status")
 _SECONDS = 300
@@ -47,11 +48,14 @@ def peak_bytes() -> int:
     return peak if sys.platform == "darwin" else peak << 10
 
 
-def _drain_elsewhere(bench: Bench, data_set: DataSet) -> int:
-    """Return the peak of a fresh process that reads the set and drops every batch."""
-    directory = bench.directory(data_set.name)
+def peak_elsewhere(module: str, bench: Bench, data_set: DataSet, *arguments: str) -> int:
+    """Return the peak of a fresh process that reads the set and drops every batch.
+
+    `module` does that, of the directory and the arguments, and prints its rows and its peak.
+    """
+    directory = bench.directory(data_set.name).resolve()
     done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.memory", str(directory.resolve())],
+        [sys.executable, "-m", module, str(directory), *arguments],
         check=True,
         cwd=_REPOSITORY,
         stdout=subprocess.PIPE,
@@ -59,7 +63,7 @@ def _drain_elsewhere(bench: Bench, data_set: DataSet) -> int:
         timeout=_SECONDS,
     )
     rows, peak = map(int, done.stdout.split())
-    ensure_equal("to_reader()", rows, data_set.records)
+    ensure_equal(" ".join((module, *arguments)), rows, data_set.records)
     return peak
 
 
@@ -71,7 +75,7 @@ def measure_memory(bench: Bench, say: Callable[[str], None]) -> list[MemoryFigur
     peaks: dict[str, list[int]] = {data_set.name: [] for data_set in sets}
     for _ in range(ROUNDS):
         for data_set in sets:
-            peaks[data_set.name].append(_drain_elsewhere(bench, data_set))
+            peaks[data_set.name].append(peak_elsewhere(_MODULE, bench, data_set))
     return [MemoryFigure(data_set.log_bytes, peaks[data_set.name]) for data_set in sets]
 
 

@@ -3,10 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from tests.benchmarks.measuring import NotHereError
+from tests.support.kafka_broker import BrokerFailedError
+from tests.support.kafka_broker_jars import KafkaNotFoundError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def figures_of_program(
@@ -25,3 +31,13 @@ def figures_of_program(
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         raise NotHereError(lines[-1])
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def write_figures(measure: Callable[[], Iterable["DataclassInstance"]]) -> None:
+    """Write a line of JSON for each figure; exit with the cause if Kafka's broker is not here."""
+    try:
+        figures = measure()
+    except (BrokerFailedError, KafkaNotFoundError) as error:
+        sys.exit(str(error))
+    for figure in figures:
+        sys.stdout.write(json.dumps(asdict(figure)) + "\n")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tests.benchmarks import encoding
-from tests.benchmarks.markdown import megabytes, millions, ratio_text, section, table
+from tests.benchmarks.markdown import megabytes, millions, ratio_text, seconds, section, table
 from tests.benchmarks.ratio import faster, over_floor
 from tests.benchmarks.reading import AIOKAFKA, JAVA, OURS, OURS_UNCOMPRESSED, SetResult
 from tests.benchmarks.results import Results
@@ -118,14 +118,9 @@ def sections_of_many_segments(results: Results) -> Iterator[str]:
         yield from table(("look-up", "kB read", "segments opened", "files opened"), looked)
     if results.planning:
         yield from section("Planning")
-        planned = (
-            (f"{f.partitions:,}", f"{f.best_seconds:.2f} / {f.median_seconds:.2f}")
-            for f in results.planning
-        )
+        planned = ((f"{f.partitions:,}", seconds(f)) for f in results.planning)
         yield from table(("partitions of 50 segments", "seconds, best / median"), planned, left=0)
     if results.following:
         yield from section("A stream's trigger, 1,000 partitions of 50 segments")
-        followed = (
-            (f.name, f"{f.best_seconds:.3f} / {f.median_seconds:.3f}") for f in results.following
-        )
+        followed = ((f.name, seconds(f, 3)) for f in results.following)
         yield from table(("trigger", "driver's seconds, best / median"), followed)

@@ -8,7 +8,7 @@ from tests.benchmarks.log_sections import (
     own_log_tables,
     thread_and_commit_sections,
 )
-from tests.benchmarks.markdown import megabytes, millions, section, table
+from tests.benchmarks.markdown import seconds, section, speed_section, table
 from tests.benchmarks.reader_sections import (
     encoding_table,
     ratio_table,
@@ -47,13 +47,7 @@ too.
 
 
 def _others(results: Results) -> Iterator[str]:
-    if results.counts:
-        yield from section("Header-only count")
-        rows = (
-            (f.reader, f"{f.log_bytes / 1e6:.0f}", megabytes(f), millions(f))
-            for f in results.counts
-        )
-        yield from table(("data set", "MB of log", "MB/s of log", "M records/s"), rows)
+    yield from speed_section("Header-only count", "data set", results.counts)
     if results.printing:
         yield from section("Lines of records of 100 B")
         printed = (
@@ -77,10 +71,7 @@ def _others(results: Results) -> Iterator[str]:
     yield from sections_of_many_segments(results)
     if results.pruning:
         yield from section("1 % of the time of 1 GB, Spark, noop sink")
-        pruned = (
-            (f.name, f"{f.rows:,}", f"{f.best_seconds:.3f} / {f.median_seconds:.3f}")
-            for f in results.pruning
-        )
+        pruned = ((f.name, f"{f.rows:,}", seconds(f, 3)) for f in results.pruning)
         yield from table(("read", "rows", "seconds, best / median"), pruned)
     yield from pair_sections(results)
     if results.writes:
@@ -101,9 +92,7 @@ def _others(results: Results) -> Iterator[str]:
         yield from table(head, rows_of_remote)
     if results.start_up:
         yield from section("Start-up")
-        times = (
-            (f.command, f"{f.best_seconds:.2f} / {f.median_seconds:.2f}") for f in results.start_up
-        )
+        times = ((f.command, seconds(f)) for f in results.start_up)
         yield from table(("command", "seconds, best / median"), times)
 
 

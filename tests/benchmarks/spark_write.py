@@ -9,13 +9,11 @@ cost ours before it does anything.
 """
 
 import argparse
-import json
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -30,9 +28,8 @@ from tests.benchmarks.dropping_sink import NAME as DROPPING
 from tests.benchmarks.dropping_sink import DroppingDataSource
 from tests.benchmarks.kafka_source import BROKER_JVM, BROKER_PROPERTIES, kafka_session
 from tests.benchmarks.measuring import ensure_equal
-from tests.benchmarks.own_program import figures_of_program
-from tests.support.kafka_broker import BrokerFailedError, KafkaBroker
-from tests.support.kafka_broker_jars import KafkaNotFoundError
+from tests.benchmarks.own_program import figures_of_program, write_figures
+from tests.support.kafka_broker import KafkaBroker
 
 OURS = 'format("pylog")'
 KAFKA = "Spark's kafka sink"
@@ -235,12 +232,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=LEAST_ROUNDS)
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
-    try:
-        figures = _measure(given.rounds, quick=given.quick)
-    except (BrokerFailedError, KafkaNotFoundError) as error:
-        sys.exit(str(error))
-    for figure in figures:
-        sys.stdout.write(json.dumps(asdict(figure)) + "\n")
+    write_figures(lambda: _measure(given.rounds, quick=given.quick))
 
 
 if __name__ == "__main__":

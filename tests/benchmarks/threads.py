@@ -4,7 +4,6 @@
 """
 
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,14 +13,13 @@ import pylog
 from tests.benchmarks.batches import CODECS
 from tests.benchmarks.data_sets import Bench, DataSet
 from tests.benchmarks.measuring import Figure, Run, ensure_equal, rounds_of, timed
-from tests.benchmarks.memory import peak_bytes
+from tests.benchmarks.memory import peak_bytes, peak_elsewhere
 
 VALUE_BYTES = 1000
 THREADS = (1, 2, 3)
 _MEMORY_ROUNDS = 3
 _MEMORY_CODEC = "none"
-_REPOSITORY = Path(__file__).parents[2]
-_SECONDS = 300
+_MODULE = "tests.benchmarks.threads"
 
 
 @dataclass(slots=True)
@@ -68,27 +66,11 @@ def measure_threads(bench: Bench, rounds: int, say: Callable[[str], None]) -> Th
     peaks: dict[int, list[int]] = {threads: [] for threads in THREADS}
     for _ in range(_MEMORY_ROUNDS):
         for threads, of_it in peaks.items():
-            of_it.append(_peak_elsewhere(bench, data_set, threads))
+            of_it.append(peak_elsewhere(_MODULE, bench, data_set, str(threads)))
     result.peaks_mb = {
         threads: statistics.median(of_it) / (1 << 20) for threads, of_it in peaks.items()
     }
     return result
-
-
-def _peak_elsewhere(bench: Bench, data_set: DataSet, threads: int) -> int:
-    """Return the peak of a fresh process that reads the set and drops every batch."""
-    directory = bench.directory(data_set.name).resolve()
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.threads", str(directory), str(threads)],
-        check=True,
-        cwd=_REPOSITORY,
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=_SECONDS,
-    )
-    rows, peak = map(int, done.stdout.split())
-    ensure_equal(f"threads={threads}", rows, data_set.records)
-    return peak
 
 
 def main() -> None:

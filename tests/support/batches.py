@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import crcmod.predefined
 
@@ -37,6 +37,18 @@ class Stored(NamedTuple):
     value: bytes | None
     headers: Headers = ()
     timestamp_type: int = CREATE_TIME
+
+    @classmethod
+    def of_client(cls, record: Any) -> Stored:  # noqa: ANN401 - of packages without types
+        """Return a record as aiokafka or kafka-python has it."""
+        return cls(
+            record.offset,
+            record.timestamp,
+            record.key,
+            record.value,
+            tuple((name, content) for name, content in record.headers),
+            record.timestamp_type,
+        )
 
 
 @dataclass(frozen=True)

@@ -101,16 +101,5 @@ class BrokerClients:
             # Position and not the last record tells: control records and compaction leave gaps.
             while any(consumer.position(each) < ends[each] for each in assigned):
                 for partition, records in consumer.poll(timeout_ms=_POLL_MS).items():
-                    found[partition.partition].extend(map(_stored, records))
+                    found[partition.partition].extend(map(Stored.of_client, records))
         return found
-
-
-def _stored(record: Any) -> Stored:  # noqa: ANN401 - a record of kafka-python
-    return Stored(
-        record.offset,
-        record.timestamp,
-        record.key,
-        record.value,
-        tuple((name, content) for name, content in record.headers),
-        record.timestamp_type,
-    )

@@ -59,14 +59,7 @@ def peer_batches(peer: str, data: bytes) -> Iterator[Any]:
 def peer_records(peer: str, data: bytes) -> list[Stored]:
     """Return the data records that the peer reads, v2 only."""
     return [
-        Stored(
-            record.offset,
-            record.timestamp,
-            record.key,
-            record.value,
-            tuple((name, content) for name, content in record.headers),
-            record.timestamp_type,
-        )
+        Stored.of_client(record)
         for batch in peer_batches(peer, data)
         if not batch.is_control_batch
         for record in batch

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tests.support.three_valued_logic import conjunction, disjunction, negation
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-Truth = bool | None
+    from tests.support.three_valued_logic import Truth
 
 
 class Row(NamedTuple):
@@ -49,27 +51,13 @@ def random_predicate(source: random.Random, depth: int = 2) -> Predicate:
         return source.choice(_LEAVES)(source)
     one = random_predicate(source, depth - 1)
     if kind == "not":
-        return Predicate(f"NOT ({one.sql})", lambda row: _not(one.holds(row)))
+        return Predicate(f"NOT ({one.sql})", lambda row: negation(one.holds(row)))
     other = random_predicate(source, depth - 1)
-    join = _and if kind == "and" else _or
+    join = conjunction if kind == "and" else disjunction
     return Predicate(
         f"({one.sql}) {kind.upper()} ({other.sql})",
         lambda row: join(one.holds(row), other.holds(row)),
     )
-
-
-def _not(one: Truth) -> Truth:
-    return None if one is None else not one
-
-
-def _and(one: Truth, other: Truth) -> Truth:
-    if one is False or other is False:
-        return False
-    return None if one is None or other is None else True
-
-
-def _or(one: Truth, other: Truth) -> Truth:
-    return _not(_and(_not(one), _not(other)))
 
 
 _COMPARE: dict[str, Callable[[object, object], bool]] = {
@@ -113,7 +101,7 @@ def _membership(
         if found is None:
             return None
         inside: Truth = True if found in values else (None if None in values else False)
-        return _not(inside) if is_negated else inside
+        return negation(inside) if is_negated else inside
 
     word = "NOT IN" if is_negated else "IN"
     return Predicate(f"{column} {word} ({', '.join(sql for sql, _ in literals)})", holds)

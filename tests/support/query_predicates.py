@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from tests.support.three_valued_logic import conjunction, disjunction, negation
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-Truth = bool | None
+    from tests.support.three_valued_logic import Truth
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
@@ -55,18 +57,18 @@ def random_predicate(source: random.Random, rows: Sequence[Row], depth: int = 2)
         return _leaf(source, rows)
     one = random_predicate(source, rows, depth - 1)
     if kind == "not":
-        return Predicate(~one.polars, f"NOT ({one.sql})", lambda row: _not(one.holds(row)))
+        return Predicate(~one.polars, f"NOT ({one.sql})", lambda row: negation(one.holds(row)))
     other = random_predicate(source, rows, depth - 1)
     if kind == "and":
         return Predicate(
             one.polars & other.polars,
             f"({one.sql}) AND ({other.sql})",
-            lambda row: _and(one.holds(row), other.holds(row)),
+            lambda row: conjunction(one.holds(row), other.holds(row)),
         )
     return Predicate(
         one.polars | other.polars,
         f"({one.sql}) OR ({other.sql})",
-        lambda row: _not(_and(_not(one.holds(row)), _not(other.holds(row)))),
+        lambda row: disjunction(one.holds(row), other.holds(row)),
     )
 
 
@@ -135,13 +137,3 @@ def _literal(source: random.Random, column: str, row: Row) -> _Literal:
         return _Literal(time.astimezone(dt.UTC), f"TIMESTAMPTZ '{time.isoformat()}'", micros)
     number = (getattr(row, column) or 0) + source.choice((0, 0, 0, 1, -1, 3, -3))
     return _Literal(number, str(number), number)
-
-
-def _not(one: Truth) -> Truth:
-    return None if one is None else not one
-
-
-def _and(one: Truth, other: Truth) -> Truth:
-    if one is False or other is False:
-        return False
-    return None if one is None or other is None else True
