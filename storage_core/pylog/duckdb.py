@@ -166,6 +166,7 @@ class LogDatabase:
 
     def __init__(self, path: Paths, **arguments: Any) -> None:  # noqa: ANN401 - of `register`
         self._errors: list[LogStorageError] = []
+        self._rows: pa.RecordBatchReader | None = None
         with ExitStack() as stack:
             # By default DuckDB would put what does not fit into memory below the working directory,
             # which may be a log directory.
@@ -193,7 +194,8 @@ class LogDatabase:
     def query(self, sql: str) -> pa.RecordBatchReader:
         """Return the rows of a statement as they are found; memory stays bounded where SQL allows.
 
-        The rows of the query before have been read, or are not wanted any more.
+        It ends the query before: rows of that one which have not been read are not wanted any more,
+        and who asks for them gets a ValueError.
 
         Parameters
         ----------
@@ -207,17 +209,23 @@ class LogDatabase:
         ValueError
             DuckDB refuses the statement, or cannot finish it; also while the rows are read.
         """
+        if self._rows is not None:
+            self._rows.close()  # DuckDB refuses a second query beside it
         self._errors.clear()
         with self._own_errors(sql):
             relation: object = self._connection.sql(sql)
             if relation is None:  # what older versions give for a statement without rows
                 return pa.RecordBatchReader.from_batches(pa.schema([]), [])
-            rows = pa.RecordBatchReader.from_stream(relation)
+            rows = self._rows = pa.RecordBatchReader.from_stream(relation)
         return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows, sql))
 
     def _batches(self, rows: pa.RecordBatchReader, sql: str) -> Iterator[pa.RecordBatch]:
         with self._own_errors(sql), rows:
-            yield from rows
+            for batch in rows:
+                yield batch
+                if rows is not self._rows:
+                    msg = "another query of this database has ended this one; read its rows before"
+                    raise ValueError(msg)
 
     @contextmanager
     def _own_errors(self, sql: str) -> Iterator[None]:

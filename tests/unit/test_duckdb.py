@@ -255,6 +255,20 @@ def test_statements_without_rows_give_none(database: pylog.LogDatabase) -> None:
     assert values(database, "SELECT count(*) FROM kept") == [3 * RECORDS]
 
 
+def test_a_query_ends_the_one_before_and_never_cuts_its_rows_in_silence(
+    database: pylog.LogDatabase,
+) -> None:
+    before = database.query("SELECT * FROM records")
+    assert before.read_next_batch().num_rows > 0
+    assert values(database, "SELECT count(*) FROM records") == [3 * RECORDS]
+    with pytest.raises(ValueError, match="another query of this database has ended this one"):
+        before.read_all()
+    assert values(database, "SELECT count(*) FROM records") == [3 * RECORDS]
+    unread = database.query("SELECT * FROM records")
+    unread.close()
+    assert values(database, "SELECT count(*) FROM records") == [3 * RECORDS]
+
+
 def test_what_duckdb_reads_is_a_dataset_to_nobody_else(directory: Path) -> None:
     dataset = RecordsDataset(pylog.scan(directory), [])
     assert dataset.scanner(columns=["offset"]).to_reader().read_all().num_rows == 3 * RECORDS
