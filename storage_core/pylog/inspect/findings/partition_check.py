@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 _MOST_LOOKS = 4
 """How often a log is looked at that changes meanwhile, before what was found is believed."""
+_MISSING_FILES = ("missing_index", "missing_time_index")
 
 
 class PartitionCheck(NamedTuple):
@@ -142,8 +143,10 @@ def check_partition(
             path = view.directory.path if error.path is None else str(error.path)
             found = Finding(Severity.ERROR, UNREADABLE, path, error.reason, error.position)
             return PartitionCheck(view, [found], [])
+        now = _seen_now(view)
+        check = check._replace(findings=_still_missing(check.findings, now))
         wrong = {_identity(each) for each in check.findings if _is_wrong(each)}
-        if not wrong or not _has_changed(view) or (before is None and not looks_left):
+        if not wrong or not _has_changed(view, now) or (before is None and not looks_left):
             return check
         if before is not None and (wrong == before or not looks_left):
             lasting = [
@@ -162,17 +165,36 @@ def _identity(finding: Finding) -> tuple[str, str]:
     return finding.code, finding.path
 
 
-def _has_changed(view: LogView) -> bool:
-    """Whether files have come, gone or grown since the view was taken."""
+def _seen_now(view: LogView) -> LogView | None:
+    """Return a partition as it is now; None if its directory cannot be listed."""
     with suppress(LogDirectoryError):
-        now = view.refreshed(view.damage).listing
-        before = view.listing
-        return (
-            now.segments != before.segments
-            or now.file_count != before.file_count
-            or sorted(now.producer_snapshot_offsets) != sorted(before.producer_snapshot_offsets)
-        )
-    return False
+        now = view.refreshed(view.damage)
+        _ = now.listing  # raises
+        return now
+    return None
+
+
+def _still_missing(findings: list[Finding], now: LogView | None) -> list[Finding]:
+    """Leave out files that were missing and have come since.
+
+    A broker that puts a compacted segment in its place renames the ``.log`` first. One that
+    compacts often may be amid that at each look.
+    """
+    segments = [] if now is None else now.segments
+    here = {each.file_path(suffix) for each in segments for suffix in each.suffixes}
+    return [each for each in findings if each.code not in _MISSING_FILES or each.path not in here]
+
+
+def _has_changed(view: LogView, now: LogView | None) -> bool:
+    """Whether files have come, gone or grown since the view was taken."""
+    if now is None:
+        return False
+    before, after = view.listing, now.listing
+    return (
+        after.segments != before.segments
+        or after.file_count != before.file_count
+        or sorted(after.producer_snapshot_offsets) != sorted(before.producer_snapshot_offsets)
+    )
 
 
 def _check(

@@ -10,6 +10,7 @@ import pytest
 from pylog.inspect.doctor import threads_for_each
 from pylog.inspect.findings.partition_check import check_partition
 from pylog.reading.log_directory import open_directory
+from pylog.reading.log_view import LogView
 from pylog.reading.range_ahead import RangeAhead
 from tests.support.batches import COMMIT, batch_v2, marker, plain_records
 from tests.support.corruption import with_sound_checksums
@@ -134,6 +135,35 @@ def test_threads_do_the_reading_where_there_are_several(
     assert check(directory, 3).scanned_bytes == one.scanned_bytes
     assert taken == sorted(taken)
     assert taken
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_index_that_is_not_there_at_each_look_but_after_it_is_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    directory = write_partition(tmp_path, {0: batches("none", 0), 10_000: batches("none", 10_000)})
+    index = segment_path(directory, 0, suffix)
+    content = index.read_bytes()
+    refreshed, looks = LogView.refreshed, 0
+
+    def begin_to_replace(self: LogView, *args: object, **kwargs: object) -> LogView:
+        nonlocal looks
+        if index.exists() and looks % 2 == 0:
+            index.unlink()
+        looks += 1
+        return refreshed(self, *args, **kwargs)  # type: ignore[arg-type]
+
+    def finish_replacing(_size: int) -> None:
+        nonlocal looks
+        index.write_bytes(content)
+        looks = 1
+
+    (view,) = open_directory(directory)
+    monkeypatch.setattr(LogView, "refreshed", begin_to_replace)
+    found = check_partition(view, window_bytes=WINDOW_BYTES, on_bytes=finish_replacing)
+    assert f"missing_{'time_index' if suffix == '.timeindex' else 'index'}" not in {
+        each.code for each in found.findings
+    }
 
 
 def test_large_partitions_have_threads_in_proportion() -> None:
