@@ -97,6 +97,8 @@ def test_a_broker_s_directory_is_exported_as_kafka_reads_it(
     assert sorted(rows, key=str) == sorted(expected, key=str)
     assert outcome.status == 0
     assert outcome.summary["rows"] == len(expected) > 0
+    files = (tmp_path / "out").rglob("*.parquet")
+    assert outcome.summary["sizeInBytes"] == sum(each.stat().st_size for each in files)
 
 
 def _unwrapped(text: str | None) -> str | None:
