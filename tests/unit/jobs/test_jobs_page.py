@@ -1,4 +1,4 @@
-"""``docs/jobs.md`` against the jobs: keys, arguments, exit statuses, the example."""
+"""``docs/jobs.md`` and ``docs/exit-statuses.md`` against the jobs: keys, arguments, the example."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pytest
 from pylog_jobs import compact, exit_status, export, ingest, retention, verify
 from pylog_jobs.ingest_config import TABLES, read_ingest_config
 
-PAGE = (Path(__file__).parents[3] / "docs" / "jobs.md").read_text("utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "jobs.md").read_text("utf-8")
+EXIT_STATUSES = (DOCS / "exit-statuses.md").read_text("utf-8")
 
 
 def test_the_table_of_keys_has_every_key_and_no_other() -> None:
@@ -25,7 +27,7 @@ def test_the_table_of_keys_has_every_key_and_no_other() -> None:
 
 
 def test_the_table_of_exit_statuses_has_their_names() -> None:
-    rows = dict(re.findall(r"^\| (\d) \| `(\w+)` \|", PAGE, re.MULTILINE))
+    rows = dict(re.findall(r"^\| (\d) \| `(\w+)` \|", EXIT_STATUSES, re.MULTILINE))
     assert {int(status): name for status, name in rows.items()} == exit_status.STATUS_NAMES
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,32 @@ def test_methods_and_functions_count_and_helpers_do_not(tmp_path: Path) -> None:
 
 def test_the_page_about_the_tests_has_a_place_for_the_counts() -> None:
     assert (ROOT / "docs/testing.md").read_text("utf-8").count(COUNTS) == 1
+
+
+def test_the_page_about_the_tests_counts_directories_segments_and_cases_right() -> None:
+    page = (ROOT / "docs/testing.md").read_text("utf-8")
+    archives = list((ROOT / "tests/golden/cases").rglob("*.tar.xz"))
+    assert f"**{len(archives)} directories that brokers wrote**" in page
+    faults = _constant("tests/golden/test_single_byte_faults.py", "SEGMENTS")
+    assert isinstance(faults, ast.List)
+    for name in ("testing", "guarantees"):
+        text = " ".join((ROOT / f"docs/{name}.md").read_text("utf-8").split())
+        assert (
+            f"{len(faults.elts)} of their segments" in text
+            or f"{len(faults.elts)} segments" in text
+        )
+    cases = _constant("tests/property/test_pushdown_equivalence.py", "CASES")
+    assert f"{ast.literal_eval(cases):,} random cases" in page
+
+
+def _constant(file: str, name: str) -> ast.expr:
+    """Return the expression that a test file assigns to a constant."""
+    [value] = [
+        each.value
+        for each in ast.parse((ROOT / file).read_text("utf-8")).body
+        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == name
+    ]
+    return value
 
 
 def _test_files() -> list[Path]:
