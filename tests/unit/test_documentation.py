@@ -23,8 +23,18 @@ USER_PAGES = [
         *(
             f"docs/{page}.md"
             for page in (
-                *("arrow-tools", "cookbook", "damage", "guarantees", "how-a-log-works", "index"),
-                *("jobs", "live-broker", "operators", "python", "remote", "spark", "support"),
+                *("arrow-tools", "containers", "cookbook", "damage", "guarantees"),
+                *(
+                    "how-a-log-works",
+                    "index",
+                    "jobs",
+                    "live-broker",
+                    "operators",
+                    "python",
+                    "remote",
+                    "spark",
+                    "support",
+                ),
                 *("tables", "writing"),
             )
         ),
