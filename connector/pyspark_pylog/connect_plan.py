@@ -9,9 +9,11 @@ Source: spark/connect/relations.proto, expressions.proto (Spark 4.0 to 4.3).
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from pylog import Comparison
+from pyspark_pylog.random_functions import is_random, may_be_random
 from pyspark_pylog.sql_conjunction import instant, instant_of_call, read_conjunction
 
 if TYPE_CHECKING:
@@ -46,17 +48,24 @@ _NAMING = frozenset(
 def find_comparisons(filtered: DataFrame) -> list[Comparison]:
     """Return the comparisons that every row of the relation has to pass.
 
+    None of a filter that asks a random function, or of one above it: which rows such a function is
+    asked about decides what it says.
+
     Parameters
     ----------
     filtered
         A read below nothing but filters.
     """
-    comparisons: list[Comparison] = []
+    conditions = []
     node = _plan(filtered)
     while node.WhichOneof("rel_type") == "filter":
-        comparisons += _comparisons(node.filter.condition)
+        conditions.append(node.filter.condition)
         node = node.filter.input
-    return comparisons if node.WhichOneof("rel_type") == "read" else []
+    comparisons: list[Comparison] = []
+    if node.WhichOneof("rel_type") == "read":
+        for condition in takewhile(_is_repeatable, reversed(conditions)):
+            comparisons += _comparisons(condition)
+    return comparisons
 
 
 def find_columns(frame: DataFrame, known: Sequence[str]) -> list[str] | None:
@@ -87,6 +96,23 @@ def find_columns(frame: DataFrame, known: Sequence[str]) -> list[str] | None:
 def _plan(frame: DataFrame) -> Any:  # noqa: ANN401 - a protocol buffer
     ours: Any = frame
     return ours._plan.plan(ours.sparkSession._client)
+
+
+def _is_repeatable(message: Any) -> bool:  # noqa: ANN401 - a protocol buffer
+    """Whether a condition says the same of a row, whichever other rows there are."""
+    match message.DESCRIPTOR.name:
+        case "UnresolvedFunction" | "CallFunction" if is_random(message.function_name):
+            return False
+        case "ExpressionString" if may_be_random(message.expression):
+            return False
+        case "CommonInlineUserDefinedFunction" if not message.deterministic:
+            return False
+    return all(
+        _is_repeatable(each)
+        for field, value in message.ListFields()
+        if field.message_type is not None and not field.message_type.GetOptions().map_entry
+        for each in ([value] if hasattr(value, "ListFields") else value)
+    )
 
 
 def _comparisons(expression: Any) -> Iterator[Comparison]:  # noqa: ANN401 - a protocol buffer

@@ -7,6 +7,7 @@ see `pyspark_pylog.connect_plan`.
 from __future__ import annotations
 
 import datetime as dt
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
 from pylog import Comparison
@@ -33,15 +34,18 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 def find_comparisons(filtered: DataFrame) -> list[Comparison]:
     """Return the comparisons that every row of the relation has to pass, now and later.
 
+    None behind a condition that is not deterministic, as ``monotonically_increasing_id() < 5``:
+    which rows it is asked about decides what it says.
+
     Parameters
     ----------
     filtered
         A relation below nothing but filters.
     """
-    comparisons: list[Comparison] = []
-    for node in _nodes_above_relation(filtered):
-        if _kind(node) == "Filter":
-            comparisons += filter(None, map(_to_comparison, _conjuncts(node.condition())))
+    filters = [node for node in _nodes_above_relation(filtered) if _kind(node) == "Filter"]
+    asked = chain.from_iterable(_conjuncts(node.condition()) for node in reversed(filters))
+    repeatable = takewhile(lambda each: each.deterministic(), asked)
+    comparisons = [*filter(None, map(_to_comparison, repeatable))]
     clock = find_clock(filtered) if comparisons else Clock.NOT_ASKED
     if clock is Clock.UNKNOWN:
         return []
@@ -80,12 +84,12 @@ def find_columns(frame: DataFrame, known: Sequence[str]) -> list[str] | None:
 def _nodes_above_relation(frame: DataFrame) -> Iterator[Any]:
     """Yield the nodes of a plan that is one chain of projections and filters, top first."""
     node = frame._jdf.queryExecution().optimizedPlan()
-    chain = []
+    above = []
     while _kind(node) in ("Filter", "Project"):
-        chain.append(node)
+        above.append(node)
         node = node.child()
     if _kind(node) in _RELATIONS:
-        yield from chain
+        yield from above
 
 
 def _kind(node: Any) -> str:  # noqa: ANN401 - of the JVM

@@ -139,6 +139,17 @@ def test_a_bound_that_moves_with_the_clock_is_pushed_only_from_below(
     assert ("min_timestamp" in options.get("recordFilter", "")) == pushed
 
 
+def test_conditions_behind_one_that_asks_which_row_it_is_leave_out_nothing(
+    spark: SparkSession, logs: Path, orders: PylogTable
+) -> None:
+    first_five = "monotonically_increasing_id() % (1L << 33) < 5"
+    one = orders.where("topic = 'orders' AND partition = 1")
+    frame = one.where(first_five).where("offset >= 3")
+    assert sorted(row.offset for row in frame.select("offset").collect()) == [3, 4]
+    assert '"topics": ["orders"]' in options_of(frame.to_df())["recordFilter"]
+    assert "offset" not in options_of(frame.to_df())["recordFilter"]
+
+
 def test_pruning_leaves_out_tasks_segments_and_columns(orders: PylogTable) -> None:
     whole = tasks_of(orders.to_df())
     assert len(whole) == len(TOPICS)

@@ -97,6 +97,30 @@ def test_all_filters_above_the_read_count_and_what_is_above_something_else_does_
     assert find_columns(frame(below_a_limit), KNOWN) is None
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        cf.monotonically_increasing_id() < 5,
+        cf.rand(3) < 0.5,
+        (OFFSET < 7) & (cf.abs(cf.rand()) < 0.5),
+        cf.call_function("spark_partition_id") == 1,
+        "Monotonically_Increasing_Id () < 5",
+        "offset < 7 AND `rand`(3) < 0.5",
+        "rand/* no seed */() < 0.5",
+        "identifier('rand')() < 0.5",
+    ],
+)
+def test_nothing_is_found_at_or_above_a_filter_that_says_another_thing_of_fewer_rows(
+    condition: object,
+) -> None:
+    below = where("offset > 5", condition, TOPIC == "orders")
+    assert find_comparisons(frame(below)) == [Comparison("offset", ">", 5)]
+
+
+def test_a_topic_may_have_the_name_of_a_random_function() -> None:
+    assert len(find_comparisons(frame(where("topic = 'random' AND offset > 5")))) == 2
+
+
 def test_a_column_of_a_certain_dataframe_is_not_taken_for_ours() -> None:
     offset: Any = cf.col("offset")
     offset._expr._plan_id = 7
