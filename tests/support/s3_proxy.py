@@ -46,6 +46,14 @@ class Traffic:
         """Bytes of files that were fetched; listings do not count."""
         return sum(each.body_bytes for each in self.requests if not each.is_listing)
 
+    def bytes_of(self, suffix: str) -> int:
+        """Return how many bytes of files of a kind were fetched."""
+        return sum(
+            each.body_bytes
+            for each in self.requests
+            if each.method == "GET" and not each.is_listing and each.path.endswith(suffix)
+        )
+
     def count(self, method: str, suffix: str = "") -> int:
         """Return how many requests for files of a kind there were."""
         return sum(
