@@ -98,13 +98,18 @@ def substitutes_section(results: Results) -> Iterator[str]:
     rows = (
         (
             *(work, codec),
-            millions(found.libraries[work, codec]),
-            millions(arrow),
-            ratio_text(faster(found.libraries[work, codec], arrow)),
+            f"{libraries.best_cpu_us_per_record:.2f}",
+            f"{arrow.best_cpu_us_per_record:.2f}",
+            f"{arrow.best_cpu_us_per_record / libraries.best_cpu_us_per_record:.1f}",
+            ratio_text(faster(libraries, arrow)),
         )
         for (work, codec), arrow in found.arrow.items()
+        for libraries in [found.libraries[work, codec]]
     )
-    head = ("what", "codec", "M records/s with the libraries", "with Arrow", "libraries / Arrow")
+    head = (
+        *("what", "codec", "CPU µs/record with the libraries", "with Arrow"),
+        *("times as much", "records/s, libraries / Arrow"),
+    )
     yield from table(head, rows, left=2)
 
 
