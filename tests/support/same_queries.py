@@ -7,10 +7,10 @@ records that were written, without any reader.
 from __future__ import annotations
 
 import datetime as dt
+import operator
 import random
 from dataclasses import dataclass
 from functools import reduce
-from operator import and_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -28,7 +28,7 @@ from tests.support.batches import (
 from tests.support.log_files import Transactions, segment_path, write_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 NOON = 1_704_110_400_000
@@ -43,6 +43,12 @@ _SEGMENT = 4 * _BATCH
 _END = 3 * _SEGMENT
 _VALUE_BYTES = 2_000
 _CODECS = ("none", "lz4", "zstd")
+_COMPARISONS: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
+    "=": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -116,7 +122,7 @@ class Query:
     def polars(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """Return the query of a lazy frame."""
         if self.terms:
-            frame = frame.filter(reduce(and_, map(_in_polars, self.terms)))
+            frame = frame.filter(reduce(operator.and_, map(_in_polars, self.terms)))
         return (frame if self.limit is None else frame.head(self.limit)).select(self.columns)
 
     def filter_arguments(self) -> dict[str, Any]:
@@ -296,13 +302,7 @@ def _in_polars(term: Term) -> pl.Expr:
             return column.is_in(list(value))
         case "between":
             return column.is_between(*value)
-        case "=":
-            return column == value
-        case "<":
-            return column < value
-        case ">":
-            return column > value
-    return column >= value
+    return _COMPARISONS[term.operator](column, value)
 
 
 def _filter_arguments(term: Term) -> dict[str, Any]:
