@@ -55,7 +55,8 @@ def installed(session: nox.Session, versions: str) -> None:
     DISTRIBUTIONS.mkdir(parents=True, exist_ok=True)
     session.run_install(
         *("uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate"),
-        *("--extra", "spark", "--extra", "java", "--resolution", RESOLUTIONS[versions]),
+        *("--extra", "spark", "--extra", "java", "--extra", "duckdb"),  # `pylog sql` has tests
+        *("--resolution", RESOLUTIONS[versions]),
         *("--only-binary", ":all:", *(f"--no-binary={each}" for each in SOURCE_ONLY)),
         *("--python-version", str(session.python), "--output-file", str(requirements)),
         "pyproject.toml",
