@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 import pylog
-from tests.support.spark_session import NEEDS_SPARK, load, save
+from tests.support.spark_session import NEEDS_SPARK, SPARK_VERSION, load, save
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -257,7 +257,12 @@ def test_sql_inserts_into_a_view(spark: SparkSession, logs: Path) -> None:
 def test_sql_inserts_into_a_view_that_is_read_too(spark: SparkSession, logs: Path) -> None:
     save(keyed(spark, 1), logs, topic="orders")
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW both USING pylog OPTIONS (path '{logs}')")
-    spark.sql("INSERT INTO both (topic, key, value) VALUES ('orders', X'61', X'31')")
+    rest = "" if SPARK_VERSION >= (4, 1) else ", partition, offset, timestamp, timestampType"
+    columns, values = (
+        f"topic, key, value{rest}",
+        "'orders', X'61', X'31'" + ", NULL" * rest.count(","),
+    )
+    spark.sql(f"INSERT INTO both ({columns}) VALUES ({values})")
     assert records(logs, "key", "value") == [(b"k0", b"0"), (b"a", b"1")]
     assert spark.table("both").count() == 2
 
