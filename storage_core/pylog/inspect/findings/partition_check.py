@@ -167,9 +167,9 @@ def _identity(finding: Finding) -> tuple[str, str]:
 
 def _seen_now(view: LogView) -> LogView | None:
     """Return a partition as it is now; None if its directory cannot be listed."""
+    now = view.refreshed(view.damage, pending=NoPendingCommit(view.directory.log_directory))
     with suppress(LogDirectoryError):
-        now = view.refreshed(view.damage)
-        _ = now.listing  # raises
+        _ = now.segments  # raises
         return now
     return None
 
