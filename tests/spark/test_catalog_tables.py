@@ -99,23 +99,6 @@ def test_an_error_of_the_options_is_raised_when_the_table_is_made(
     assert not spark.catalog.tableExists("orders")
 
 
-@pytest.mark.parametrize(
-    "option", ["storage.secret_key", "kafka.sasl.jaas.config", "kafka.ssl.keystore.password"]
-)
-def test_a_secret_does_not_get_into_the_catalog(
-    spark: SparkSession, logs: Path, option: str
-) -> None:
-    options = f"OPTIONS (path '{logs}', subscribe 'orders', '{option}' 'hidden')"
-    told = last_line(lambda: spark.sql(f"CREATE TABLE orders USING pylog {options}"))
-    assert f"option {option} may hold a password or a key" in told
-    assert not spark.catalog.tableExists("orders")
-    # A view that is gone with the session may have it.
-    if not option.startswith("storage."):
-        spark.sql(f"CREATE TEMPORARY VIEW recent USING pylog {options}")
-        assert spark.table("recent").count() == 20
-        spark.catalog.dropTempView("recent")
-
-
 def test_a_table_with_a_list_of_columns_says_how_to_make_it(
     spark: SparkSession, logs: Path
 ) -> None:

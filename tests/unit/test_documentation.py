@@ -106,6 +106,20 @@ def test_every_make_target_that_a_page_names_exists() -> None:
         assert re.search(rf"^{target}: .*##", makefile, re.MULTILINE), target
 
 
+def test_the_template_for_bugs_asks_for_versions_and_a_listing_by_commands_that_exist() -> None:
+    text = (ROOT / ".github/ISSUE_TEMPLATE/bug.md").read_text("utf-8")
+    lines = re.findall(r"`pylog ([a-z-]+)([^`]*)`", text)
+    assert ("ls", " --json DIRECTORY") in lines
+    for command, rest in lines:
+        if command == "--version":
+            continue
+        known = {option for each in load_command(command).params for option in each.opts}
+        assert set(re.findall(r"--[a-z-]+", rest)) <= known
+    assert ("--version", "") in lines
+    assert "pylog.show_versions()" in text
+    assert "show_versions" in pylog.__all__
+
+
 def test_make_knows_how_to_make_what_each_target_needs() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     targets = re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)
