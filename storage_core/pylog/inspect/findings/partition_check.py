@@ -143,6 +143,8 @@ def check_partition(
             path = view.directory.path if error.path is None else str(error.path)
             found = Finding(Severity.ERROR, UNREADABLE, path, error.reason, error.position)
             return PartitionCheck(view, [found], [])
+        if not any(map(_is_wrong, check.findings)):
+            return check
         now = _seen_now(view)
         check = check._replace(findings=_still_missing(check.findings, now))
         wrong = {_identity(each) for each in check.findings if _is_wrong(each)}
