@@ -45,6 +45,7 @@ fuzz: $(VENV)/.dev ## Look for bytes that are read wrongly, 10 minutes a target
 
 soak: $(VENV)/.dev ## What make test does in part, at length: filters, killed commits, a stream beside a broker
 	@$(BIN)/python -m pytest tests/property/test_pushdown_equivalence.py --soak 100000
+	@$(BIN)/python -m pytest tests/spark/test_relation.py tests/spark/test_connect.py -k random --soak 1000
 	@$(BIN)/python -m pytest tests/crash/test_killed_commit.py --soak 1000
 	@$(BIN)/python -m pytest tests/broker/test_streams.py --soak 600
 	@$(BIN)/python -m pytest tests/kills --soak 1000

@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from tests.support.golden import GoldenRoot
 from tests.support.memory_directory import memory_directory
+from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -57,6 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(name)
     if config.option.hypothesis_seed is None and not settings.get_profile(name).derandomize:
         config.option.hypothesis_seed = str(random.randrange(2**32))
+    # Of each Spark that a test starts, in its own process or in another one.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(SHORT_LIVED))
     if NUMBA_IS_OFF:
         # Compiled kernels wrap in silence, as Java does; NumPy's own integers say so.
         np.seterr(over="ignore")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tests.benchmarks.peer_process import PeerProcess
 from tests.support.java_source import java_command
+from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tests.support.random_log import Step
 
 _SOURCE = Path(__file__).parent / "java" / "KafkaLog.java"
-_SHORT_LIFE = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_JAVA_OPTIONS = ("-Xmx512m", *SHORT_LIVED)
 
 Job = dict[str, Any]
 Answer = dict[str, Any]
@@ -43,7 +44,7 @@ class KafkaLogs:
     """
 
     def __init__(
-        self, prefix: Sequence[str] = (), java_options: Sequence[str] = _SHORT_LIFE
+        self, prefix: Sequence[str] = (), java_options: Sequence[str] = _JAVA_OPTIONS
     ) -> None:
         # An error in a pass is part of the answer; Kafka would write it to the console as well.
         command = [*prefix, *java_command(_SOURCE, (*java_options, "-Dlog4j2.level=OFF"))]

@@ -21,6 +21,7 @@ from pyspark.errors import PySparkException
 from pylog_jobs.session import spark_session
 from tests.kills.jobs import BATCH_SIZE_BYTES, PARTITION_OF_ROW, TOPIC, row_count
 from tests.kills.kill_point import kill_session
+from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,11 +36,10 @@ SPARK_CONF = PROJECT / "spark-conf"
 _ANSWER = "answer"
 _START_SECONDS = 300
 _POLL_SECONDS = 0.3
-_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
-    "spark.executor.extraJavaOptions": _SHORT_LIFE,
+    "spark.executor.extraJavaOptions": " ".join(SHORT_LIVED),
 }
 
 
@@ -99,7 +99,7 @@ class Driver:
                     "SPARK_HOME": str(home),
                     "SPARK_CONF_DIR": str(configuration),
                     "SPARK_LOCAL_IP": "127.0.0.1",
-                    "JDK_JAVA_OPTIONS": _SHORT_LIFE,
+                    "JDK_JAVA_OPTIONS": " ".join(SHORT_LIVED),
                 },
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = NEEDS_SPARK
 
 SEED = 20_261_123
-PREDICATES = 60
+PREDICATES = 30
 _MISSING = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(name) is None]
 
 _SCRIPT = """
@@ -79,7 +79,7 @@ needs_connect = pytest.mark.skipif(
 
 
 def run_client(
-    script: str, path: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str
+    script: str, path: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str, seconds: int = 300
 ) -> dict[str, Any]:
     """Return what a client prints, which has a server of its own."""
     java_home = require_java()
@@ -92,7 +92,7 @@ def run_client(
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=seconds,
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -231,7 +231,7 @@ spark.stop()
 
 @needs_connect
 def test_random_predicates_give_the_rows_that_python_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     logs = tmp_path / "logs"
     for topic, partition in TOPICS:
@@ -242,9 +242,10 @@ def test_random_predicates_give_the_rows_that_python_finds(
         ]
         write_partition(logs, {0: stored[:10], 10: stored[10:]}, name=f"{topic}-{partition}")
     source = random.Random(SEED)
-    predicates = [random_predicate(source, depth=1) for _ in range(PREDICATES)]
+    count = request.config.getoption("--soak") or PREDICATES
+    predicates = [random_predicate(source, depth=1) for _ in range(count)]
     conditions = json.dumps([each.sql for each in predicates])
-    found = run_client(_RANDOM, logs, monkeypatch, conditions)["found"]
+    found = run_client(_RANDOM, logs, monkeypatch, conditions, seconds=300 + 10 * count)["found"]
     for predicate, rows in zip(predicates, found, strict=True):
         expected = sorted([*row[:3]] for row in ROWS if truth(predicate, row) is True)
         assert rows == expected, predicate.sql

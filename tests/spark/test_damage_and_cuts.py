@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = NEEDS_SPARK
 
-RECORDS = 80
+RECORDS = 20
 
 
 def batches(first: int, end: int) -> list[Built]:
@@ -38,7 +38,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give orders-0 and orders-1 with `RECORDS` records each, in two segments of unlike size."""
     directory = tmp_path_factory.mktemp("sound")
     for name in ("orders-0", "orders-1"):
-        segments = {0: batches(0, 60), 60: batches(60, RECORDS)}
+        segments = {0: batches(0, 15), 15: batches(15, RECORDS)}
         write_partition(directory, segments, name=name)
     return directory
 
@@ -121,13 +121,13 @@ def test_permissive_refuses_columns_that_cannot_be_null(spark: SparkSession, dam
         ({}, 2),
         ({"minPartitions": 1}, 2),
         ({"minPartitions": 7}, 7),
-        ({"maxRecordsPerPartition": 30}, 6),
+        ({"maxRecordsPerPartition": 8}, 6),
         ({"maxRecordsPerPartition": 1_000_000}, 2),
-        ({"maxPartitionBytes": "4k"}, 8),
+        ({"maxPartitionBytes": "1k"}, 8),
         ({"maxPartitionBytes": "1g"}, 2),
-        ({"maxPartitionBytes": "4000b", "minPartitions": 3}, 8),
-        ({"minPartitions": 159}, 159),
-        ({"minPartitions": 180}, 2 * RECORDS),
+        ({"maxPartitionBytes": "1000b", "minPartitions": 3}, 8),
+        ({"minPartitions": 2 * RECORDS - 1}, 2 * RECORDS - 1),
+        ({"minPartitions": 2 * RECORDS + 10}, 2 * RECORDS),
     ],
 )
 def test_cuts_change_the_tasks_and_no_row(
@@ -139,8 +139,8 @@ def test_cuts_change_the_tasks_and_no_row(
     assert found == tasks if tasks == 2 else found >= tasks
     rows = sorted((row.partition, row.offset) for row in frame.collect())
     assert rows == [(partition, offset) for partition in (0, 1) for offset in range(RECORDS)]
-    some = frame.where("key = X'6B33' AND offset >= 50").groupBy("partition").count()
-    assert sorted(map(tuple, some.collect())) == [(0, 6), (1, 6)]
+    some = frame.where("key = X'6B33' AND offset >= 10").groupBy("partition").count()
+    assert sorted(map(tuple, some.collect())) == [(0, 2), (1, 2)]
 
 
 @pytest.mark.parametrize("mode", ["DROPMALFORMED", "PERMISSIVE"])

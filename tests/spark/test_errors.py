@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
-from tests.support.spark_session import NEEDS_SPARK, last_line, load
+from tests.support.spark_session import NEEDS_SPARK, PLANS_ONCE, last_line, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,6 +173,9 @@ def test_a_segment_that_vanished_between_two_actions(spark: SparkSession, orders
     assert frame.count() == 6
     path = segment_path(orders, 0)
     path.unlink()  # as retention does
+    if not PLANS_ONCE:
+        assert frame.count() == 4  # each action reads what is there
+        return
     told = last_line(frame.collect)
     assert told == (
         f"pylog.errors.SegmentVanishedError: {HOST}{path}: file is gone (deleted or renamed since "
@@ -190,6 +193,9 @@ def test_a_segment_that_was_truncated_between_two_actions(
     assert frame.count() == 6
     path = segment_path(orders, 4)
     os.truncate(path, 40)
+    if not PLANS_ONCE:
+        assert frame.count() == 4  # each action reads what is there
+        return
     told = last_line(frame.collect)
     assert told.startswith(
         f"pylog.errors.SegmentVanishedError: {HOST}{path}: file ends here, it was planned to be "

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 pytestmark = NEEDS_SPARK
 
 SEED = 20_240_611
-PREDICATES = 200
-AT_ONCE = 25
+PREDICATES = 80
 
 
 @pytest.fixture(scope="module")
@@ -224,12 +223,11 @@ def test_rows_of_damage_are_kept_or_not_as_by_a_full_read(
         assert load(spark, tmp_path, **options).where(condition).count() == expected
 
 
-@pytest.mark.parametrize("first", range(0, PREDICATES, AT_ONCE))
 def test_random_predicates_give_the_rows_that_python_finds(
-    spark: SparkSession, logs: Path, orders: PylogTable, first: int
+    spark: SparkSession, logs: Path, orders: PylogTable, request: pytest.FixtureRequest
 ) -> None:
     whole = load(spark, logs)
-    for number in range(first, first + AT_ONCE):
+    for number in range(request.config.getoption("--soak") or PREDICATES):
         predicate = random_predicate(random.Random(SEED + number))
         columns = ("topic", "partition", "offset")
         expected = sorted(tuple(row)[:3] for row in ROWS if truth(predicate, row) is True)

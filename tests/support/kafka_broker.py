@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Self
 
 from tests.support.kafka_broker_clients import BrokerClients
 from tests.support.kafka_broker_jars import NEWEST_VERSION, find_java, kafka_class_path
+from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 
-# A short life on few cores: little memory, no second compiler, no parallel collector.
-_SHORT_LIFE = ("-Xmx300m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_JAVA_OPTIONS = ("-Xmx300m", *SHORT_LIVED)
 _START_SECONDS = 90.0
 _STOP_SECONDS = 60.0
 _FORMAT_SECONDS = 90.0
@@ -106,7 +106,7 @@ class KafkaBroker(BrokerClients):
         version: str = NEWEST_VERSION,
         log_dir: Path | None = None,
         properties: Mapping[str, str] | None = None,
-        java_options: Sequence[str] = _SHORT_LIFE,
+        java_options: Sequence[str] = _JAVA_OPTIONS,
     ) -> None:
         self.version = version
         self.directory = directory

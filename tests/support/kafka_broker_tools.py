@@ -12,6 +12,7 @@ from tests.support.kafka_broker_jars import (
     find_java,
     kafka_class_path,
 )
+from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,7 +132,7 @@ def segment_files(partition_directory: Path, suffix: str = ".log") -> list[Path]
 
 def _run(version: str, main_class: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = [
-        *(str(find_java()), "-Xmx300m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+        *(str(find_java()), "-Xmx300m", *SHORT_LIVED),
         # By the first Java goes up to 17, by the second from 18 on.
         *("-Dsun.stdout.encoding=UTF-8", "-Dstdout.encoding=UTF-8"),
         *("-cp", kafka_class_path(version), main_class, *arguments),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pyspark
 
 from pylog_jobs.java_home import find_java_home
+from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -178,7 +179,8 @@ class StandaloneCluster:
             return self._processes.enter_context(
                 _process_group(
                     command,
-                    env=self.environment,
+                    # Executors have the environment of their worker.
+                    env={**self.environment, "JDK_JAVA_OPTIONS": " ".join(SHORT_LIVED)},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
