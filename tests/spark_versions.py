@@ -62,10 +62,17 @@ def run_tests(series: str, arguments: list[str]) -> Outcome:
         raise RuntimeError(msg)
     output = bytearray()
     command = [python, "-m", "pytest", "-q", "-m", "spark", "-p", "no:cacheprovider"]
+    command += ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]  # as `make test`
     command += [*_KNOWN.get(series, ()), *arguments]
-    # Dots at once; and 4.1 compares DataFrames by way of pandas-on-Spark, which warns without it.
-    at_once = {**os.environ, "PYTHONUNBUFFERED": "1", "PYARROW_IGNORE_TIMEZONE": "1"}
-    with subprocess.Popen(command, cwd=ROOT, env=at_once, stdout=subprocess.PIPE) as pytest:
+    surroundings = {
+        **os.environ,
+        "PYTHONUNBUFFERED": "1",  # dots at once
+        # 4.1 compares DataFrames by way of pandas-on-Spark, which warns without it.
+        "PYARROW_IGNORE_TIMEZONE": "1",
+        # nbconvert looks for its templates in the environment that runs, not where it is installed.
+        "JUPYTER_PATH": str(Path(sysconfig.get_path("data")) / "share" / "jupyter"),
+    }
+    with subprocess.Popen(command, cwd=ROOT, env=surroundings, stdout=subprocess.PIPE) as pytest:
         assert isinstance(pytest.stdout, io.BufferedReader)
         while some := pytest.stdout.read1():  # dots as they come, not lines
             sys.stdout.buffer.write(some)
