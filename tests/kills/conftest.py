@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["kafka_is_here", "new_broker"]
 
-CI_KILLS = 240
+CI_KILLS = 225
 
 
 @pytest.fixture
