@@ -198,7 +198,7 @@ def rounds(
 def test_killed_python_workers(
     rounds: Rounds, kills: Callable[[int], int], counted: Counted
 ) -> None:
-    for number in range(kills(12)):
+    for number in range(kills(6)):
         # Every fifth time all attempts are killed, so that Spark gives the write up.
         rounds.run("write", Victim.PROCESS, times=ATTEMPTS if number % 5 == 4 else 1)
     _count(rounds, counted)
@@ -218,7 +218,7 @@ def test_killed_executors(
 def test_processes_that_are_killed_in_a_commit_that_spark_then_aborts(
     rounds: Rounds, kills: Callable[[int], int], counted: Counted
 ) -> None:
-    wanted = kills(10)
+    wanted = kills(5)
     for number in range(wanted):
         rounds.run("commit", Victim.PROCESS, share=(number + rounds.random.random()) / wanted)
     _count(rounds, counted)
@@ -231,7 +231,7 @@ def test_drivers_that_are_killed_at_each_step_of_a_commit(
     kills: Callable[[int], int],
     counted: Counted,
 ) -> None:
-    wanted = kills(20)
+    wanted = kills(19)
     following = Driver(LOCAL, tmp_path / "driver-0", home=spark_home)
     for number in range(wanted):
         driver = following

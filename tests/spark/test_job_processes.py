@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = [*NEEDS_SPARK, pytest.mark.slow]
 
 TIMEOUT_SECONDS = 300
-KILLS = int(os.environ.get("PYLOG_EXPORT_KILLS", "3"))
+KILLS = 2
 LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (?:INFO|WARNING|ERROR) \w+: .*")
 
 STREAM = """
@@ -202,11 +202,11 @@ def published(output: Path) -> list[int]:
 
 
 def test_an_export_that_is_killed_loses_no_record_and_doubles_none(
-    tmp_path: Path, started: list[subprocess.Popen[str]]
+    tmp_path: Path, started: list[subprocess.Popen[str]], request: pytest.FixtureRequest
 ) -> None:
     logs, output = tmp_path / "logs", tmp_path / "out"
     count = 0
-    for number in range(KILLS):
+    for number in range(request.config.getoption("--soak") or KILLS):
         pylog.write_topic(logs, "orders", pa.table({"value": [b"v" * 100] * 50_000}))
         count += 50_000
         job = subprocess.Popen(
