@@ -199,6 +199,7 @@ def _answer(
 def _handler_of(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else a body waits 40 ms after its head
 
         def handle_request(self) -> None:
             proxy.handle(self)
