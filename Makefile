@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Processes of tests: one more than the least number of cores, since many tests wait for something.
+JOBS ?= 3
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export SPARK_CONF_DIR := $(CURDIR)/spark-conf
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -31,11 +33,11 @@ notebooks: $(VENV)/.dev ## Run the notebooks; write them as HTML to build/notebo
 	@cd notebooks && ../$(BIN)/python -m nbconvert --to html --execute --output-dir ../build/notebooks *.ipynb
 
 test: $(VENV)/.dev ## All tests
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not broker"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "spark or broker"
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not spark and not broker"
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "spark or broker"
 
 test-fast: $(VENV)/.dev ## All tests but those that need Spark or a broker, or take long
-	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not broker and not slow"
+	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not spark and not broker and not slow"
 
 test-spark-versions: $(VENV)/.dev ## The Spark tests with the newest 4.0, 4.1, 4.2 and 4.3
 	@$(BIN)/python -m tests.spark_versions $(SPARKS)

@@ -43,7 +43,7 @@ def test_each_target_has_a_corpus_and_all_are_small() -> None:
     assert sum(sizes) <= MAX_CORPUS_BYTES
 
 
-# As many at once as pytest has workers: two in `make test`.
+# As many at once as pytest has workers.
 @needs_atheris
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
