@@ -104,5 +104,11 @@ class LineSource:
             size += len(part)
             self.read_bytes += len(part)
             has_line = has_line or b"\n" in part
-            if size >= BYTES_AT_ONCE or not select.select([self._descriptor], [], [], 0)[0]:
+            if size >= BYTES_AT_ONCE or not self._has_more():
                 return parts, has_line, False
+
+    def _has_more(self) -> bool:
+        """Tell whether a read would return at once, also at the end."""
+        waiting = select.poll()  # not select(), to which descriptors above 1,023 are unknown
+        waiting.register(self._descriptor, select.POLLIN)
+        return bool(waiting.poll(0))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
 import sys
 from typing import TYPE_CHECKING
 
@@ -76,3 +78,22 @@ def test_closed_standard_input_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ValueError, match="standard input is closed"):
         LineSource(STANDARD_INPUT, Interruption())
+
+
+def test_a_process_may_have_thousands_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert limits[1] > 2_000, "the system allows too few open files for this test"
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits[1:] * 2)
+    reading, writing = os.pipe()
+    high = fcntl.fcntl(reading, fcntl.F_DUPFD, 1_500)  # select() knows those up to 1,023
+    try:
+        os.write(writing, b"a\nb\n")
+        os.close(writing)
+        with os.fdopen(high, closefd=False) as standard_input:
+            monkeypatch.setattr(sys, "stdin", standard_input)
+            found = [line for some in lines_of(STANDARD_INPUT) for line in some]
+        assert found == [b"a", b"b"]
+    finally:
+        os.close(high)
+        os.close(reading)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
