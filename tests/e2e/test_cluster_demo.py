@@ -16,7 +16,7 @@ from tests.support.spark_session import NEEDS_SPARK, require_java
 
 pytestmark = [*NEEDS_SPARK, pytest.mark.e2e, pytest.mark.slow]
 
-STEPS = ["ingest", "export", "retention", "compact", "read", "verify"]
+STEPS = ["ingest", "export", "retention plan", "retention", "compact", "read", "verify"]
 
 
 def start(directory: Path) -> subprocess.Popen[str]:
