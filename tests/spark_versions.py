@@ -62,7 +62,7 @@ def run_tests(series: str, arguments: list[str]) -> Outcome:
         raise RuntimeError(msg)
     output = bytearray()
     command = [python, "-m", "pytest", "-q", "-m", "spark", "-p", "no:cacheprovider"]
-    command += ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]  # as `make test`
+    command += ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]  # a Spark for each
     command += [*_KNOWN.get(series, ()), *arguments]
     surroundings = {
         **os.environ,

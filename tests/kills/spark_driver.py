@@ -21,7 +21,6 @@ from pyspark.errors import PySparkException
 from pylog_jobs.session import spark_session
 from tests.kills.jobs import BATCH_SIZE_BYTES, PARTITION_OF_ROW, TOPIC, row_count
 from tests.kills.kill_point import kill_session
-from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +38,6 @@ _POLL_SECONDS = 0.3
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
-    "spark.executor.extraJavaOptions": " ".join(SHORT_LIVED),
 }
 
 
@@ -99,7 +97,6 @@ class Driver:
                     "SPARK_HOME": str(home),
                     "SPARK_CONF_DIR": str(configuration),
                     "SPARK_LOCAL_IP": "127.0.0.1",
-                    "JDK_JAVA_OPTIONS": " ".join(SHORT_LIVED),
                 },
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

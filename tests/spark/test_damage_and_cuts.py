@@ -12,7 +12,7 @@ import pytest
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_log_start_offsets, write_partition
 from tests.support.spark_plans import tasks_of
-from tests.support.spark_session import NEEDS_SPARK, SPARK_VERSION, last_line, load
+from tests.support.spark_session import NEEDS_SPARK, PLANS_ONCE, last_line, load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -193,7 +193,7 @@ def test_a_start_that_moves_between_two_actions_is_lost_records_or_not_as_the_op
     assert [frame.count() for frame in frames.values()] == [9, 9]
     write_log_start_offsets(tmp_path, {("orders", 0): 4})
     segment_path(tmp_path / "orders-0", 0).unlink()  # as retention does
-    if SPARK_VERSION >= (4, 1):
+    if PLANS_ONCE:
         error = last_line(frames[True].collect)
         assert "records of orders-0 with offsets 0 to 4 (exclusive) are lost" in error
     else:  # plans anew at each action, so that nothing which was planned is lost

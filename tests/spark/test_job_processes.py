@@ -224,7 +224,7 @@ def test_an_export_that_is_killed_loses_no_record_and_doubles_none(
 
         while not is_under_way():
             time.sleep(0.01)
-        time.sleep(0.4 * number)
+        time.sleep(0.4 * (number % 10))
         job.kill()
         job.wait()
         seen = published(output)

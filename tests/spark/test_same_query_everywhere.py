@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = NEEDS_SPARK
 
@@ -75,13 +75,17 @@ def test_a_table_gives_the_rows_that_were_written_and_reads_no_more_than_it_need
     narrow = frame.select(*query.columns)
     if query.limit is not None:
         narrow = narrow.limit(query.limit)
-    found = [
-        tuple(_plain(name, each) for name, each in row.asDict().items()) for row in narrow.collect()
-    ]
+    found = _rows_of(narrow)
     read = logs.share(logs.proxy.traffic())
     print(f"Spark, {query.name}: {len(found)} rows, {read:.3f} of the bytes")  # noqa: T201
     check(query, found, logs.rows)
     assert read <= _MOST_READ.get(query.name, query.most_read) + _PLANNING
+
+
+def _rows_of(frame: DataFrame) -> list[tuple[object, ...]]:
+    return [
+        tuple(_plain(name, each) for name, each in row.asDict().items()) for row in frame.collect()
+    ]
 
 
 def _plain(column: str, value: Any) -> object:  # noqa: ANN401 - of Spark
@@ -97,11 +101,7 @@ def test_a_table_of_the_catalog_gives_the_same_rows(spark: SparkSession, logs: L
             if query.isolation == "read_uncommitted":
                 frame = spark.table("same").where(query.spark()).select(*query.columns)
                 rows = frame.limit(query.limit) if query.limit else frame
-                found = [
-                    tuple(_plain(name, each) for name, each in row.asDict().items())
-                    for row in rows.collect()
-                ]
-                check(query, found, logs.rows)
+                check(query, _rows_of(rows), logs.rows)
     finally:
         spark.sql("DROP TABLE same")
 
@@ -155,11 +155,12 @@ def test_connect_gives_the_rows_that_were_written_and_reads_no_more_than_it_need
         _CLIENT, logs.directory, monkeypatch, logs.uri, logs.proxy.endpoint, json.dumps(described)
     )
     shares = [logs.share(each) for each in _split(logs.proxy.traffic())]
-    for query, rows, share in zip(asked, found, shares, strict=False):
+    assert len(found) == len(asked)
+    assert len(shares) == len(asked) + 1  # the last has what follows the last query
+    for query, rows, share in zip(asked, found, shares[:-1], strict=True):
         print(f"Connect, {query.name}: {len(rows)} rows, {share:.3f} of the bytes")  # noqa: T201
         check(query, [_decoded(query, row) for row in rows], logs.rows)
         assert share <= _MOST_READ.get(query.name, query.most_read) + _PLANNING, query.name
-    assert len(found) == len(asked)
     assert shares[len(QUERIES)] >= 1
 
 

@@ -82,8 +82,8 @@ def test_closed_standard_input_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_process_may_have_thousands_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert limits[1] > 2_000, "the system allows too few open files for this test"
-    resource.setrlimit(resource.RLIMIT_NOFILE, limits[1:] * 2)
+    if limits[0] != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 2_000), limits[1]))
     reading, writing = os.pipe()
     high = fcntl.fcntl(reading, fcntl.F_DUPFD, 1_500)  # select() knows those up to 1,023
     try:
