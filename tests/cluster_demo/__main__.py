@@ -3,13 +3,13 @@
 ``python -m tests.cluster_demo DIRECTORY`` starts a master and two workers on loopback, submits each
 job with ``spark-submit``, and holds the counts of each against what was made. It does so twice:
 with the wheel in the environment of the workers, and with the wheel sent along by ``--py-files``;
-``wheel`` or ``py-files`` as another argument is one of them alone, and with ``once`` each job is
-submitted once: nothing is done again.
-The cluster is stopped at the end, after an error, and on Ctrl-C.
+``--delivery`` names one of them. With ``--once`` no job is submitted a second time. The cluster is
+stopped at the end, after an error, and on Ctrl-C.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -190,7 +190,16 @@ def _stop(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
-def main(directory: Path, *words: str) -> int:
+def parse() -> argparse.Namespace:
+    """Read the command line, see above."""
+    parser = argparse.ArgumentParser(prog="cluster-demo", description=__doc__)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--delivery", choices=("wheel", "py-files"))
+    parser.add_argument("--once", action="store_true")
+    return parser.parse_args()
+
+
+def main(directory: Path, delivery: str | None, *, once: bool) -> int:
     """Run the demonstration, see above; return the exit status."""
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGHUP, _stop)
@@ -204,9 +213,11 @@ def main(directory: Path, *words: str) -> int:
         say("== starting a master and two workers on loopback")
         with StandaloneCluster(directory / "cluster", configuration=CONFIGURATION) as cluster:
             say(f"  {cluster.master_url}, logs in {directory / 'cluster'}")
-            for way in [each for each in ways if each.name in words] or ways:
+            for way in ways:
+                if delivery not in (None, way.name):
+                    continue
                 say(f"\n== {ROWS:,} rows, the package delivered by {way.name}")
-                Walk(cluster, way, directory / way.name, rows, is_short="once" in words).run()
+                Walk(cluster, way, directory / way.name, rows, is_short=once).run()
     except DemoError as error:
         sys.stderr.write(f"cluster-demo: error: {error}\n")
         return 1
@@ -223,4 +234,5 @@ def _private(directory: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).absolute(), *sys.argv[2:]))
+    asked = parse()
+    sys.exit(main(asked.directory.absolute(), asked.delivery, once=asked.once))

@@ -22,7 +22,7 @@ STEPS = ["ingest", "export", "retention plan", "retention", "compact", "read", "
 def start(directory: Path) -> subprocess.Popen[str]:
     require_java()
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.cluster_demo", str(directory), "wheel", "once"],
+        [sys.executable, "-m", "tests.cluster_demo", directory, "--delivery", "wheel", "--once"],
         cwd=ROOT,
         env=dict(os.environ),
         stdout=subprocess.PIPE,

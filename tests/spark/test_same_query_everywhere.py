@@ -15,7 +15,7 @@ from pyspark_pylog import table
 from tests.spark.test_connect import needs_connect, run_client
 from tests.support.s3_proxy import Proxy, Traffic
 from tests.support.s3_server import CREDENTIALS, STORE_VARIABLES, Bucket, S3Server
-from tests.support.same_queries import PLANNING, QUERIES, Query, Row, write_logs
+from tests.support.same_queries import PLANNING, QUERIES, BucketOfLogs, Query, Row
 from tests.support.spark_session import NEEDS_SPARK
 
 if TYPE_CHECKING:
@@ -26,28 +26,21 @@ if TYPE_CHECKING:
 
 pytestmark = NEEDS_SPARK
 
-PREFIX = "same-query"
 USER_INFO = ":".join(CREDENTIALS.values()).replace("/", "%2F").replace("+", "%2B")
 # Spark asks for the first rows of a plain limit, task by task; each opens what it may read.
 _MOST_READ = {"limit": 1.0}
 _PLANNING = 3 * PLANNING
-"""Spark's plan finds the ends of the logs, and so does each task."""
+"""The plan also finds where the range of a task ends, and a task reads one request beyond it."""
 
 
-class Logs:
+class Logs(BucketOfLogs):
     """A log directory in a bucket behind a proxy."""
 
     def __init__(self, directory: Path, bucket: Bucket, proxy: Proxy) -> None:
+        super().__init__(directory, bucket)
         self.directory = directory
-        self.rows = write_logs(directory)
-        self.size_bytes = sum(path.stat().st_size for path in directory.rglob("*.log"))
-        bucket.upload(directory, PREFIX)
         self.proxy = proxy
-        self.uri = bucket.uri(PREFIX, endpoint=proxy.endpoint, user_info=USER_INFO)
-
-    def share(self, traffic: Traffic) -> float:
-        """Return which part of the bytes of all ``.log`` files was fetched."""
-        return traffic.bytes_of(".log") / self.size_bytes
+        self.uri = bucket.uri(self.PREFIX, endpoint=proxy.endpoint, user_info=USER_INFO)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Queries that every tool is asked, over one log directory: their conditions in each tool's words.
 
-A condition is a list of terms that all hold. What it lets pass is told by `Query.rows_of` from the
+A condition is a list of terms that all hold. `Query.rows_of` picks the expected rows from the
 records that were written, without any reader.
 """
 
@@ -30,6 +30,9 @@ from tests.support.log_files import Transactions, segment_path, write_partition
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from tests.support.s3_proxy import Traffic
+    from tests.support.s3_server import Bucket
 
 NOON = 1_704_110_400_000
 """The timestamp of offset 0; one second later for each offset."""
@@ -171,6 +174,27 @@ QUERIES = (
     ),
     Query("contradiction", 0, (Term("offset", "<", 50), Term("offset", ">", 200))),
 )
+
+
+class BucketOfLogs:
+    """The log directory of `write_logs`, in a bucket.
+
+    Attributes
+    ----------
+    rows
+        What a consumer gets of it.
+    """
+
+    PREFIX = "same-query"
+
+    def __init__(self, directory: Path, bucket: Bucket) -> None:
+        self.rows = write_logs(directory)
+        self._size_bytes = sum(path.stat().st_size for path in directory.rglob("*.log"))
+        bucket.upload(directory, self.PREFIX)
+
+    def share(self, traffic: Traffic) -> float:
+        """Return which part of the bytes of all ``.log`` files was fetched."""
+        return traffic.bytes_of(".log") / self._size_bytes
 
 
 def write_logs(directory: Path) -> list[Row]:
