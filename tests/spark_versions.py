@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
     version: str
     is_sound: bool
-    told: str
+    summary: str
     seconds: float
 
 
@@ -43,7 +43,7 @@ def environment(series: str) -> str:
         venv.create(directory, with_pip=True)
     command = [python, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--upgrade"]
     subprocess.run([*command, f"pyspark=={series}.*"], check=True)
-    # Behind its own packages come the running Python's, those that it was told of by .pth included.
+    # After its own packages come the running Python's, with those that its .pth files name.
     [packages] = directory.glob("lib/python*/site-packages")
     others = sysconfig.get_path("purelib")
     (packages / "others.pth").write_text(f"import site; site.addsitedir({others!r})\n", "utf-8")
@@ -79,8 +79,8 @@ def run_tests(series: str, arguments: list[str]) -> Outcome:
             sys.stdout.flush()
             output += some
     found = _OUTCOME.findall(output.decode(errors="replace"))
-    told = found[-1] if found else _NO_SUMMARY
-    return Outcome(version, pytest.returncode == 0, told, time.monotonic() - start)
+    summary = found[-1] if found else _NO_SUMMARY
+    return Outcome(version, pytest.returncode == 0, summary, time.monotonic() - start)
 
 
 def say(line: str) -> None:
@@ -101,7 +101,7 @@ def main() -> int:
     say("\nSpark    result  minutes  tests")
     for each in outcomes:
         word = "ok" if each.is_sound else "FAILED"
-        say(f"{each.version:8} {word:7} {each.seconds / 60:7.1f}  {each.told}")
+        say(f"{each.version:8} {word:7} {each.seconds / 60:7.1f}  {each.summary}")
     return 0 if all(each.is_sound for each in outcomes) else 1
 
 
