@@ -77,7 +77,7 @@ class Counted(Protocol):
     """The fixture `counted`."""
 
     def __call__(self, what: str, outcomes: Mapping[str, int]) -> None:
-        """Add to the counts that are printed behind the tests."""
+        """Add to the counts that are printed after the tests."""
 
 
 @pytest.fixture

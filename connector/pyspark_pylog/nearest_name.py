@@ -1,4 +1,4 @@
-"""What is said of a name that does not exist: the one that was probably meant."""
+"""The advice about a name that does not exist: the nearest one that does."""
 
 from __future__ import annotations
 

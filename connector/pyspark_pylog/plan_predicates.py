@@ -34,8 +34,8 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 def find_comparisons(filtered: DataFrame) -> list[Comparison]:
     """Return the comparisons that every row of the relation has to pass, now and later.
 
-    None behind a condition that is not deterministic, as ``monotonically_increasing_id() < 5``:
-    which rows it is asked about decides what it says.
+    Those after a condition that is not deterministic are left out: what
+    ``monotonically_increasing_id() < 5`` says depends on the rows that it is asked about.
 
     Parameters
     ----------

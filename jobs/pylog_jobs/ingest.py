@@ -174,7 +174,7 @@ def _first_rows(spark: SparkSession, config: IngestConfig) -> list[dict[str, obj
         rows = read_source(spark, config.source, is_stream=False)
         records = to_records(rows, config.record).limit(_FIRST_ROWS)
         return [
-            {name: _shown(value) for name, value in row.asDict(recursive=True).items()}
+            {name: _json_value(value) for name, value in row.asDict(recursive=True).items()}
             for row in records.collect()
         ]
     except PySparkException as error:
@@ -184,13 +184,13 @@ def _first_rows(spark: SparkSession, config: IngestConfig) -> list[dict[str, obj
         return []
 
 
-def _shown(value: object) -> object:
+def _json_value(value: object) -> object:
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "backslashreplace")
     if isinstance(value, list):
-        return [_shown(each) for each in value]
+        return [_json_value(each) for each in value]
     if isinstance(value, dict):
-        return {name: _shown(each) for name, each in value.items()}
+        return {name: _json_value(each) for name, each in value.items()}
     if isinstance(value, dt.datetime):  # of this machine's time zone, as Spark gives it
         return value.astimezone(dt.UTC).isoformat()
     return value

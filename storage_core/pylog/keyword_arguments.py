@@ -1,4 +1,4 @@
-"""What is said of a keyword argument that does not exist: the one that was probably meant."""
+"""The error about a keyword argument that does not exist, with the nearest one that does."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ class _Pair:
 
         try:
             self.figure.measure_round(by_spark, by_one_process)
-            told = found["partitions_by_engine"], found["is_complete"], found["failures"]
-            ensure_equal(self.figure.name, told, (self.by_engine, True, []))
+            outcome = found["partitions_by_engine"], found["is_complete"], found["failures"]
+            ensure_equal(self.figure.name, outcome, (self.by_engine, True, []))
             ensure_equal(self.figure.name, _digest(ours), _digest(theirs))
         finally:
             shutil.rmtree(scratch)

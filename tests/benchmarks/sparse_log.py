@@ -101,7 +101,7 @@ def _write_segment(directory: Path, base: int) -> None:
                 time_index += TIME_ENTRY.pack(built.max_timestamp, built.last_offset - base)
                 log.write(built.data)
                 offset = built.last_offset + 1
-        # Cut behind the last batch: its end is the segment's.
+        # Cut after the last batch: its end is the segment's.
         log.truncate()
     segment_path(directory, base, ".index").write_bytes(index)
     segment_path(directory, base, ".timeindex").write_bytes(time_index)

@@ -117,7 +117,7 @@ class Ledger:
     def lowest_at_time(self, timestamp: int) -> int:
         """Return the lowest offset that the log may give for a time: a marker counts as a record.
 
-        A transaction's marker carries the broker's clock and may be later than records behind it,
+        A transaction's marker carries the broker's clock and may be later than records after it,
         which were stamped while they waited for it: those of the next transaction, not of more.
         """
         first = self.first_at_time(timestamp).offset

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LONGEST_READ_SECONDS = 60.0
-_SECONDS_TOLD_BEFORE_A_READ = 0.05
+_SECONDS_BEFORE_A_READ = 0.05
 _SECONDS_THE_WATCH_MAY_BE_LATE = 0.05
-_CHANGES_TOLD = 20
-_FAILURES_TOLD_IN_DETAIL = 8
+_MOST_CHANGES = 20
+_MOST_DETAILED_FAILURES = 8
 _OF_LOSS = re.compile(r"vanished|is gone|was deleted|data loss|failOnDataLoss", re.IGNORECASE)
 
 
@@ -152,8 +152,8 @@ class LiveReads:
             f"{failure}\n    {details}"
             for failure, details in zip(self.failures, self._details, strict=True)
         ]
-        told = detailed[:_FAILURES_TOLD_IN_DETAIL]
-        return "\n".join(["", *told, *self.failures[_FAILURES_TOLD_IN_DETAIL:]])
+        listed = detailed[:_MOST_DETAILED_FAILURES]
+        return "\n".join(["", *listed, *self.failures[_MOST_DETAILED_FAILURES:]])
 
     def _complaints_about_error(self, request: Request, error: Exception) -> list[str]:
         name = type(error).__name__
@@ -213,7 +213,7 @@ class LiveReads:
         ended = time.monotonic()
         time.sleep(_SECONDS_THE_WATCH_MAY_BE_LATE)
         names = {each.name for each in request.ledgers}
-        changes = self._watch.changes_since(begun - _SECONDS_TOLD_BEFORE_A_READ)
-        told = [str(each) for each in changes if each.partition in names][:_CHANGES_TOLD]
+        changes = self._watch.changes_since(begun - _SECONDS_BEFORE_A_READ)
+        listed = [str(each) for each in changes if each.partition in names][:_MOST_CHANGES]
         span = f"read from {begun:.3f} to {ended:.3f}; in the directories meanwhile:"
-        return "\n    ".join([span, *(told or ["nothing"])])
+        return "\n    ".join([span, *(listed or ["nothing"])])

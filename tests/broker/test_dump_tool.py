@@ -204,8 +204,8 @@ def test_random_files_are_dumped_as_kafkas_tool_dumps_them(
     text, complaints = run_dump_log_segments(files, *flags, version=version)
     printed, found = ours(files, flags, VERSIONS[version])
     assert printed == text.split("\n")
-    told = [line for line in complaints.split("\n") if line and not is_logging(line)]
-    assert found == sorted(told)
+    reported = [line for line in complaints.split("\n") if line and not is_logging(line)]
+    assert found == sorted(reported)
 
 
 def is_logging(line: str) -> bool:

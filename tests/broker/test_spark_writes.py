@@ -57,10 +57,10 @@ def test_a_broker_and_spark_take_turns_in_one_log_directory(
         for number in range(KEYS):
             key = f"k{number}".encode()
             producer.send("orders", key=key, value=b"from a producer").get(30)
-    told = last_line(
+    message = last_line(
         lambda: save(rows_of(spark, "in vain"), broker.log_dir, topic="orders", commitTimeout="1s")
     )
-    assert told.startswith("pylog.errors.LogLockedError: host ")
+    assert message.startswith("pylog.errors.LogLockedError: host ")
     broker.stop()
 
     save(rows_of(spark, "large"), broker.log_dir, topic="orders", batchSizeBytes="4k")

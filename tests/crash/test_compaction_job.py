@@ -102,7 +102,7 @@ def worker(memory_path: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def told(worker: subprocess.Popen[str], at: int) -> str:
+def outcome_when_killed(worker: subprocess.Popen[str], at: int) -> str:
     """Have a job be killed after a change of the disk; return what became of it."""
     assert worker.stdin is not None
     assert worker.stdout is not None
@@ -130,7 +130,7 @@ def test_an_owner_that_is_killed_leaves_each_group_old_or_new(
     for at in sorted(chosen):
         directory = memory_path / "logs"
         shutil.copytree(recorded.begun, directory)
-        assert told(worker, at) == "killed", at
+        assert outcome_when_killed(worker, at) == "killed", at
         reached.add(recorded.check(directory))
         shutil.rmtree(directory)
     assert len(reached) > len(recorded.states) / 2

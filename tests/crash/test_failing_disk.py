@@ -143,7 +143,7 @@ def check_process(script: Script, io: FaultyIO, where: str) -> None:
 
 
 def check_found(script: Script, log: UnifiedLog, more: int, where: str) -> list[Batch]:
-    """Return what is in the log: what was acknowledged, and at most ``more`` batches behind it.
+    """Return what is in the log: what was acknowledged, and at most ``more`` batches after it.
 
     A truncation that failed may have removed what it was asked to remove.
     """

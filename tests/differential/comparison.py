@@ -91,7 +91,7 @@ def _file_differences(kafkas: Path, ours: Path) -> Iterator[str]:
         wrong = _wrong_positions if kind == "index" else _wrong_times
         yield from wrong(found, logs[1].read_bytes(), int(base))
         return
-    yield f"Kafka has {_shown(expected)}, we have {_shown(found)}"
+    yield f"Kafka has {_beginning_of(expected)}, we have {_beginning_of(found)}"
 
 
 def _producers(snapshot: bytes) -> set[bytes]:
@@ -99,7 +99,7 @@ def _producers(snapshot: bytes) -> set[bytes]:
     return {snapshot[:2], *(snapshot[at : at + _SNAPSHOT_ENTRY] for at in entries)}
 
 
-def _shown(data: bytes) -> str:
+def _beginning_of(data: bytes) -> str:
     return f"{len(data)} bytes {data[:200].hex()}"
 
 

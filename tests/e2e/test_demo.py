@@ -70,8 +70,8 @@ def test_it_succeeds_and_says_nothing_of_its_own_on_standard_error(
     demo: subprocess.CompletedProcess[str],
 ) -> None:
     assert demo.returncode == 0, demo.stderr
-    told = SPARK_S_OWN.sub("", demo.stderr)
-    assert told == "", demo.stderr
+    errors = SPARK_S_OWN.sub("", demo.stderr)
+    assert errors == "", demo.stderr
 
 
 def test_it_lists_all_topics(

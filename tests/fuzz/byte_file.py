@@ -6,7 +6,7 @@ from pylog.files.byte_source import ByteSource
 
 
 class ByteFile(ByteSource):
-    """``content``, and ``zeros`` zero bytes behind it."""
+    """``content``, and ``zeros`` zero bytes after it."""
 
     __slots__ = ("_content", "_size", "path")
 

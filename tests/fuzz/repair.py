@@ -18,7 +18,7 @@ CODEC_BITS = 0x07
 
 @dataclass(frozen=True, kw_only=True)
 class Repairs:
-    """What is made right; each is needed to get behind another check of the readers.
+    """What is made right; each is needed to pass another check of the readers.
 
     Attributes
     ----------

@@ -67,8 +67,8 @@ def test_a_dump_is_line_for_line_that_of_kafkas_tool(
     # The tool ends there with an exception, which the golden file has after what was printed.
     ended = EXCEPTION.findall(text)
     assert printed.split("\n") == EXCEPTION.sub("", text).split("\n")
-    told = [re.fullmatch(r"(.*) at byte \d+: (.*)", error) for error in errors]
-    assert [match and match.group(2, 1) for match in told] == ended
+    reported = [re.fullmatch(r"(.*) at byte \d+: (.*)", error) for error in errors]
+    assert [match and match.group(2, 1) for match in reported] == ended
 
 
 @pytest.mark.parametrize("partition_id", DECODED)

@@ -1,4 +1,4 @@
-"""Table ``findings`` over every golden partition: what is told of it, all of it, and why."""
+"""Table ``findings`` over every golden partition: all its findings, with the reason of each."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ def test_a_flipped_byte_is_damage_at_the_batch_where_kafka_cuts(
     kept = expected_lines(recovered(golden_root, partition_id), isolation)
     with pytest.raises(CorruptRecordError, match=r"\.log at byte \d+: batch CRC stored 0x"):
         read(before, isolation)
-    # All that Kafka keeps, it drops what comes behind, is there to be read.
+    # All that Kafka keeps can be read; it drops what comes after.
     cut = kept[-1]["offset"] + 1
     assert not differences(kept, read(before, isolation, end=cut))
     with pytest.raises(CorruptRecordError) as caught:

@@ -1,6 +1,6 @@
 """Every byte of segments that brokers wrote flipped, every cut, every 64-byte block zeroed.
 
-What is expected is told by the plain-Python reference over the sound segment, batch by batch. A
+The plain-Python reference over the sound segment gives what is expected, batch by batch. A
 fault may cost the records of the batches it touches, never another record, and never makes a row
 that was not written. Outside the checksum lie a batch's offset and its leader epoch: a wrong offset
 is caught by the neighbours, or by what the next segment is called; where nothing shows it, as in

@@ -54,7 +54,7 @@ class Place(NamedTuple):
         """What the kept results call it."""
         return f"{self.path}:{self.mutant.line}:{self.mutant.start}:{self.mutant.text}"
 
-    def shown(self) -> str:
+    def diff(self) -> str:
         """Return the changed line, before and after."""
         source = (ROOT / self.path).read_bytes()
         before = source.decode().splitlines()[self.mutant.line - 1].strip()
@@ -166,7 +166,7 @@ def _work(trial: Trial, places: queue.SimpleQueue[Place], results: dict[str, str
         with (FOLDER / "results.jsonl").open("a", encoding="utf-8") as kept:
             kept.write(json.dumps([place.key, result]) + "\n")
         seconds = time.monotonic() - started
-        sys.stderr.write(f"{len(results)}: {result} in {seconds:.0f} s: {place.shown()}\n")
+        sys.stderr.write(f"{len(results)}: {result} in {seconds:.0f} s: {place.diff()}\n")
 
 
 def _kept_results() -> dict[str, str]:
@@ -212,7 +212,7 @@ def main() -> int:
         thread.join()
     for place in places:
         if results[place.key] != CAUGHT:
-            sys.stdout.write(f"{results[place.key]}: {place.shown()}\n")
+            sys.stdout.write(f"{results[place.key]}: {place.diff()}\n")
     counts = ", ".join(f"{number} {what}" for what, number in Counter(results.values()).items())
     sys.stdout.write(f"seed {arguments.seed}, {len(places)} mutants: {counts}\n")
     return 0

@@ -104,8 +104,8 @@ def test_a_table_with_a_list_of_columns_says_how_to_make_it(
 ) -> None:
     columns = "(offset BIGINT, value BINARY)"
     spark.sql(f"CREATE TABLE orders {columns} USING pylog OPTIONS (path '{logs}')")
-    told = last_line(lambda: spark.table("orders").collect())
-    assert told.endswith(
+    message = last_line(lambda: spark.table("orders").collect())
+    assert message.endswith(
         "CREATE TABLE … USING pylog OPTIONS (path '/path/to/kafka-logs'), without a list of "
         "columns, with which Spark keeps no options (option columns chooses some)."
     )
@@ -113,8 +113,8 @@ def test_a_table_with_a_list_of_columns_says_how_to_make_it(
 
 def test_rows_are_inserted_into_views_and_not_into_tables(spark: SparkSession, logs: Path) -> None:
     spark.sql(f"CREATE TABLE orders USING pylog OPTIONS (path '{logs}', columns 'key,value')")
-    told = last_line(lambda: spark.sql("INSERT INTO orders VALUES (X'00', X'01')"))
-    assert "INSERT INTO a view, CREATE TEMPORARY VIEW … USING pylog OPTIONS (path " in told
+    message = last_line(lambda: spark.sql("INSERT INTO orders VALUES (X'00', X'01')"))
+    assert "INSERT INTO a view, CREATE TEMPORARY VIEW … USING pylog OPTIONS (path " in message
     spark.sql("DROP TABLE orders")
-    told = last_line(lambda: spark.range(1).write.format("pylog").saveAsTable("orders"))
-    assert "INSERT INTO a view, CREATE TEMPORARY VIEW … USING pylog OPTIONS (path " in told
+    message = last_line(lambda: spark.range(1).write.format("pylog").saveAsTable("orders"))
+    assert "INSERT INTO a view, CREATE TEMPORARY VIEW … USING pylog OPTIONS (path " in message

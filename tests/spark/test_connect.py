@@ -57,7 +57,7 @@ spark.sql("DROP TABLE in_catalog")
 try:
     spark.read.format("pylog").option("subscrib", "orders").load(path).schema
 except PySparkException as error:
-    found["told"] = "did you mean 'subscribe'?" in str(error)
+    found["suggests"] = "did you mean 'subscribe'?" in str(error)
 copy = path + "-copy"
 for _ in range(2):
     writer = frame.write.format("pylog").mode("append").option("jobId", "copy")
@@ -114,7 +114,7 @@ def test_spark_connect_reads_and_writes_the_same_rows(
         "sql": [[9, 10]],
         "table": [8, 9],
         "table again": 3,
-        "told": True,
+        "suggests": True,
         "written": [offset / 1000 for offset in range(10)],
         "catalog table": 9,
         "refused": True,

@@ -62,11 +62,11 @@ def offsets(frame: DataFrame, partition: int = 0) -> list[int | None]:
 def test_failfast_is_the_default_and_tells_file_and_byte(
     spark: SparkSession, damaged: Path
 ) -> None:
-    told = last_line(load(spark, damaged).collect)
+    message = last_line(load(spark, damaged).collect)
     size = len(batches(4, 5)[0].data)
-    assert "pylog.errors.CorruptRecordError" in told
-    assert f"{segment_path(damaged / 'orders-0', 0)} at byte {4 * size}: " in told
-    assert last_line(load(spark, damaged, mode="failfast").collect) == told
+    assert "pylog.errors.CorruptRecordError" in message
+    assert f"{segment_path(damaged / 'orders-0', 0)} at byte {4 * size}: " in message
+    assert last_line(load(spark, damaged, mode="failfast").collect) == message
 
 
 def test_dropmalformed_leaves_out_exactly_the_damage(spark: SparkSession, damaged: Path) -> None:
@@ -111,8 +111,8 @@ def test_permissive_refuses_columns_that_cannot_be_null(spark: SparkSession, dam
     reader = (
         spark.read.format("pylog").option("mode", "PERMISSIVE").schema("offset BIGINT NOT NULL")
     )
-    told = last_line(reader.load(str(damaged)).count)
-    assert "declares 'offset' NOT NULL, but mode PERMISSIVE gives a row of nulls" in told
+    message = last_line(reader.load(str(damaged)).count)
+    assert "declares 'offset' NOT NULL, but mode PERMISSIVE gives a row of nulls" in message
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ def test_timestamp_disorder_ends_a_read_early_where_the_user_vouches_for_it(
             assert frame.where("timestamp < timestamp_millis(7000)").count() == 14
     finally:
         spark.conf.unset(conf)
-    told = last_line(lambda: load(spark, sound, timestampDisorder="soon"))
-    assert "option timestampDisorder is 'soon', expected a duration like 500ms" in told
+    message = last_line(lambda: load(spark, sound, timestampDisorder="soon"))
+    assert "option timestampDisorder is 'soon', expected a duration like 500ms" in message
 
 
 def test_directories_that_are_not_live_are_read_when_asked_for(

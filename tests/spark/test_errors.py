@@ -47,16 +47,16 @@ def session_is_usable_afterwards(spark: SparkSession, orders: Path) -> Iterator[
 
 
 def test_a_path_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
-    told = last_line(lambda: load(spark, tmp_path / "nope"))
-    assert told == (
+    message = last_line(lambda: load(spark, tmp_path / "nope"))
+    assert message == (
         f"pylog.errors.LogDirectoryError: {HOST}{tmp_path}/nope: no such directory (is it "
         "mounted on this host?)"
     )
 
 
 def test_a_path_with_wildcards(spark: SparkSession, tmp_path: Path) -> None:
-    told = last_line(lambda: load(spark, tmp_path / "orders-*"))
-    assert told.endswith(
+    message = last_line(lambda: load(spark, tmp_path / "orders-*"))
+    assert message.endswith(
         "/orders-*: no such directory (is it mounted on this host?); wildcards are not expanded, "
         "load() takes a list of directories"
     )
@@ -64,8 +64,8 @@ def test_a_path_with_wildcards(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_an_empty_directory(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    told = last_line(lambda: load(spark, tmp_path / "empty"))
-    assert told == (
+    message = last_line(lambda: load(spark, tmp_path / "empty"))
+    assert message == (
         f"pylog.errors.LogDirectoryError: {HOST}{tmp_path}/empty: no Kafka log here: neither "
         "segment files (<20 digits>.log) nor sub-directories named <topic>-<partition> with such "
         "files"
@@ -74,53 +74,53 @@ def test_an_empty_directory(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_file(spark: SparkSession, orders: Path) -> None:
     path = segment_path(orders, 0)
-    told = last_line(lambda: load(spark, path))
-    assert told == (
+    message = last_line(lambda: load(spark, path))
+    assert message == (
         f"pylog.errors.LogDirectoryError: {HOST}{path}: not a directory; give a log directory or "
         "a <topic>-<partition> directory"
     )
 
 
 def test_one_wrong_path_of_several(spark: SparkSession, orders: Path, tmp_path: Path) -> None:
-    told = last_line(lambda: load(spark, [orders, tmp_path / "nope"]))
-    assert f"{HOST}{tmp_path}/nope: no such directory" in told
+    message = last_line(lambda: load(spark, [orders, tmp_path / "nope"]))
+    assert f"{HOST}{tmp_path}/nope: no such directory" in message
 
 
 def test_one_partition_in_two_places(spark: SparkSession, orders: Path, tmp_path: Path) -> None:
     other = write_partition(tmp_path / "replica", {0: [batch_v2([Stored(0, 0, None, b"v")])]})
-    told = last_line(lambda: load(spark, [orders, other]))
-    assert f"partition orders-0 lies both in {orders} and in {other}; read one of them" in told
+    message = last_line(lambda: load(spark, [orders, other]))
+    assert f"partition orders-0 lies both in {orders} and in {other}; read one of them" in message
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_directory_without_permission(spark: SparkSession, orders: Path) -> None:
     orders.chmod(0)
     try:
-        told = last_line(lambda: load(spark, orders))
+        message = last_line(lambda: load(spark, orders))
     finally:
         orders.chmod(0o700)
-    assert f"{HOST}{orders}: cannot list directory: Permission denied; let user" in told
+    assert f"{HOST}{orders}: cannot list directory: Permission denied; let user" in message
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission(spark: SparkSession, orders: Path) -> None:
     path = segment_path(orders, 2)
     path.chmod(0)
-    told = last_line(load(spark, orders).collect)
-    assert f"{HOST}{path}: cannot open file: Permission denied; let user" in told
+    message = last_line(load(spark, orders).collect)
+    assert f"{HOST}{path}: cannot open file: Permission denied; let user" in message
 
 
 def test_an_address_elsewhere(spark: SparkSession) -> None:
-    told = last_line(lambda: load(spark, "ftp://user:secret@host/kafka-logs"))
-    assert told == (
+    message = last_line(lambda: load(spark, "ftp://user:secret@host/kafka-logs"))
+    assert message == (
         "ValueError: path 'ftp://host/kafka-logs': what can be read are local directories (or "
         "file:///…) and s3://, s3a://, gs://, az://, abfs://, abfss://, hdfs://, viewfs://"
     )
 
 
 def test_no_path(spark: SparkSession) -> None:
-    told = last_line(lambda: load(spark))
-    assert told == f'ValueError: no path: say load("/path/to/kafka-logs"). {HOW_TO_CREATE}'
+    message = last_line(lambda: load(spark))
+    assert message == f'ValueError: no path: say load("/path/to/kafka-logs"). {HOW_TO_CREATE}'
 
 
 def test_a_user_s_schema_puts_errors_off_to_the_first_action(
@@ -139,11 +139,11 @@ def test_a_damaged_segment(spark: SparkSession, orders: Path) -> None:
     position = len(content) // 2
     content[-1] ^= 0x10
     path.write_bytes(content)
-    told = last_line(load(spark, orders).collect)
-    assert told.startswith(
+    message = last_line(load(spark, orders).collect)
+    assert message.startswith(
         f"pylog.errors.CorruptRecordError: {HOST}{path} at byte {position}: batch CRC stored 0x"
     )
-    assert told.endswith(
+    assert message.endswith(
         "; read another replica, or what is sound: option mode=DROPMALFORMED leaves out exactly "
         "the damaged bytes, mode=PERMISSIVE gives a row of nulls in their place, startingOffsets "
         "and endingOffsets leave out a range"
@@ -164,8 +164,8 @@ def test_a_damaged_segment_that_only_a_later_row_needs(spark: SparkSession, orde
     content = bytearray(path.read_bytes())
     content[16] = 9  # no such version of the record format
     path.write_bytes(content)
-    told = last_line(lambda: load(spark, orders).count())
-    assert f"{HOST}{path} at byte 0: " in told
+    message = last_line(lambda: load(spark, orders).count())
+    assert f"{HOST}{path} at byte 0: " in message
 
 
 def test_a_segment_that_vanished_between_two_actions(spark: SparkSession, orders: Path) -> None:
@@ -176,8 +176,8 @@ def test_a_segment_that_vanished_between_two_actions(spark: SparkSession, orders
     if not PLANS_ONCE:
         assert frame.count() == 4  # each action reads what is there
         return
-    told = last_line(frame.collect)
-    assert told == (
+    message = last_line(frame.collect)
+    assert message == (
         f"pylog.errors.SegmentVanishedError: {HOST}{path}: file is gone (deleted or renamed since "
         "the directory was listed); records of orders-0 with offsets 0 to 2 (exclusive) are lost, "
         "the log holds 2 to 6 (exclusive) now; if retention deleted it since the DataFrame's first "
@@ -196,10 +196,12 @@ def test_a_segment_that_was_truncated_between_two_actions(
     if not PLANS_ONCE:
         assert frame.count() == 4  # each action reads what is there
         return
-    told = last_line(frame.collect)
-    assert told.startswith(
+    message = last_line(frame.collect)
+    assert message.startswith(
         f"pylog.errors.SegmentVanishedError: {HOST}{path}: file ends here, it was planned to be "
         "read up to byte "
     )
-    assert "; records of orders-0 with offsets 4 to 6 (exclusive) are lost, the log holds " in told
-    assert " now; if retention deleted it" in told
+    assert (
+        "; records of orders-0 with offsets 4 to 6 (exclusive) are lost, the log holds " in message
+    )
+    assert " now; if retention deleted it" in message

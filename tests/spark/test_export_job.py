@@ -247,6 +247,6 @@ def test_a_topic_that_was_created_again_is_not_taken_for_the_old_one(
 def test_the_offsets_are_readable_without_the_job(session: SparkSession, tmp_path: Path) -> None:
     append(tmp_path / "logs", range(5))
     export.run(session, parameters(tmp_path / "logs", tmp_path / "out"))
-    told = json.loads((tmp_path / "out" / "run=0" / "_export.json").read_text())
-    assert told["partitions"]["orders"]["0"]["next_offset"] == 5
-    assert sum(each["rows"] for each in told["files"]) == told["rows"] == 5
+    manifest = json.loads((tmp_path / "out" / "run=0" / "_export.json").read_text())
+    assert manifest["partitions"]["orders"]["0"]["next_offset"] == 5
+    assert sum(each["rows"] for each in manifest["files"]) == manifest["rows"] == 5

@@ -247,11 +247,11 @@ def test_timestamps_beyond_64_bit_microseconds_stop_a_read_that_asks_for_them(
 ) -> None:
     partition = golden_root.partition(EXTREMES)
     frame = load(spark, partition.directory)
-    told = last_line(frame.collect)
-    assert told.startswith("pylog.errors.TimestampOverflowError: ")
-    assert ": the timestamp of the record " in told
-    assert "does not fit into 64-bit microseconds; leave the column 'timestamp' out" in told
-    assert str(partition.directory) in told
+    message = last_line(frame.collect)
+    assert message.startswith("pylog.errors.TimestampOverflowError: ")
+    assert ": the timestamp of the record " in message
+    assert "does not fit into 64-bit microseconds; leave the column 'timestamp' out" in message
+    assert str(partition.directory) in message
 
 
 def test_timestamps_up_to_the_end_of_64_bit_microseconds_are_exact(

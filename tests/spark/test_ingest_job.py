@@ -175,7 +175,7 @@ def test_a_stream_goes_on_where_it_was(session: SparkSession, folder: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         (
             '"CAST(id AS STRING)"',
@@ -217,9 +217,9 @@ def test_a_stream_goes_on_where_it_was(session: SparkSession, folder: Path) -> N
     ],
 )
 def test_an_expression_that_makes_no_sense_is_named_before_anything_is_written(
-    session: SparkSession, folder: Path, old: str, new: str, told: str
+    session: SparkSession, folder: Path, old: str, new: str, message: str
 ) -> None:
     assert old in SOURCE + RECORD
     line = refusal(session, folder, (SOURCE + RECORD).replace(old, new) + TARGET)
-    assert line.startswith(told), line
+    assert line.startswith(message), line
     assert "\n" not in line

@@ -115,10 +115,10 @@ def test_spark_submit_passes_on_status_and_summary(tmp_path: Path) -> None:
 def test_what_is_wrong_before_spark_starts_costs_no_start_of_spark(tmp_path: Path) -> None:
     done = run(python("verify", tmp_path / "nope"))
     assert done.returncode == 2
-    told = f"{tmp_path}/nope: no such directory (is it mounted on this host?)"
-    assert summary_of(done.stdout)["error"] == told
+    message = f"{tmp_path}/nope: no such directory (is it mounted on this host?)"
+    assert summary_of(done.stdout)["error"] == message
     [line] = done.stderr.splitlines()  # neither a JVM's notice nor a traceback
-    assert line.endswith(f"ERROR verify: {told}")
+    assert line.endswith(f"ERROR verify: {message}")
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ def test_timestamps_are_looked_up(
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"endingOffsets": "earliest"}, "ValueError: option endingOffsets holds earliest (-2)"),
         ({"subscribe": "orders", "subscribePattern": "x"}, "give only one of the options subscr"),
@@ -181,15 +181,15 @@ def test_timestamps_are_looked_up(
     ],
 )
 def test_a_wrong_option_or_value_is_refused_at_load(
-    spark: SparkSession, log_directory: Path, options: dict[str, str], told: str
+    spark: SparkSession, log_directory: Path, options: dict[str, str], message: str
 ) -> None:
-    assert told in last_line(lambda: load(spark, log_directory, **options))
+    assert message in last_line(lambda: load(spark, log_directory, **options))
 
 
 def test_a_position_the_log_does_not_have_is_refused_at_the_first_action(
     spark: SparkSession, log_directory: Path
 ) -> None:
-    for options, told in (
+    for options, message in (
         # At load() Spark does not say that this is no stream, which may start there.
         ({"startingOffsets": "latest"}, "ValueError: option startingOffsets holds latest (-1)"),
         ({"startingOffsets": '{"orders":{"0":-1}}'}, "option startingOffsets holds latest (-1)"),
@@ -204,7 +204,7 @@ def test_a_position_the_log_does_not_have_is_refused_at_the_first_action(
         ),
     ):
         frame = load(spark, log_directory, **options)
-        assert told in last_line(frame.count)
+        assert message in last_line(frame.count)
 
 
 def test_without_fail_on_data_loss_the_nearest_offsets_count(
@@ -220,8 +220,8 @@ def test_without_fail_on_data_loss_the_nearest_offsets_count(
     frame = load(spark, tmp_path, failOnDataLoss=False, **outside)
     assert offsets(frame) == {"orders-0": [6, 7, 8, 9]}
     for fails in ({}, {"failOnDataLoss": "true"}):
-        told = last_line(load(spark, tmp_path, **fails, **outside).count)
-        assert told.endswith(
+        message = last_line(load(spark, tmp_path, **fails, **outside).count)
+        assert message.endswith(
             "OffsetOutOfRangeError: offset 2 of orders-0 is out of range: the log holds offsets 6 "
             "to 10 (exclusive)"
         )
@@ -241,7 +241,7 @@ def test_isolation_levels_differ_by_aborted_and_open_transactions(
         batch_v2([Stored(2, 0, None, b"plain")]),
         marker(3, ABORT, producer_id=1),
         transactional(Stored(4, 0, None, b"open"), producer_id=2),
-        batch_v2([Stored(5, 0, None, b"behind it")]),
+        batch_v2([Stored(5, 0, None, b"after it")]),
     ]
     write_partition(tmp_path, {0: batches}, name="orders-0")
     assert offsets(load(spark, tmp_path)) == {"orders-0": [0, 1, 2, 4, 5]}
@@ -317,7 +317,7 @@ def test_a_schema_may_say_not_null_of_what_never_is(
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "message"),
     [
         ("ofset BIGINT", "the schema names 'ofset', which is not a column; did you mean 'offset'?"),
         ("OFFSET BIGINT", "did you mean 'offset'?"),
@@ -331,10 +331,10 @@ def test_a_schema_may_say_not_null_of_what_never_is(
     ],
 )
 def test_a_schema_that_cannot_be_is_refused_at_the_first_action(
-    spark: SparkSession, log_directory: Path, schema: str, told: str
+    spark: SparkSession, log_directory: Path, schema: str, message: str
 ) -> None:
     frame = spark.read.format("pylog").schema(schema).load(str(log_directory))
-    assert told in last_line(frame.count)
+    assert message in last_line(frame.count)
 
 
 def test_option_columns_beside_another_schema_is_refused(
@@ -342,8 +342,10 @@ def test_option_columns_beside_another_schema_is_refused(
 ) -> None:
     schema = StructType().add("offset", LongType())
     reader = spark.read.format("pylog").schema(schema).option("columns", "key")
-    told = last_line(reader.load(str(log_directory)).count)
-    assert told == ("ValueError: option columns says key and the schema offset; give one of them")
+    message = last_line(reader.load(str(log_directory)).count)
+    assert message == (
+        "ValueError: option columns says key and the schema offset; give one of them"
+    )
 
 
 def test_a_path_may_be_given_in_any_form(spark: SparkSession, log_directory: Path) -> None:
@@ -368,8 +370,8 @@ def test_a_relative_path_is_one_of_the_driver_s_working_directory(
 ) -> None:
     # The JVM's, which started where pytest did; Python's own may have changed since.
     here = spark._jvm.java.lang.System.getProperty("user.dir")  # type: ignore[union-attr]
-    told = last_line(lambda: load(spark, "no-such-directory/kafka-logs"))
-    assert f" {here}/no-such-directory/kafka-logs: no such directory" in told
+    message = last_line(lambda: load(spark, "no-such-directory/kafka-logs"))
+    assert f" {here}/no-such-directory/kafka-logs: no such directory" in message
 
 
 def test_a_log_directory_may_be_named_like_a_partition(spark: SparkSession, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def values(logs: Path, topic: str = "orders") -> list[int]:
     return sorted(int(value) for value in table["value"].to_pylist())
 
 
-def told_by(run: Callable[[], StreamingQuery]) -> list[str]:
+def messages_of(run: Callable[[], StreamingQuery]) -> list[str]:
     """Return the lines of the error that ends a query."""
     with pytest.raises(StreamingQueryException) as caught:
         run()
@@ -193,8 +193,8 @@ def test_a_row_that_cannot_be_written_ends_the_query_and_is_named(
     run(lines.frame().selectExpr("'orders' topic", "value"))
     lines.add(3, 4)
     frame = lines.frame().selectExpr("if(value = 4, null, 'orders') topic", "value")
-    told = told_by(lambda: run(frame))
-    [line] = {line for line in told if "row 1 has no topic" in line}
+    messages = messages_of(lambda: run(frame))
+    [line] = {line for line in messages if "row 1 has no topic" in line}
     assert line.startswith("ValueError: host ")
     assert ", partition 0 of the DataFrame: row 1 has no topic: name one for all rows" in line
     assert values(logs) == [1, 2]
@@ -218,8 +218,8 @@ def test_columns_that_are_wrong_end_the_query(
     lines: Input, run: Callable[..., StreamingQuery], columns: list[str], reason: str
 ) -> None:
     lines.add(1)
-    told = told_by(lambda: run(lines.frame().selectExpr(*columns)))
-    assert any(line.startswith(f"ValueError: {reason}") for line in told)
+    messages = messages_of(lambda: run(lines.frame().selectExpr(*columns)))
+    assert any(line.startswith(f"ValueError: {reason}") for line in messages)
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_options_that_are_wrong_end_the_query(
     lines: Input, run: Callable[..., StreamingQuery], option: str, reason: str
 ) -> None:
     lines.add(1)
-    told = told_by(lambda: run(lines.frame(), topic="orders", **{option: "foo"}))
-    assert any(line.startswith(f"ValueError: {reason}") for line in told)
+    messages = messages_of(lambda: run(lines.frame(), topic="orders", **{option: "foo"}))
+    assert any(line.startswith(f"ValueError: {reason}") for line in messages)
 
 
 def test_the_progress_of_a_query_counts_the_rows_written(
@@ -256,11 +256,11 @@ def test_mode_complete_is_refused(lines: Input, tmp_path: Path, logs: Path) -> N
     counts = lines.frame().groupBy("value").count()
     writer = counts.writeStream.format("pylog").outputMode("complete").option("topic", "orders")
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
-    told = told_by(lambda: _ended(writer.start(str(logs))))
+    messages = messages_of(lambda: _ended(writer.start(str(logs))))
     assert (
         'ValueError: format("pylog") appends to topics and replaces nothing: write '
         '.outputMode("append"); to append the whole result of each trigger, use foreachBatch'
-    ) in told
+    ) in messages
 
 
 def test_mode_update_is_refused_by_spark_and_foreach_batch_does_it(
@@ -270,8 +270,10 @@ def test_mode_update_is_refused_by_spark_and_foreach_batch_does_it(
     counts = lines.frame().groupBy("value").count()
     writer = counts.writeStream.outputMode("update")
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
-    told = told_by(lambda: _ended(writer.format("pylog").option("topic", "t").start(str(logs))))
-    assert "does not support Update mode" in "".join(told)
+    messages = messages_of(
+        lambda: _ended(writer.format("pylog").option("topic", "t").start(str(logs)))
+    )
+    assert "does not support Update mode" in "".join(messages)
 
     def append(frame: DataFrame, batch_id: int) -> None:
         rows = frame.select(F.to_json(F.struct("*")).alias("value"))

@@ -52,7 +52,7 @@ class Stream:
         return (writer.trigger(**trigger) if trigger else writer).start()
 
     def run(self, **trigger: Any) -> Batches:  # noqa: ANN401 - of Spark
-        """Run for what is available now, or as told; return the batches of that run in order."""
+        """Run for what is available now, or by ``trigger``; return the batches of that run."""
         self.batches.clear()
         query = self.start(**(trigger or {"availableNow": True}))
         assert query.awaitTermination(ENDS_SOON_SECONDS)

@@ -126,12 +126,12 @@ def test_a_table_without_rows(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_directory_without_logs(spark: SparkSession, tmp_path: Path) -> None:
-    told = last_line(lambda: load(spark, tmp_path, table="segments"))
-    assert "no Kafka log here" in told
+    message = last_line(lambda: load(spark, tmp_path, table="segments"))
+    assert "no Kafka log here" in message
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"table": "segmnts"}, UNKNOWN_TABLE),
         ({"table": "segments", "startingOffsets": "earliest"}, NOT_OF_RECORDS),
@@ -139,18 +139,18 @@ def test_a_directory_without_logs(spark: SparkSession, tmp_path: Path) -> None:
     ],
 )
 def test_what_makes_no_sense_is_reported_at_load(
-    spark: SparkSession, payments: Path, options: dict[str, str], told: str
+    spark: SparkSession, payments: Path, options: dict[str, str], message: str
 ) -> None:
-    assert last_line(lambda: load(spark, payments, **options)).startswith(told)
+    assert last_line(lambda: load(spark, payments, **options)).startswith(message)
 
 
 def test_damage_is_reported_with_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
     directory = write_partition(tmp_path, {0: [batch_v2(plain_records(0, 2))]})
     path = segment_path(directory, 0)
     path.write_bytes(path.read_bytes() + b"\xff" * 100)
-    told = last_line(load(spark, tmp_path, table="batches").collect)
-    assert str(path) in told
-    assert told.endswith(
+    message = last_line(load(spark, tmp_path, table="batches").collect)
+    assert str(path) in message
+    assert message.endswith(
         "look at another replica, set option mode=DROPMALFORMED, which leaves the damage out, or "
         "leave the partition out by subscribe, assign"
     )

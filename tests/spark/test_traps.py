@@ -84,8 +84,10 @@ def test_trap_3_a_catalog_table_keeps_options_only_in_the_schema_that_the_source
     columns = "(offset BIGINT, value BINARY)"
     spark.sql(f"CREATE TABLE trap3 {columns} USING pylog OPTIONS (path '{logs}')")
     try:
-        told = last_line(lambda: spark.table("trap3").collect())
-        assert "CREATE TABLE … USING pylog OPTIONS (path '/path/to/kafka-logs'), without a" in told
+        message = last_line(lambda: spark.table("trap3").collect())
+        assert (
+            "CREATE TABLE … USING pylog OPTIONS (path '/path/to/kafka-logs'), without a" in message
+        )
         assert spark.read.option("path", str(logs)).table("trap3").count() == 20
     finally:
         spark.sql("DROP TABLE trap3")

@@ -52,8 +52,10 @@ def test_a_broker_s_directory_is_sound_with_its_internal_topics(
 ) -> None:
     outcome = run(spark, golden_root.case("4.3.0/internal-logdir"))
     assert outcome.status == 0
-    told = {name: outcome.summary[name] for name in ("topics", "partitions", "errors", "warnings")}
-    assert told == {"topics": 5, "partitions": 9, "errors": 0, "warnings": 0}
+    counts = {
+        name: outcome.summary[name] for name in ("topics", "partitions", "errors", "warnings")
+    }
+    assert counts == {"topics": 5, "partitions": 9, "errors": 0, "warnings": 0}
 
 
 def test_damage_is_a_finding_with_its_place_and_status_1(
@@ -63,9 +65,9 @@ def test_damage_is_a_finding_with_its_place_and_status_1(
     assert outcome.status == 1
     assert outcome.summary["errors"] == 1
     first = cast("list[dict[str, object]]", outcome.summary["findings"])[0]
-    told = [first[name] for name in ("severity", "code", "topic", "path")]
+    place = [first[name] for name in ("severity", "code", "topic", "path")]
     path = segment_path(damaged / "wrong-0", 0)
-    assert told == ["error", "damaged_batches", "wrong", str(path)]
+    assert place == ["error", "damaged_batches", "wrong", str(path)]
     assert {"endPosition", "brokerAction"} <= first.keys()  # as `pylog doctor --json` has them
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -63,8 +64,9 @@ def test_save_without_a_mode_is_refused_by_spark_with_the_mode_to_write(
     rows: DataFrame, logs: Path
 ) -> None:
     for writer in (rows.write, rows.write.mode("ignore")):
-        told = last_line(lambda: writer.format("pylog").option("topic", "orders").save(str(logs)))  # noqa: B023 - called at once
-        assert 'Please use either the "Append" or "Overwrite" mode instead.' in told
+        writer.format("pylog").option("topic", "orders")
+        message = last_line(partial(writer.save, str(logs)))
+        assert 'Please use either the "Append" or "Overwrite" mode instead.' in message
 
 
 def test_overwrite_is_refused(spark: SparkSession, rows: DataFrame, logs: Path) -> None:
@@ -74,8 +76,8 @@ def test_overwrite_is_refused(spark: SparkSession, rows: DataFrame, logs: Path) 
         "CREATE OR REPLACE TEMPORARY VIEW sink (key STRING, value STRING) USING pylog "
         f"OPTIONS (path '{logs}', topic 'orders')"
     )
-    told = last_line(lambda: spark.sql("INSERT OVERWRITE sink VALUES ('a', 'b')"))
-    assert told == OVERWRITE
+    message = last_line(lambda: spark.sql("INSERT OVERWRITE sink VALUES ('a', 'b')"))
+    assert message == OVERWRITE
 
 
 def test_partition_by_is_refused_by_spark(rows: DataFrame, logs: Path) -> None:
@@ -90,13 +92,15 @@ def test_a_catalog_table_is_refused_since_spark_forgets_its_options(
     options = f"OPTIONS (path '{logs}', topic 'orders')"
     spark.sql(f"CREATE TABLE orders_sink (key STRING, value STRING) USING pylog {options}")
     try:
-        told = last_line(lambda: spark.sql("INSERT INTO orders_sink VALUES ('a', 'b')"))
+        message = last_line(lambda: spark.sql("INSERT INTO orders_sink VALUES ('a', 'b')"))
         frame = rows.select("key", "value").write.mode("append")
-        assert last_line(lambda: frame.insertInto("orders_sink")) == told
+        assert last_line(lambda: frame.insertInto("orders_sink")) == message
     finally:
         spark.sql("DROP TABLE orders_sink")
-    assert told.startswith('ValueError: no path: say save("/path/to/kafka-logs"). ')
-    assert "INSERT INTO a view, CREATE TEMPORARY VIEW … USING pylog OPTIONS (path '/path/to" in told
+    assert message.startswith('ValueError: no path: say save("/path/to/kafka-logs"). ')
+    assert (
+        "INSERT INTO a view, CREATE TEMPORARY VIEW … USING pylog OPTIONS (path '/path/to" in message
+    )
 
 
 def test_an_option_with_a_typing_error(rows: DataFrame, logs: Path) -> None:
@@ -127,8 +131,8 @@ def test_columns_that_are_wrong_are_refused_before_a_task_runs(
 ) -> None:
     fails_if_it_runs = "if(raise_error('a task has run') is null, value, value) value"
     chosen = [fails_if_it_runs if each == "value" else each for each in columns]
-    told = refusal(rows.selectExpr(*chosen), logs, **options)
-    assert told.startswith(f"ValueError: {reason}".removesuffix("; did you mean"))
+    message = refusal(rows.selectExpr(*chosen), logs, **options)
+    assert message.startswith(f"ValueError: {reason}".removesuffix("; did you mean"))
 
 
 def test_a_row_without_a_topic(rows: DataFrame, logs: Path) -> None:
@@ -152,8 +156,8 @@ def test_a_partition_that_is_not_there(rows: DataFrame, logs: Path) -> None:
 
 def test_a_row_without_a_key_for_a_compacted_topic(rows: DataFrame, logs: Path) -> None:
     frame = rows.coalesce(1).selectExpr("if(id = 3, null, key) key", "value")
-    told = refusal(frame, logs, topic="compacted", **{"topic.cleanup.policy": "compact"})
-    assert told == (
+    message = refusal(frame, logs, topic="compacted", **{"topic.cleanup.policy": "compact"})
+    assert message == (
         f"pylog.errors.InvalidRecordError: {in_task(0)}row 3 has no key, and topic 'compacted' is "
         "compacted: give it a key, or leave the row out"
     )
@@ -162,39 +166,39 @@ def test_a_row_without_a_key_for_a_compacted_topic(rows: DataFrame, logs: Path) 
 
 def test_a_row_that_is_larger_than_the_topic_allows(rows: DataFrame, logs: Path) -> None:
     frame = rows.coalesce(1).selectExpr("if(id = 11, repeat('x', 2000), value) value")
-    told = refusal(frame, logs, topic="small", **{"topic.max.message.bytes": 1000})
-    assert told.startswith(f"pylog.errors.RecordTooLargeError: {in_task(0)}")
-    assert "row 11" in told
-    assert "1000" in told
+    message = refusal(frame, logs, topic="small", **{"topic.max.message.bytes": 1000})
+    assert message.startswith(f"pylog.errors.RecordTooLargeError: {in_task(0)}")
+    assert "row 11" in message
+    assert "1000" in message
 
 
 def test_a_timestamp_that_the_topic_does_not_allow(rows: DataFrame, logs: Path) -> None:
     frame = rows.coalesce(1).selectExpr("value", "timestamp_seconds(if(id = 5, 5, null)) timestamp")
-    told = refusal(frame, logs, topic="t", **{"topic.message.timestamp.before.max.ms": 60_000})
-    assert told.startswith(f"pylog.errors.InvalidTimestampError: {in_task(0)}row 5 ")
+    message = refusal(frame, logs, topic="t", **{"topic.message.timestamp.before.max.ms": 60_000})
+    assert message.startswith(f"pylog.errors.InvalidTimestampError: {in_task(0)}row 5 ")
 
 
 def test_a_timestamp_before_1970(rows: DataFrame, logs: Path) -> None:
     frame = rows.coalesce(1).selectExpr("value", "timestamp_seconds(0 - id) timestamp")
-    told = refusal(frame, logs, topic="orders")
-    assert told.startswith(f"ValueError: {in_task(0)}row 1: timestamp -1000000 us is below 0")
+    message = refusal(frame, logs, topic="orders")
+    assert message.startswith(f"ValueError: {in_task(0)}row 1: timestamp -1000000 us is below 0")
 
 
 def test_a_header_without_a_name(rows: DataFrame, logs: Path) -> None:
     header = "array(named_struct('key', if(id = 4, null, 'h'), 'value', X'00')) headers"
-    told = refusal(rows.coalesce(1).selectExpr("value", header), logs, topic="orders")
-    assert told.startswith(f"ValueError: {in_task(0)}row 4")
+    message = refusal(rows.coalesce(1).selectExpr("value", header), logs, topic="orders")
+    assert message.startswith(f"ValueError: {in_task(0)}row 4")
 
 
 def test_a_level_that_the_codec_does_not_have(rows: DataFrame, logs: Path) -> None:
-    told = refusal(rows, logs, topic="orders", compression="zstd", level=99)
-    assert told.endswith("zstd level is 99, expected -131072 to 22")
+    message = refusal(rows, logs, topic="orders", compression="zstd", level=99)
+    assert message.endswith("zstd level is 99, expected -131072 to 22")
 
 
 def test_a_key_that_is_not_a_number_for_integer_keys(rows: DataFrame, logs: Path) -> None:
     frame = rows.coalesce(1).selectExpr("if(id = 9, 'nine', key) key", "value")
-    told = refusal(frame, logs, topic="orders", partitioner="integer_key")
-    assert told.startswith(f"ValueError: {in_task(0)}row 9: key 'nine' is not a decimal number")
+    message = refusal(frame, logs, topic="orders", partitioner="integer_key")
+    assert message.startswith(f"ValueError: {in_task(0)}row 9: key 'nine' is not a decimal number")
 
 
 def test_an_error_of_the_users_own_code_leaves_nothing(rows: DataFrame, logs: Path) -> None:
@@ -205,17 +209,17 @@ def test_an_error_of_the_users_own_code_leaves_nothing(rows: DataFrame, logs: Pa
 
 def test_a_log_directory_that_somebody_else_has_open(rows: DataFrame, logs: Path) -> None:
     with pylog.LogManager([logs]):
-        told = refusal(rows, logs, topic="orders", commitTimeout="1s")
-    assert told.startswith(f"pylog.errors.LogLockedError: {HOST}: {logs}/.lock: ")
-    assert f"process {os.getpid()}" in told
-    assert told.endswith(
+        message = refusal(rows, logs, topic="orders", commitTimeout="1s")
+    assert message.startswith(f"pylog.errors.LogLockedError: {HOST}: {logs}/.lock: ")
+    assert f"process {os.getpid()}" in message
+    assert message.endswith(
         "; option commitTimeout says how long a write waits, for example 10 minutes"
     )
 
 
 def test_a_directory_that_is_a_partition(rows: DataFrame, logs: Path) -> None:
-    told = refusal(rows, logs / "orders-0", topic="orders")
-    assert told == (
+    message = refusal(rows, logs / "orders-0", topic="orders")
+    assert message == (
         f"pylog.errors.LogDirectoryError: {HOST}: {logs}/orders-0: this is a topic-partition "
         f"directory: give the log directory that holds it, {logs}"
     )
@@ -223,17 +227,17 @@ def test_a_directory_that_is_a_partition(rows: DataFrame, logs: Path) -> None:
 
 def test_a_path_that_is_a_file(rows: DataFrame, logs: Path) -> None:
     (logs.parent / "file").write_bytes(b"")
-    told = refusal(rows, logs.parent / "file", topic="orders")
+    message = refusal(rows, logs.parent / "file", topic="orders")
     path = f"{HOST}: {logs.parent}/file"
     error = f"pylog.errors.LogDirectoryError: {path}"
-    assert told.startswith(f"{error}: this is a file: give a log directory")
+    assert message.startswith(f"{error}: this is a file: give a log directory")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_directory_without_permission(rows: DataFrame, logs: Path) -> None:
     logs.chmod(0o500)
     try:
-        told = refusal(rows, logs, topic="orders")
+        message = refusal(rows, logs, topic="orders")
     finally:
         logs.chmod(0o700)
-    assert "Permission denied; let user" in told
+    assert "Permission denied; let user" in message

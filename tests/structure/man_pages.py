@@ -139,8 +139,8 @@ def _options(context: click.Context) -> Iterator[str]:
 
 def _exit_status(text: str) -> Iterator[str]:
     """Yield a section with an entry for each status of ``Exit status: 0 well, 1 not so well.``."""
-    told = " ".join(text.split()).removeprefix(_STATUS).rstrip(".")
-    _, *parts = re.split(r"(?:^|, )(\d+) ", told)
+    statuses = " ".join(text.split()).removeprefix(_STATUS).rstrip(".")
+    _, *parts = re.split(r"(?:^|, )(\d+) ", statuses)
     yield ".SH EXIT STATUS"
     for status, meaning in zip(parts[::2], parts[1::2], strict=True):
         yield from (".TP", rf"\fB{status}\fR", *_filled(meaning))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pytest
 
 
-def shown() -> dict[str, str]:
+def printed_versions() -> dict[str, str]:
     out = io.StringIO()
     pylog.show_versions(out)
     lines = out.getvalue().splitlines()
@@ -27,7 +27,7 @@ def shown() -> dict[str, str]:
 def test_it_shows_what_a_report_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYLOG_NUM_THREADS", "3")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nobody's business")
-    rows = shown()
+    rows = printed_versions()
     assert rows["pylog"].startswith(f"{pylog.__version__} (")
     assert rows["Python"].startswith(f"{sys.version.split()[0]} (cpython, {sys.executable}")
     assert (rows["numpy"], rows["pyarrow"]) == (np.__version__, pa.__version__)
@@ -43,7 +43,7 @@ def test_it_says_what_stands_in_for_a_library_that_is_missing(
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", version)
-    rows = shown()
+    rows = printed_versions()
     assert rows["zstandard"] == "not installed: Arrow has zstd instead, slower"
     assert rows["numpy"] == "MISSING: pip install pyspark-pylog"
     assert rows["duckdb"] == "not installed"
@@ -57,7 +57,9 @@ def test_it_names_a_distribution_with_the_same_import_name(
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-logs\nVersion: 2.0\n")
     (about / "top_level.txt").write_text("pylog\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert shown()["CLASH"].startswith("other-logs installs a package pylog as well: uninstall it")
+    assert printed_versions()["CLASH"].startswith(
+        "other-logs installs a package pylog as well: uninstall it"
+    )
 
 
 def test_it_imports_none_of_the_libraries() -> None:

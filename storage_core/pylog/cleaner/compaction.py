@@ -144,7 +144,7 @@ class Compaction:
             yield self._compact(log)
 
     def _expected_bytes(self, log: UnifiedLog) -> int:
-        """Return what one round is going to read; what cannot be told is told later."""
+        """Return what one round is going to read; 0 for an error, which cleaning raises."""
         try:
             candidate = self._manager.candidate(log, self._now_ms)
         except Exception:  # noqa: BLE001 - it is met again when the log is cleaned

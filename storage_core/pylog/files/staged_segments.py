@@ -1,4 +1,4 @@
-"""Cleaned segments that tasks have staged: their names, and what the driver is told of them.
+"""Cleaned segments that tasks have staged: their names, and what the driver learns of them.
 
 They lie in the log directory itself, as plain files that brokers pass over, like what write jobs
 stage (`pylog.files.staged_files`):

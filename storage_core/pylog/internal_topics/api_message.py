@@ -1,4 +1,4 @@
-"""Messages behind a frame: version of the frame, number of the message's type, its version.
+"""Messages after a frame: version of the frame, number of the message's type, its version.
 
 Three unsigned varints, then the message and nothing more. ``__cluster_metadata`` and
 ``__remote_log_metadata`` hold such values.

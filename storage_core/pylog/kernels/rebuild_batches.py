@@ -1,8 +1,8 @@
 """Kernel: v2 batches written anew with some of their records, as compaction leaves them.
 
 Records are copied from their offset delta on; length and timestamp delta are written anew, since
-the base timestamp may be another one. So numbers that were written longer than need be stay so,
-behind the timestamp delta.
+the base timestamp may be another one. So numbers after the timestamp delta that were written longer
+than need be stay so.
 """
 
 from __future__ import annotations

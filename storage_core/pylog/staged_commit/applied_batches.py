@@ -1,4 +1,4 @@
-"""Which of the announced batches a log holds: told by their offsets and checksums, from the files.
+"""Which of the announced batches a log holds: found by offsets and checksums, from the files.
 
 The log is the owner's, or is looked at by a reader: nothing is written, and damage is not an error
 here but the end of what is recognised.

@@ -1,4 +1,4 @@
-"""A target that fails, to test that a failure is told. None of `tests.fuzz.targets.TARGETS`."""
+"""A target that fails, to test that a failure is reported. None of `tests.fuzz.targets.TARGETS`."""
 
 from __future__ import annotations
 

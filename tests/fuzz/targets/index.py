@@ -99,12 +99,12 @@ def _check_offset_index(
     start = OffsetPosition(base, 0)
     for wanted in _wanted([entry.offset for entry in shown], base, target):
         found = index.lookup(wanted)
-        behind = index.fetch_upper_bound_offset(OffsetPosition(0, wanted - base), 1)
+        after = index.fetch_upper_bound_offset(OffsetPosition(0, wanted - base), 1)
         assert found == start or found in shown
-        assert behind is None or behind in shown
+        assert after is None or after in shown
         if sound is not None:
             assert found == next((e for e in reversed(sound) if e.offset <= wanted), start)
-            assert behind == next((e for e in sound if e.position > wanted - base), None)
+            assert after == next((e for e in sound if e.position > wanted - base), None)
     assert index.last_offset == (shown[-1].offset if shown else base)
 
 

@@ -38,7 +38,7 @@ def check(data: bytes, file: Path) -> None:
 
 
 def _wrapped(messages: bytes, flags: int, offset: int) -> bytes:
-    """Return a wrapper around the messages, and a plain one behind it."""
+    """Return a wrapper around the messages, and a plain one after it."""
     magic, codec = int(bool(flags & WRAPPER_V1)), CODECS[flags & CODEC]
     first = wrapper_of(
         compress(codec, messages, magic),

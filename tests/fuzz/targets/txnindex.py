@@ -64,7 +64,7 @@ def _repaired(
 
 def _check_range(entries: list[TransactionIndexEntry], start: int, end: int) -> None:
     result = collect_aborted_transactions(entries, start, end)
-    # From the first entry behind which everything before the end is decided, none is needed.
+    # From the first entry after which everything before the end is decided, none is needed.
     decided = [place for place, entry in enumerate(entries) if entry.last_stable_offset >= end]
     needed = entries[: decided[0] + 1] if decided else entries
     touching = [

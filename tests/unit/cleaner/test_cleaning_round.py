@@ -37,10 +37,10 @@ def test_all_that_is_read_and_written_is_throttled(tmp_path: Path) -> None:
 def test_each_phase_says_how_far_it_is(tmp_path: Path) -> None:
     dirty = dirty_log(tmp_path)
     size = dirty.log.segments[0].size_bytes
-    told: list[CleanerProgress] = []
-    cleaner = Cleaner(CleanerConfig(), dirty.clock, progress=told.append)
+    reports: list[CleanerProgress] = []
+    cleaner = Cleaner(CleanerConfig(), dirty.clock, progress=reports.append)
     cleaner.clean(LogToClean(dirty.log, 0, 2))
-    assert told == [
+    assert reports == [
         ("map", size, 2 * size),
         ("map", 2 * size, 2 * size),
         ("copy", size, 2 * size),

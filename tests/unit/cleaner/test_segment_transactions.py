@@ -1,4 +1,4 @@
-"""What a task tells of a segment's transactions does to who is told what all batches would do."""
+"""What a task reports of a segment's transactions has the same effect as all its batches."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ def test_whoever_is_told_the_events_knows_what_all_batches_show(first: int) -> N
         transactions = CleanedTransactionMetadata()
         transactions.add_aborted_transactions(draw_aborted(source, batches[-1].last_offset))
         cut = source.randrange(len(batches) + 1)
-        told = copy.deepcopy(transactions)
+        replayed = copy.deepcopy(transactions)
         show(batches[:cut], transactions)
         events = events_of(batches[:cut])
-        events.show_to(told)
+        events.show_to(replayed)
         assert len(events.kinds) <= cut
         fewer += len(events.kinds) < cut
         again = draw_aborted(source, batches[-1].last_offset)  # as at the next segment
         transactions.add_aborted_transactions(again)
-        told.add_aborted_transactions(again)
-        assert show(batches[cut:], told) == show(batches[cut:], transactions), seed
+        replayed.add_aborted_transactions(again)
+        assert show(batches[cut:], replayed) == show(batches[cut:], transactions), seed
     assert fewer > 100
 
 

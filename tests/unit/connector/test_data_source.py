@@ -289,12 +289,12 @@ def test_a_pattern_that_matches_no_topic_is_warned_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, table: str
 ) -> None:
     write_orders(tmp_path, "orders-0", "invoices-0", "__consumer_offsets-3")
-    told = (
+    warning = (
         "pylog: option subscribePattern is '^order$', which matches no topic, so there are no "
         "rows; topics found: __consumer_offsets, invoices, orders (internal ones are read by "
         "subscribe or assign alone)"
     )
-    cases: list[tuple[str, list[str]]] = [("order|x", []), ("^order$", [told])]
+    cases: list[tuple[str, list[str]]] = [("order|x", []), ("^order$", [warning])]
     for pattern, expected in cases:
         caplog.clear()
         read_source = source(tmp_path, table=table, subscribePattern=pattern)

@@ -138,7 +138,7 @@ TO_SET = (
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reason"),
     [
         (
             "…\nModuleNotFoundError: No module named 'pyspark_pylog'\n SQLSTATE: 38000",
@@ -154,11 +154,11 @@ TO_SET = (
         ),
     ],
 )
-def test_an_error_of_a_wrong_python_says_what_to_set(error: str, told: str) -> None:
+def test_an_error_of_a_wrong_python_says_what_to_set(error: str, reason: str) -> None:
     spark: Any = Session(workers="/no/python")
     with pytest.raises(WorkerPythonError) as caught, WorkerPythonCheck(spark):
         raise RuntimeError(error)
-    assert str(caught.value) == f"Spark's Python workers run '/no/python', which {told}{TO_SET}"
+    assert str(caught.value) == f"Spark's Python workers run '/no/python', which {reason}{TO_SET}"
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 

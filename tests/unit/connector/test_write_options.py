@@ -133,8 +133,8 @@ def test_options_of_the_kafka_sink_without_a_meaning_here_have_no_effect() -> No
 def test_a_stream_has_options_of_sparks_own_and_no_job_id() -> None:
     given = {"path": "/logs", "checkpointLocation": "/c", "queryName": "q"}
     assert WriteOptions.parse(given, is_stream=True).without_effect == ()
-    told = refusal({**given, "jobId": "x"}, is_stream=True)
-    assert told.startswith(
+    message = refusal({**given, "jobId": "x"}, is_stream=True)
+    assert message.startswith(
         "option jobId is for batch writes; leave it out: a micro-batch is known by"
     )
 

@@ -20,12 +20,12 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
 
 
 def test_progress_is_told_to_the_thread_of_the_caller_and_ends_with_all() -> None:
-    told: list[tuple[int, int, threading.Thread]] = []
+    reports: list[tuple[int, int, threading.Thread]] = []
     shared = SharedProgress(
-        40, lambda done, total: told.append((done, total, threading.current_thread()))
+        40, lambda done, total: reports.append((done, total, threading.current_thread()))
     )
     shared.side_by_side(lambda _: shared.advance(10), range(4), 2)
-    assert told[-1] == (40, 40, threading.current_thread())
+    assert reports[-1] == (40, 40, threading.current_thread())
 
 
 def test_an_error_of_a_thread_is_that_of_the_caller() -> None:

@@ -111,13 +111,13 @@ def test_each_snapshot_and_the_log_from_there_on_say_the_same(
         if int(path.name[:20]) < start:
             path.unlink()
 
-    def told(directory: Path) -> list[tuple[Any, ...]]:
+    def description(directory: Path) -> list[tuple[Any, ...]]:
         return [
             (each.topic, each.topic_id, each.configs, [p.leader_epoch for p in each.partitions])
             for each in pylog.topics(directory).topics
         ]
 
-    assert told(tmp_path) == told(case)
+    assert description(tmp_path) == description(case)
 
 
 def test_a_log_that_no_snapshot_leads_up_to_is_an_error(

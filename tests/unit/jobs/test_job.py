@@ -130,7 +130,7 @@ def test_what_is_wrong_before_spark_starts_is_status_2(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--nubmer", "1"], "unrecognized arguments: --nubmer 1"),
         (["--num", "1"], "unrecognized arguments: --num 1"),  # no abbreviations
@@ -138,11 +138,11 @@ def test_what_is_wrong_before_spark_starts_is_status_2(
     ],
 )
 def test_wrong_arguments_are_one_line_too(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert sample(raising(AssertionError())).main(arguments) == 2
     summary, err = summary_of(capsys)
-    assert summary["error"] == f"{told} (see python -m pylog_jobs.sample --help)"
+    assert summary["error"] == f"{message} (see python -m pylog_jobs.sample --help)"
     assert LINE.fullmatch(err)
 
 

@@ -54,7 +54,7 @@ NAMED = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\\": r"\\"}
 MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
-def shown(value: bytes | None) -> str:
+def escaped(value: bytes | None) -> str:
     """Return what stands for a value, character by character."""
     if value is None:
         return r"\N"
@@ -81,10 +81,10 @@ values = st.none() | st.binary(max_size=9) | st.text(max_size=9).map(str.encode)
 def test_any_bytes_are_shown_character_by_character(
     records: list[tuple[bytes | None, bytes | None]],
 ) -> None:
-    assert list(lines(*records)) == [f"{shown(key)}\t{shown(value)}" for key, value in records]
+    assert list(lines(*records)) == [f"{escaped(key)}\t{escaped(value)}" for key, value in records]
 
 
 @pytest.mark.parametrize("code", range(0x81))
 def test_a_column_of_one_character_is_escaped_where_it_must_be(code: int) -> None:
     value = chr(code).encode()
-    assert lines((None, value)) == [f"\\N\t{shown(value)}"]
+    assert lines((None, value)) == [f"\\N\t{escaped(value)}"]

@@ -70,7 +70,7 @@ def sdist(directory: Path, contents: Mapping[str, str]) -> Distribution:
     return read_sdist(directory / "s.tar.gz")
 
 
-def told(problems: Iterable[Problem]) -> list[str]:
+def texts_of(problems: Iterable[Problem]) -> list[str]:
     return [each.what for each in problems]
 
 
@@ -94,7 +94,7 @@ def test_sound_distributions_have_no_problem(tmp_path: Path) -> None:
 
 def test_another_version_is_told(tmp_path: Path) -> None:
     for each in (wheel(tmp_path, WHEEL), sdist(tmp_path, SDIST)):
-        assert told(metadata_problems(each, "1.3.0")) == [
+        assert texts_of(metadata_problems(each, "1.3.0")) == [
             f"{each.name} has version 1.2.0, and pylog.__version__ is 1.3.0"
         ]
 
@@ -104,7 +104,7 @@ def test_a_licence_has_to_be_there_and_named(tmp_path: Path, licence: str) -> No
     without = {path: text for path, text in WHEEL.items() if not path.endswith(f"/{licence}")}
     unnamed = changed(WHEEL, f"License-File: {licence}\n", "")
     for contents in (without, unnamed):
-        assert told(metadata_problems(wheel(tmp_path, contents), "1.2.0")) == [
+        assert texts_of(metadata_problems(wheel(tmp_path, contents), "1.2.0")) == [
             f"s.whl lacks {licence}"
         ]
 
@@ -143,7 +143,7 @@ def test_a_made_up_address_is_a_warning(tmp_path: Path, line: str, what: str) ->
 def test_a_description_that_an_index_cannot_show_is_told(
     tmp_path: Path, old: str, new: str, what: str
 ) -> None:
-    assert told(description_problems(wheel(tmp_path, changed(WHEEL, old, new)))) == [what]
+    assert texts_of(description_problems(wheel(tmp_path, changed(WHEEL, old, new)))) == [what]
 
 
 def test_metadata_that_an_index_refuses_are_an_error(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_wheel_has_our_modules_and_manual_and_nothing_else(
 ) -> None:
     contents = {path: text for path, text in WHEEL.items() if path != less}
     contents |= {more: ""} if more else {}
-    assert told(wheel_problems(wheel(tmp_path, contents), MODULES)) == [what]
+    assert texts_of(wheel_problems(wheel(tmp_path, contents), MODULES)) == [what]
 
 
 @pytest.mark.parametrize(
@@ -185,13 +185,13 @@ def test_an_sdist_has_what_git_knows_but_for_the_large_files(
 ) -> None:
     contents = {path: text for path, text in SDIST.items() if path != less}
     contents |= {more: ""} if more else {}
-    assert told(sdist_problems(sdist(tmp_path, contents), TRACKED)) == [what]
+    assert texts_of(sdist_problems(sdist(tmp_path, contents), TRACKED)) == [what]
 
 
 def test_a_wheel_that_comes_out_otherwise_of_the_sdist_is_told(tmp_path: Path) -> None:
     other = {**WHEEL, "pylog/__init__.py": "x = 1", "pylog/more.py": ""}
     del other["pylog_jobs/demo.py"]
-    assert told(wheel_differences(wheel(tmp_path, WHEEL), wheel(tmp_path, other, "o.whl"))) == [
+    assert texts_of(wheel_differences(wheel(tmp_path, WHEEL), wheel(tmp_path, other, "o.whl"))) == [
         "the wheel that is built of the sdist has another pylog/__init__.py",
         "only the wheel that is built of the sdist has pylog/more.py",
         "the wheel that is built of the sdist lacks pylog_jobs/demo.py",

@@ -65,10 +65,10 @@ def test_all_of_the_help_is_on_the_commands_page(name: str) -> None:
     *about, status = inspect.cleandoc(command.help or "").split("\n\n")
     for paragraph in about:
         assert words(paragraph) in text
-    told = re.search(r"EXIT STATUS (.*?)(?= EXAMPLES| SEE ALSO)", text)
-    assert told is not None
+    statuses = re.search(r"EXIT STATUS (.*?)(?= EXAMPLES| SEE ALSO)", text)
+    assert statuses is not None
     assert words(status).removeprefix("Exit status: ").replace(",", "").rstrip(".") == (
-        told[1].replace(",", "")
+        statuses[1].replace(",", "")
     )
     for example in getattr(command, "examples", ()):
         assert example in text

@@ -40,7 +40,7 @@ def test_lines_are_counted_over_all_calls(manager: LogManager) -> None:
     assert appender.line_count == 3
 
 
-def test_what_was_appended_is_told_by_partition_in_order(manager: LogManager) -> None:
+def test_what_was_appended_is_reported_by_partition_in_order(manager: LogManager) -> None:
     appender = pylog.LineAppender(manager, source="it")
     lines = [
         b'{"topic": "u", "partition": 0, "value": null}',

@@ -1,1 +1,1 @@
-"""What a terminal, a file or another program is shown: text, JSON, progress."""
+"""What commands print for a terminal, a file or another program: text, JSON, progress."""

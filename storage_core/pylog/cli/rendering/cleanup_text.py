@@ -1,4 +1,4 @@
-"""How a cleanup is told, retention or compaction, done or planned; what it removes they say."""
+"""The text about a cleanup, by retention or compaction, done or planned: what it removes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def table_lines(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     coming = iter(rows)
     first = list(itertools.islice(coming, _ROWS_OF_WIDTHS))
     heading = [pylog.printable(name) for name in names]
-    head = [[_shown(value) for value in row] for row in first]
+    head = [[_cell(value) for value in row] for row in first]
     widths = [max(map(len, column)) for column in zip(heading, *head, strict=True)]
     is_number = [
         all(isinstance(value, int | float | decimal.Decimal | None) for value in column)
@@ -53,7 +53,7 @@ def table_lines(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     yield from map(line_of, head)
     count = len(head)
     for row in coming:
-        yield line_of([_shown(value) for value in row])
+        yield line_of([_cell(value) for value in row])
         count += 1
     yield counted(count, "row")
 
@@ -87,7 +87,7 @@ def json_lines(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
         yield json.dumps(document, separators=(",", ":"))
 
 
-def _shown(value: object) -> str:
+def _cell(value: object) -> str:
     """Return a cell of the table; a backslash that is not an escape's is doubled."""
     match value:
         case None:
