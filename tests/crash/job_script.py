@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import pylog
-from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import MANIFEST
 from pylog.log.log_context import LogContext
 from pylog.testing import ManualClock, ManualScheduler
+from tests.support.recording_io import ForgetfulIO
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pylog.files.durable_io import DurableIO
 
 NOW_MS = 1_700_000_000_000
 SEGMENT_BYTES = 1_000
@@ -25,16 +27,6 @@ PROPERTIES = {
 }
 Content = dict[str, list[str]]
 """Values by partition, in the order of their offsets."""
-
-
-class ForgetfulIO(DurableIO):
-    """Does not wait for the disk: these directories are thrown away."""
-
-    def fsync(self, path: str, descriptor: int) -> None:
-        pass
-
-    def fsync_directory(self, path: str) -> None:
-        pass
 
 
 def context_of(io: DurableIO) -> LogContext:

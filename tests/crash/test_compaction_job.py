@@ -18,10 +18,9 @@ import pytest
 
 import pylog
 from tests.crash.compaction_script import Groups, prepare, rows, run, segments
-from tests.crash.test_crash_points import ForgetfulIO
 from tests.crash.test_splitting import CRASHES, fingerprint_of
 from tests.support.crash_replay import Kind, replay
-from tests.support.recording_io import RecordingIO
+from tests.support.recording_io import ForgetfulIO, RecordingIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

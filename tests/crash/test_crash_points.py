@@ -11,7 +11,6 @@ import pytest
 
 import pylog
 from pylog.errors import LogStorageError
-from pylog.files.durable_io import DurableIO
 from pylog.testing import ManualClock
 from tests.crash.script import (
     NOW_MS,
@@ -27,7 +26,7 @@ from tests.crash.script import (
     timestamp_of,
 )
 from tests.support.crash_replay import Kind, Names, Operation, replay
-from tests.support.recording_io import RecordingIO
+from tests.support.recording_io import ForgetfulIO, RecordingIO
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,16 +37,6 @@ if TYPE_CHECKING:
     from tests.crash.script import Step
 
 NEW_VALUE = b"appended after the crash 999999"
-
-
-class ForgetfulIO(DurableIO):
-    """Does not wait for the disk: these directories are thrown away."""
-
-    def fsync(self, path: str, descriptor: int) -> None:
-        pass
-
-    def fsync_directory(self, path: str) -> None:
-        pass
 
 
 class Loss(NamedTuple):

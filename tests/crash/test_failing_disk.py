@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from pylog.errors import KafkaStorageError
-from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import CLEAN_SHUTDOWN
 from pylog.testing import ManualClock
 from tests.crash.script import (
@@ -23,7 +22,7 @@ from tests.crash.script import (
     manager_of,
     read_all,
 )
-from tests.support.recording_io import Fault, FaultyIO, Kind
+from tests.support.recording_io import Fault, FaultyIO, ForgetfulIO, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,7 +168,7 @@ def check_reopened(script: Script, where: str, *, stays: bool) -> None:
     marker = script.directory / CLEAN_SHUTDOWN
     is_over = script.steps and script.steps[-1].name == "shutdown"
     assert is_over or stays or not marker.exists(), where
-    manager, _ = manager_of(script.directory, DurableIO(), ManualClock(NOW_MS))
+    manager, _ = manager_of(script.directory, ForgetfulIO(), ManualClock(NOW_MS))
     with manager:
         log = manager.get_or_create_log(PARTITION)
         found = check_found(script, log, len(script.pending), where)

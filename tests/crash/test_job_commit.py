@@ -13,7 +13,6 @@ from pylog.errors import LogStorageError
 from pylog.staged_commit import roll_forward
 from pylog.writing import stage_files
 from tests.crash.job_script import (
-    ForgetfulIO,
     after,
     append_as_a_broker,
     before,
@@ -27,7 +26,7 @@ from tests.crash.job_script import (
 )
 from tests.crash.test_crash_points import LOSSES, Loss, fingerprint_of
 from tests.support.crash_replay import Kind, Operation, replay
-from tests.support.recording_io import RecordingIO
+from tests.support.recording_io import ForgetfulIO, RecordingIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,6 @@ import pytest
 
 from pylog.errors import KafkaStorageError
 from tests.crash.job_script import (
-    ForgetfulIO,
     after,
     before,
     context_of,
@@ -21,6 +20,7 @@ from tests.crash.job_script import (
     visible,
 )
 from tests.crash.test_failing_disk import DISKS, Disk, FastFaultyIO
+from tests.support.recording_io import ForgetfulIO
 
 if TYPE_CHECKING:
     from pathlib import Path

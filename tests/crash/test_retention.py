@@ -27,10 +27,10 @@ from tests.crash.script import (
     manager_of,
     read_all,
 )
-from tests.crash.test_crash_points import LOSSES, ForgetfulIO, append_and_read_back
+from tests.crash.test_crash_points import LOSSES, append_and_read_back
 from tests.support.batches import Stored, message
 from tests.support.crash_replay import Kind, Operation, replay
-from tests.support.recording_io import Fault, FaultyIO, RecordingIO
+from tests.support.recording_io import Fault, FaultyIO, ForgetfulIO, RecordingIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,10 +15,9 @@ from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
-from tests.crash.test_crash_points import ForgetfulIO
 from tests.support.batches import Stored, batch_v2, joined
 from tests.support.crash_replay import Kind, Names, Operation, replay
-from tests.support.recording_io import RecordingIO
+from tests.support.recording_io import ForgetfulIO, RecordingIO
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,17 @@ from pathlib import Path
 from pylog.files.durable_io import DurableIO
 from tests.support.crash_replay import Kind, Operation, replay
 
-__all__ = ["Fault", "FaultyIO", "Kind", "Operation", "RecordingIO", "replay"]
+__all__ = ["Fault", "FaultyIO", "ForgetfulIO", "Kind", "Operation", "RecordingIO", "replay"]
+
+
+class ForgetfulIO(DurableIO):
+    """Does not wait for the disk: these directories are thrown away."""
+
+    def fsync(self, path: str, descriptor: int) -> None:
+        pass
+
+    def fsync_directory(self, path: str) -> None:
+        pass
 
 
 class RecordingIO(DurableIO):
