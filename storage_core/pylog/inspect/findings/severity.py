@@ -13,8 +13,8 @@ class Severity(StrEnum):
     ERROR
         Records are lost or cannot be read, or a broker does not start on the directory.
     WARNING
-        A side file is wrong or missing, or bytes stand where none should: a broker would rebuild,
-        delete or ignore it. All records are there.
+        Side files and batches do not agree, or bytes stand where none should. All records that the
+        log still holds can be read.
     INFO
         Worth knowing, and nothing is wrong: what a crash, compaction, an older broker or remote
         storage leaves.
