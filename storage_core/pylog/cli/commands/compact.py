@@ -50,14 +50,14 @@ def compact(
     Memory is bounded by log.cleaner.dedupe.buffer.size, 128 MiB unless --server-properties says
     otherwise; a round has room for about 5 million keys then.
 
-    What topics are configured to is found as by retention: said by --config, the topic's own
-    properties, __cluster_metadata, --server-properties. A topic of which nobody says cleanup.policy
-    and, if that is compact, delete.retention.ms and min.compaction.lag.ms is an error, and nothing
-    is changed. Without --topic, --config does not hold for Kafka's internal topics.
+    A topic's configuration is found as by retention: in --config, the topic's own properties,
+    __cluster_metadata, --server-properties. A topic for which none of these has cleanup.policy and,
+    if that is compact, delete.retention.ms and min.compaction.lag.ms is an error, and nothing is
+    changed. Without --topic, --config does not hold for Kafka's internal topics.
 
-    With --dry-run nothing is changed or locked: all is read, and counted, and what topics are
-    configured to is printed, with who says so. Of a partition that needs several rounds it counts
-    the first.
+    With --dry-run nothing is changed or locked: all is read and counted, and the configuration of
+    topics is printed, each value with its source. Of a partition that needs several rounds it
+    counts the first.
 
     Ctrl-C ends it between two steps, with status 130. No log is left half changed: segments have
     been replaced as a whole or not at all, and the next run continues.

@@ -67,9 +67,9 @@ def doctor(
     """Find everything that is wrong in log directories, and say what to do.
 
     All is read: every checksum is verified and every record decoded; indexes, producer snapshots,
-    leader epochs, checkpoints and the names of files are held against the batches. Offsets that are
-    missing are told apart: removed by compaction, damaged, or lost. Nothing is changed or locked; a
-    broker may be running on the directory.
+    leader epochs, checkpoints and the names of files are compared with the batches. For offsets
+    that are missing it says why: removed by compaction, damaged, or lost. Nothing is changed or
+    locked; a broker may be running on the directory.
 
     Each kind of finding has a code, what a broker does about it at its start, and what can be done.
     An error means that records are lost or cannot be read, or that a broker does not start; a
@@ -77,7 +77,7 @@ def doctor(
     docs/operators.md lists all codes.
 
     Nothing is ever repaired in place. With --repair-to, all that is sound is copied; indexes,
-    snapshots and checkpoints are made anew. Where damage has cost a batch, its offsets are missing
+    snapshots and checkpoints are rebuilt. Where damage has cost a batch, its offsets are missing
     in the copy. A transaction that has lost a part is then given as it is, or stays open. Nothing
     is copied of __cluster_metadata, which other controllers have.
 

@@ -36,21 +36,22 @@ def retention(
     is kept keeps all after it. The files are gone when the command ends; file.delete.delay.ms does
     not apply.
 
-    What topics are configured to is said by, the first one that says it: --config, for this run;
-    the topic's own properties, which __cluster_metadata has, or which create-topic or alter-topic
-    stored; what __cluster_metadata has for this broker, then for all brokers; --server-properties;
-    and if that was given, Kafka's defaults. __cluster_metadata-0 is looked for in the log directory
-    and, if --server-properties names it among its log.dirs, where that broker keeps it.
+    A topic's configuration comes from these sources. For each property, the first one that has it
+    counts: --config, for this run; the topic's own properties, which __cluster_metadata has, or
+    which create-topic or alter-topic stored; what __cluster_metadata has for this broker, then for
+    all brokers; --server-properties; and if that was given, Kafka's defaults. __cluster_metadata-0
+    is looked for in the log directory and, if --server-properties names it among its log.dirs,
+    where that broker keeps it.
 
-    By Kafka's default all records would be removed that are older than 7 days. A topic of which
-    nobody says cleanup.policy and retention.ms is therefore an error, and nothing is changed; so
-    are metadata that are damaged, or that the controllers may still take back, and a topic that
+    By Kafka's default all records would be removed that are older than 7 days. A topic for which no
+    source has cleanup.policy and retention.ms is therefore an error, and nothing is changed; so are
+    metadata that are damaged, or that the controllers may still take back, and a topic that
     the cluster has deleted. Without --topic, --config does not hold for Kafka's internal topics. Of
     a topic of which nothing else is known, --config is all that limits it.
 
-    With --dry-run nothing is changed, locked or recovered. It prints what topics are configured to,
-    and who says so. It also counts the records that would be removed, and a TIME in the future
-    shows what will be removed then. Without --dry-run it is removed at once.
+    With --dry-run nothing is changed, locked or recovered. It prints the configuration of topics,
+    each value with its source. It also counts the records that would be removed, and a TIME in the
+    future shows what will be removed then. Without --dry-run it is removed at once.
 
     Exit status: 0 done, 1 something in the directory is damaged, 2 wrong usage, the configuration
     of a topic is not known, no such topic, or the directory is locked or cannot be written.

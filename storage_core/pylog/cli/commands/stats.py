@@ -95,9 +95,9 @@ def stats(
     records came, by the hour of the largest timestamp of their batch; how even partitions are; and
     timestamps that are out of order or in the future.
 
-    --sample reads some records, at random places. What it says of all of them has bounds: the truth
-    lies within them in 95 % of samples. --full reads all: then the bounds are certain, and there
-    are none where all keys of a topic fit into 8 MiB.
+    --sample reads some records, at random places. What it says about all records has bounds: the
+    true value lies within them in 95 % of samples. --full reads all: then the bounds are certain,
+    and there are none where all keys of a topic fit into 8 MiB.
 
     What a topic would take with another codec or batch size is measured: the sample is compressed
     again. A batch size is before compression.

@@ -46,10 +46,10 @@ def config_lines(configs: Mapping[str, Sequence[ConfigEntry]]) -> Iterator[str]:
         {
             "PROPERTY": [entry.name for entry in rows],
             "VALUE": [entry.value for entry in rows],
-            "SAID BY": [_ORIGINS[entry.source] for entry in rows],
+            "SOURCE": [_ORIGINS[entry.source] for entry in rows],
             "TOPICS": [_named(topics[entry]) for entry in rows],
         },
-        {"PROPERTY", "SAID BY", "TOPICS"},
+        {"PROPERTY", "SOURCE", "TOPICS"},
     )
     yield ""
 

@@ -43,7 +43,7 @@ def test_it_says_topic_by_topic_what_went(logs: Path, pylog_run: Callable[..., O
     assert last.endswith(" remain")
     *configs, blank, _, planned_row, planned_last = planned.lines
     assert [line.split() for line in configs[:2]] == [
-        ["PROPERTY", "VALUE", "SAID", "BY", "TOPICS"],
+        ["PROPERTY", "VALUE", "SOURCE", "TOPICS"],
         ["cleanup.policy", "compact", "stored", "topic", "config", "foo"],
     ]
     assert blank == ""

@@ -79,7 +79,7 @@ def test_a_dry_run_counts_and_changes_nothing(
     assert (done.status, done.error) == (0, "")
     closing = f"(20 records, {2 * SIZE}B); {3 * SIZE}B would remain"
     assert done.lines == [
-        "PROPERTY            VALUE  SAID BY              TOPICS",
+        "PROPERTY            VALUE  SOURCE               TOPICS",
         "cleanup.policy     delete  Kafka's default      t",
         "retention.ms     86400000  --config             t",
         "retention.bytes        -1  nobody: not limited  t",
