@@ -6,10 +6,12 @@ Reads side files, index entries and a few batch headers; READ_COMMITTED may scan
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogStorageError, SegmentVanishedError, UnreadableFileError
+from pylog.locations import printable_location
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, spec_for
 from pylog.reading.aborted_transactions import find_aborted_transactions
@@ -31,7 +33,10 @@ if TYPE_CHECKING:
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.segment_slice import SegmentSlice
 
+    Ranges = dict[str, tuple[int, int]]
+    """By partition directory: the first offset, and the one before which to stop."""
 
+_LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 20
 _WALKED_WHILE_PLANNING = 4 << 30
 
@@ -50,20 +55,39 @@ class ScanRange:
     where: RecordFilter | None = None
 
 
-def plan_tasks(views: Sequence[LogView], wanted: ScanRange) -> list[ScanTask]:
+def plan_tasks(
+    views: Sequence[LogView], wanted: ScanRange, ranges: Ranges | None = None
+) -> list[ScanTask]:
     """Return the tasks of all partitions that have anything to read, in the order of ``views``.
+
+    Parameters
+    ----------
+    views, wanted
+        The partitions, and what is asked of each.
+    ranges
+        Where partitions began and ended in plans before this one, whatever their filters: this plan
+        covers the same, and adds those of partitions that were not planned yet.
 
     Raises
     ------
     LogStorageError
-        A position cannot be resolved, or a partition's start lies after its end.
+        A position cannot be resolved, a partition's start lies after its end, or records of
+        ``ranges`` have been deleted.
     """
+    known = {} if ranges is None else ranges
     for _ in range(_MOST_LOOKS):
-        tasks = [task for view in views for task in _plan_as_it_is_now(view, wanted) if task.slices]
+        found = dict(known)
+        tasks = [
+            task
+            for view in views
+            for task in _plan_as_it_is_now(view, wanted, found)
+            if task.slices
+        ]
         if not any(pending.has_changed() for pending in {view.pending for view in views}):
             break
         # Of a job that was committed meanwhile, some partitions would be read with it.
         views = _with_new_look(views)
+    known.update(found)
     return split_tasks(
         tasks,
         max_partition_bytes=wanted.max_partition_bytes,
@@ -107,25 +131,55 @@ def _with_new_look(views: Sequence[LogView]) -> list[LogView]:
     ]
 
 
-def _plan_as_it_is_now(view: LogView, wanted: ScanRange) -> list[ScanTask]:
+def _plan_as_it_is_now(view: LogView, wanted: ScanRange, ranges: Ranges) -> list[ScanTask]:
     """Plan one partition, with a new look at its directory where files change meanwhile."""
     for _ in range(_MOST_LOOKS):
         try:
-            return plan_partition(view, wanted)
+            return plan_partition(view, wanted, ranges)
         except SegmentVanishedError:
             view = view.refreshed(view.damage)
-    return plan_partition(view, wanted)
+    return plan_partition(view, wanted, ranges)
 
 
-def plan_partition(view: LogView, wanted: ScanRange) -> list[ScanTask]:
-    """Return the tasks that read the range of one partition; without slices if it is empty."""
+def plan_partition(view: LogView, wanted: ScanRange, ranges: Ranges) -> list[ScanTask]:
+    """Return the tasks that read the range of one partition; without slices if it is empty.
+
+    The range is the one in ``ranges``; one that is not there yet is resolved and added.
+    """
     committed = wanted.isolation is IsolationLevel.READ_COMMITTED
+    known = ranges.get(view.directory.path)
+    start, end = range_before = _resolved_range(view, wanted) if known is None else known
+    if wanted.where is not None:
+        start, end = wanted.where.clip(start, end)
+    if known is not None:
+        view, start, end = _still_held(view, start, end, fails=wanted.fail_on_data_loss)
+    aborted = find_aborted_transactions(view, start, end) if committed else ()
+    tasks = [
+        ScanTask(
+            view.directory,
+            _late_enough(segment_slices(view, low, high), wanted.where),
+            low,
+            high,
+            aborted,
+            wanted.fail_on_data_loss,
+            wanted.where,
+            committed,
+        )
+        for part in chosen_offset_ranges(view, start, end)
+        for low, high in offset_ranges(*part, wanted.max_records_per_partition)
+    ]
+    ranges[view.directory.path] = range_before
+    return tasks
+
+
+def _resolved_range(view: LogView, wanted: ScanRange) -> tuple[int, int]:
+    """Return where the range of one partition begins and ends, whatever a filter says."""
     start_spec = spec_for(wanted.start, view.topic_partition, EARLIEST)
     end_spec = spec_for(wanted.end, view.topic_partition, LATEST)
     if not wanted.fail_on_data_loss:
         start_spec, end_spec = clip(start_spec, view), clip(end_spec, view)
     latest = view.log_end_offset
-    if committed:
+    if wanted.isolation is IsolationLevel.READ_COMMITTED:
         # An end that is an offset keeps the search from damage after it.
         is_offset = isinstance(end_spec, int) and (
             start_spec == EARLIEST or isinstance(start_spec, int)
@@ -141,21 +195,30 @@ def plan_partition(view: LogView, wanted: ScanRange) -> list[ScanTask]:
             f"{view.log_end_offset} (exclusive)"
         )
         raise LogStorageError(reason)
-    end = min(end, latest)
-    if wanted.where is not None:
-        start, end = wanted.where.clip(start, end)
-    aborted = find_aborted_transactions(view, start, end) if committed else ()
-    return [
-        ScanTask(
-            view.directory,
-            _late_enough(segment_slices(view, low, high), wanted.where),
-            low,
-            high,
-            aborted,
-            wanted.fail_on_data_loss,
-            wanted.where,
-            committed,
-        )
-        for part in chosen_offset_ranges(view, start, end)
-        for low, high in offset_ranges(*part, wanted.max_records_per_partition)
-    ]
+    return start, min(end, latest)
+
+
+def _still_held(view: LogView, start: int, end: int, *, fails: bool) -> tuple[LogView, int, int]:
+    """Return the part of a range planned before that the log still holds, and a view that has it.
+
+    Raises
+    ------
+    LogStorageError
+        That is not all of it, and losses are errors (``fails``).
+    """
+    if start >= end or view.log_start_offset <= start <= end <= view.log_end_offset:
+        return view, start, end
+    view = view.refreshed(view.damage)  # the range may have been found by a later look
+    first, last = view.log_start_offset, view.log_end_offset
+    if first <= start <= end <= last:
+        return view, start, end
+    lost = (start, min(first, end)) if start < first else (max(start, last), end)
+    reason = (
+        f"{printable_location(view.directory.path)}: records of {view.topic_partition} with "
+        f"offsets {lost[0]} to {lost[1]} (exclusive) are lost since the log was planned to be "
+        f"read, it holds {first} to {last} (exclusive) now; a new scan reads those"
+    )
+    if fails:
+        raise LogStorageError(reason)
+    _LOGGER.warning("%s", reason)
+    return view, max(start, first), min(end, last)

@@ -81,12 +81,12 @@ class Scan(RecordStream):
         check_limit(limit)
         self.partitions = partitions
         self.schema = schema
-        self.damage = DamageReport()
-        self.scanned = ScannedBytes()
+        self.damage, self.scanned = DamageReport(), ScannedBytes()
         self.limit = limit
         self._wanted = wanted
         self._way = way
         self._tasks: list[ScanTask] | None = None
+        self._ranges: dict[str, tuple[int, int]] = {}
         self._is_of_last_records = False
 
     def __repr__(self) -> str:
@@ -106,7 +106,7 @@ class Scan(RecordStream):
         No task knows of the `limit`.
         """
         if self._tasks is None:
-            self._tasks = plan_tasks(self.partitions, self._wanted)
+            self._tasks = plan_tasks(self.partitions, self._wanted, self._ranges)
         return self._tasks
 
     def last(self, count: int) -> Scan:
@@ -156,8 +156,8 @@ class Scan(RecordStream):
     ) -> Scan:
         """Return a scan of a part of what this one gives: for tools that push queries down.
 
-        It reads the same logs up to the same ends, in the same way, and notes in this scan's
-        `damage` and `scanned` what it comes across.
+        It reads the same logs between the same offsets, and notes in this scan's `damage` and
+        `scanned` what it comes across.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class Scan(RecordStream):
             self._way,
             limit=min(limits, default=None),
         )
-        part.damage, part.scanned = self.damage, self.scanned
+        part.damage, part.scanned, part._ranges = self.damage, self.scanned, self._ranges
         if where is None:
             part._tasks = self.plan()
             part._is_of_last_records = self._is_of_last_records

@@ -155,9 +155,11 @@ def test_a_commit_that_comes_while_a_read_is_planned_is_seen_as_a_whole_or_not_a
     staged = stage(job)
     planned = 0
 
-    def plan_and_commit(view: LogView, wanted: ScanRange) -> list[pylog.ScanTask]:
+    def plan_and_commit(
+        view: LogView, wanted: ScanRange, ranges: dict[str, tuple[int, int]]
+    ) -> list[pylog.ScanTask]:
         nonlocal planned
-        tasks = plan_partition(view, wanted)
+        tasks = plan_partition(view, wanted, ranges)
         planned += 1
         if planned == 1:  # the first partition is planned, the others are not
             job.commit([staged])
@@ -174,16 +176,30 @@ def test_a_commit_that_begins_while_a_read_is_planned_and_does_not_end_is_not_se
 ) -> None:
     planned = 0
 
-    def plan_and_commit(view: LogView, wanted: ScanRange) -> list[pylog.ScanTask]:
+    def plan_and_commit(
+        view: LogView, wanted: ScanRange, ranges: dict[str, tuple[int, int]]
+    ) -> list[pylog.ScanTask]:
         nonlocal planned
         if planned == 1:
             planned += 1
             interrupt(directory, BEFORE_THE_LEDGER)
         planned += 1
-        return plan_partition(view, wanted)
+        return plan_partition(view, wanted, ranges)
 
     monkeypatch.setattr("pylog.reading.planner.plan_partition", plan_and_commit)
     assert values(directory) == OLD
+
+
+def test_a_filtered_part_of_a_scan_has_nothing_of_a_job_that_was_committed_since_it_was_planned(
+    directory: Path,
+) -> None:
+    job = job_in(directory)
+    staged = stage(job)
+    scan = pylog.scan(directory)
+    before = scan.count()
+    job.commit([staged])
+    assert scan.narrowed(where=pylog.RecordFilter(min_offset=0)).to_table().num_rows == before
+    assert pylog.scan(directory).count() > before
 
 
 def test_a_directory_that_was_opened_during_a_commit_stays_as_it_was_seen(directory: Path) -> None:

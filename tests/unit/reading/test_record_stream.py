@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import segment_path, write_partition, write_segment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,3 +83,58 @@ def test_what_would_not_be_a_part_is_refused(directory: Path) -> None:
         scan.narrowed(["ofset"])
     with pytest.raises(ValueError, match="limit is -1"):
         scan.narrowed(limit=-1)
+
+
+def segmented(directory: Path) -> Path:
+    return write_partition(
+        directory,
+        {
+            base: [batch_v2(plain_records(at, 4, timestamp=1_000)) for at in (base, base + 4)]
+            for base in (0, 8, 16)
+        },
+    )
+
+
+def grow(path: Path, base_offset: int) -> None:
+    """Append as a broker does that rolls a segment."""
+    with segment_path(path, 16).open("ab") as log:
+        log.write(batch_v2(plain_records(24, 4, timestamp=1_000)).data)
+    write_segment(path, base_offset, [batch_v2(plain_records(base_offset, 4, timestamp=1_000))])
+
+
+def remove_first_segment(path: Path) -> None:
+    for suffix in (".log", ".index", ".timeindex"):
+        segment_path(path, 0, suffix).unlink()
+
+
+LATE = pylog.RecordFilter(min_timestamp=1_000)
+
+
+def test_a_filtered_part_covers_no_more_than_the_scan_though_files_change_meanwhile(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = segmented(tmp_path)
+    scan = pylog.scan(path, fail_on_data_loss=False)
+    assert scan.count() == 24
+    grow(path, 28)
+    remove_first_segment(path)  # planning by timestamp meets that, and looks again
+    assert scan.narrowed(["offset"], where=LATE).to_table()["offset"].to_pylist() == [*range(8, 24)]
+    assert "offsets 0 to 8 (exclusive) are lost" in caplog.text
+
+
+def test_what_was_lost_since_a_scan_was_planned_is_an_error_of_its_filtered_parts(
+    tmp_path: Path,
+) -> None:
+    path = segmented(tmp_path)
+    scan = pylog.scan(path)
+    assert scan.narrowed(where=LATE).count() == 24
+    remove_first_segment(path)
+    with pytest.raises(pylog.LogStorageError, match=r"orders-0 with offsets 0 to 8 .* are lost"):
+        scan.narrowed(where=LATE).count()
+    # Of what is not asked for nothing is lost.
+    late_part = pylog.RecordFilter(min_timestamp=1_000, min_offset=8)
+    assert scan.narrowed(where=late_part).count() == 16
+    with segment_path(path, 16).open("ab") as log:
+        log.truncate(0)
+    with pytest.raises(pylog.LogStorageError, match=r"offsets 16 to 24 .* are lost"):
+        scan.narrowed(where=late_part).count()
