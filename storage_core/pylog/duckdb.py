@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
-    from pylog.errors import LogStorageError
     from pylog.reading.scan import Scan
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory
@@ -127,7 +126,7 @@ def register(
 def _register(
     connection: duckdb.DuckDBPyConnection,
     path: Paths,
-    errors: list[LogStorageError],
+    errors: list[BaseException],
     *,
     check_crc: bool = False,
     check_keys: bool = False,
@@ -156,7 +155,7 @@ def _register(
 class LogDatabase:
     """A DuckDB database in memory with the views of `register`, which raises pylog's own errors.
 
-    For one thread. A context: leaving it closes the database.
+    For one thread, but for `interrupt`. A context: leaving it closes the database.
 
     Attributes
     ----------
@@ -165,7 +164,7 @@ class LogDatabase:
     """
 
     def __init__(self, path: Paths, **arguments: Any) -> None:  # noqa: ANN401 - of `register`
-        self._errors: list[LogStorageError] = []
+        self._errors: list[BaseException] = []
         self._rows: pa.RecordBatchReader | None = None
         with ExitStack() as stack:
             # By default DuckDB would put what does not fit into memory below the working directory,
@@ -218,6 +217,10 @@ class LogDatabase:
                 return pa.RecordBatchReader.from_batches(pa.schema([]), [])
             rows = self._rows = pa.RecordBatchReader.from_stream(relation)
         return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows, sql))
+
+    def interrupt(self) -> None:
+        """End the query that another thread runs; that one gets a ValueError."""
+        self._connection.interrupt()
 
     def _batches(self, rows: pa.RecordBatchReader, sql: str) -> Iterator[pa.RecordBatch]:
         with self._own_errors(sql), rows:

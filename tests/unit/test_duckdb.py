@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -228,6 +229,31 @@ def test_a_damaged_log_is_our_error_or_left_out(tmp_path: Path) -> None:
         pytest.raises(duckdb.Error, match="batch CRC stored 0x"),
     ):
         connection.sql("SELECT * FROM records").fetchall()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError("too much")])
+def test_whatever_a_read_raises_comes_out_of_a_query(
+    database: pylog.LogDatabase, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def rows(*_: object) -> Iterator[pa.RecordBatch]:
+        raise error
+        yield
+
+    monkeypatch.setattr(RecordsDataset, "rows", rows)
+    with pytest.raises(type(error)) as caught:
+        database.query("SELECT key FROM records").read_all()
+    assert caught.value is error
+
+
+def test_a_query_is_ended_by_another_thread(database: pylog.LogDatabase) -> None:
+    endless = database.query("SELECT a.key FROM records a, range(1000000000000) b")
+    assert endless.read_next_batch().num_rows > 0
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(database.interrupt)
+        with pytest.raises(ValueError, match="Interrupted"):
+            endless.read_all()
+        ended.result()
+    assert values(database, "SELECT count(*) FROM records") == [3 * RECORDS]
 
 
 @pytest.mark.parametrize(

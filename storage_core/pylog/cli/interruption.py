@@ -1,14 +1,15 @@
-"""Ctrl-C that comes between two steps, never inside of one."""
+"""Ctrl-C that comes between two steps, never inside of one; or that stops what is not Python."""
 
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType, TracebackType
 
 
@@ -56,3 +57,52 @@ class Interruption:
         self._is_requested = True
         if self._is_allowed:
             raise KeyboardInterrupt
+
+
+@contextmanager
+def stopped_by(stop: Callable[[], None]) -> Iterator[None]:
+    """Have Ctrl-C call ``stop``, and make KeyboardInterrupt of what then fails in the block.
+
+    For code that is not Python's, which looks for signals late or never, and reports them as errors
+    of its own. Where Ctrl-C is not Python's to answer, as outside of the main thread, nothing is
+    changed.
+
+    Parameters
+    ----------
+    stop
+        Called in another thread, at once.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    is_requested = False
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal is_requested
+        is_requested = True
+        raise KeyboardInterrupt
+
+    def wait() -> None:
+        while number := reading.recv(1):
+            if number[0] == signal.SIGINT:
+                stop()
+
+    reading, writing = socket.socketpair()
+    writing.setblocking(False)  # noqa: FBT003 - has no name
+    waiting = threading.Thread(target=wait, name="pylog-interrupt", daemon=True)
+    waiting.start()
+    signal.signal(signal.SIGINT, on_signal)
+    before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    try:
+        yield
+    except Exception as error:
+        if is_requested:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.set_wakeup_fd(before)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        writing.close()
+        waiting.join()
+        reading.close()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from pylog.errors import LogStorageError
 from pylog.inspect.tables.table_rows import rows_of_logs
 from pylog.pushdown.arrow_expression import columns_of, comparisons_of
 from pylog.reading.comparison import to_record_filter
@@ -41,11 +40,11 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
     schema
         Of its rows.
     errors
-        Gets the errors that reads raise, since what reaches DuckDB is their text alone.
+        Gets what reads raise, since what reaches DuckDB is its text alone.
     """
 
     # Without the constructor of the base class, which makes no dataset of one's own.
-    def __init__(self, schema: pa.Schema, errors: list[LogStorageError]) -> None:
+    def __init__(self, schema: pa.Schema, errors: list[BaseException]) -> None:
         self._schema = schema
         self._errors = errors
 
@@ -69,16 +68,10 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
             where = to_record_filter(comparisons) if comparisons else None
         return FilteredRows(
             pa.schema([self._schema.field(name) for name in names]),
-            self._noted(self.rows(list(needed), where)),
+            self.rows(list(needed), where),
             filter,
+            self._errors,
         )
-
-    def _noted(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from rows
-        except LogStorageError as error:
-            self._errors.append(error)
-            raise
 
     @abstractmethod
     def rows(self, columns: list[str], where: RecordFilter | None) -> Iterator[pa.RecordBatch]:
@@ -96,26 +89,37 @@ class FilteredRows:
     """A scanner in so far as `to_reader` is there, which may be called once."""
 
     def __init__(
-        self, schema: pa.Schema, rows: Iterator[pa.RecordBatch], expression: pc.Expression | None
+        self,
+        schema: pa.Schema,
+        rows: Iterator[pa.RecordBatch],
+        expression: pc.Expression | None,
+        errors: list[BaseException],
     ) -> None:
         self.projected_schema = schema
         self._rows = rows
         self._expression = expression
+        self._errors = errors
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as an Arrow stream."""
         return pa.RecordBatchReader.from_batches(self.projected_schema, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        for batch in self._rows:
-            rows = batch if self._expression is None else batch.filter(self._expression)
-            yield rows.select(self.projected_schema.names)
+        try:
+            for batch in self._rows:
+                rows = batch if self._expression is None else batch.filter(self._expression)
+                yield rows.select(self.projected_schema.names)
+        except GeneratorExit:  # no more rows are wanted
+            raise
+        except BaseException as error:  # also Ctrl-C: Arrow would make text of it
+            self._errors.append(error)
+            raise
 
 
 class RecordsDataset(LogDataset):
     """The records of a scan."""
 
-    def __init__(self, records: Scan, errors: list[LogStorageError]) -> None:
+    def __init__(self, records: Scan, errors: list[BaseException]) -> None:
         super().__init__(records.schema, errors)
         self._records = records
         self._planning = Lock()
@@ -138,7 +142,7 @@ class TableDataset(LogDataset):
         table: MetadataTable,
         directory: LogDirectory,
         views: Sequence[LogView],
-        errors: list[LogStorageError],
+        errors: list[BaseException],
     ) -> None:
         super().__init__(table.schema, errors)
         self._table = table

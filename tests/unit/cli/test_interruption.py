@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from pylog.cli.interruption import Interruption
+from pylog.cli.interruption import Interruption, stopped_by
 
 
 def test_a_ctrl_c_waits_until_it_is_allowed() -> None:
@@ -51,3 +51,74 @@ def test_other_threads_may_use_it_and_change_nothing() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+def test_foreign_code_is_stopped_by_another_thread() -> None:
+    stopped = threading.Event()
+    stoppers: list[str] = []
+
+    def stop() -> None:
+        stoppers.append(threading.current_thread().name)
+        stopped.set()
+
+    with pytest.raises(KeyboardInterrupt), stopped_by(stop):
+        signal.raise_signal(signal.SIGINT)
+    # Leaving the block has waited for it.
+    assert stopped.is_set()
+    assert stoppers == ["pylog-interrupt"]
+
+
+def test_an_error_that_ctrl_c_has_made_is_an_interrupt() -> None:
+    def work() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            msg = "Query interrupted"
+            raise RuntimeError(msg) from None
+
+    with pytest.raises(KeyboardInterrupt), stopped_by(list):
+        work()
+
+
+def test_other_errors_and_signals_pass_and_nothing_is_left_behind() -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    other = signal.signal(signal.SIGUSR1, lambda *_: None)
+    stops: list[None] = []
+
+    def fail() -> None:
+        signal.raise_signal(signal.SIGUSR1)
+        msg = "no"
+        raise ValueError(msg)
+
+    try:
+        with pytest.raises(ValueError, match="no"), stopped_by(lambda: stops.append(None)):
+            fail()
+    finally:
+        signal.signal(signal.SIGUSR1, other)
+    assert stops == []
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.set_wakeup_fd(-1) == -1
+    assert "pylog-interrupt" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+def test_a_signal_that_is_not_pythons_to_answer_is_left_alone(handler: signal.Handlers) -> None:
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with stopped_by(list):
+            assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_another_thread_than_the_main_one_changes_nothing() -> None:
+    handlers = []
+
+    def look() -> None:
+        with stopped_by(list):
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.getsignal(signal.SIGINT)]

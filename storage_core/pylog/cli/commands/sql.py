@@ -10,6 +10,7 @@ import click
 import pylog
 from pylog.cli import exit_status
 from pylog.cli.command_help import argument, command
+from pylog.cli.interruption import stopped_by
 from pylog.cli.record_options import chosen_records, way_of_reading
 from pylog.cli.rendering import progress
 from pylog.cli.rendering.compile_notice import announce_compilation
@@ -109,7 +110,7 @@ def sql(
     checks = {"check_crc": check_crc, "check_keys": check_keys}
     with database_of(directory, **choice, **way.arguments(), **checks, mode=mode) as database:
         announce_compilation()
-        with progress.ProgressBar("querying", None) as bar:
+        with stopped_by(database.interrupt), progress.ProgressBar("querying", None) as bar:
             if progress.is_wanted():
                 database.records.scanned.on_change = bar.show
             reader = database.query(query)

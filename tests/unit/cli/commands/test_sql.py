@@ -144,8 +144,15 @@ def test_without_duckdb_the_extra_is_named(
     assert "pylog.duckdb needs DuckDB: pip install 'pyspark-pylog[duckdb]'" in done.error
 
 
-def test_ctrl_c_ends_a_query_quietly(logs: Path) -> None:
-    query = "SELECT a.key FROM records a, range(1000000000000) b"
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("SELECT a.key FROM records a, range(1000000000000) b", b'{"key":'),
+        # DuckDB works, and Python waits for the end of the statement.
+        ("COPY (SELECT a.key FROM records a, range(1000000000000) b) TO '/dev/stdout'", b"key"),
+    ],
+)
+def test_ctrl_c_ends_a_query_quietly(logs: Path, query: str, first: bytes) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "pylog", "sql", str(logs), query, "--json"],
         stdout=subprocess.PIPE,
@@ -154,9 +161,12 @@ def test_ctrl_c_ends_a_query_quietly(logs: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert process.stdout is not None
-    assert process.stdout.readline().startswith(b'{"key":')
+    assert process.stdout.readline().startswith(first)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    try:
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert (process.returncode, errors) == (130, b"")
 
 
