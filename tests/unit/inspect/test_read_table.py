@@ -129,6 +129,22 @@ def test_an_unknown_table_is_reported_with_the_nearest_name(logs: Path) -> None:
         pylog.read_table(logs, "segmnt")
 
 
+def test_bytes_of_a_path_that_are_not_utf_8_are_escaped(tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"b\xff")
+    write_partition(odd, {0: [batch_v2(plain_records(0, 2))]}, name="orders-0")
+    directory = rf"{tmp_path}/b\udcff/orders-0"
+    file = f"{directory}/{0:020}.log"
+    tables = {"partitions": directory, "batches": directory, "segments": file, "cleaning": file}
+    for name, path in tables.items():
+        assert pylog.read_table(odd, name)["path"].to_pylist() == [path]
+    of_stats = [table for table in pylog.stats(odd).tables.values() if "path" in table.schema.names]
+    assert [table["path"].to_pylist() for table in of_stats] == [[directory]]
+    (odd / "orders-0" / "leader-epoch-checkpoint").write_text("nonsense")
+    assert pylog.read_table(odd, "findings")["path"].to_pylist() == [
+        f"{directory}/leader-epoch-checkpoint"
+    ]
+
+
 def test_checksums_are_for_batches_alone(logs: Path) -> None:
     with pytest.raises(ValueError, match="check_crc is for table 'batches', table 'segments' has"):
         pylog.read_table(logs, "segments", check_crc=True)

@@ -30,6 +30,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from pylog.inspect.tables.row_batches import array_of
+
 _TIMESTAMP = pa.timestamp("ms", tz="UTC")
 
 _COUNTED = (
@@ -170,7 +172,6 @@ def table_of(name: str, rows: list[tuple[object, ...]]) -> pa.Table:
     schema = SCHEMAS[name]
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [
-        pa.array(list(values), type=field.type)
-        for values, field in zip(columns, schema, strict=True)
+        array_of(list(values), field.type) for values, field in zip(columns, schema, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -40,7 +40,7 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_buffers import fixed_width_array, string_array
 from pylog.inspect.header_windows import header_windows
-from pylog.inspect.tables.row_batches import TIMESTAMP, table_schema
+from pylog.inspect.tables.row_batches import TIMESTAMP, array_of, table_schema
 from pylog.locations import name_of, printable_location
 from pylog.model import (
     NO_PARTITION_LEADER_EPOCH,
@@ -121,7 +121,9 @@ def _record_batch(view: LogView, headers: HeaderWindow, *, check_crc: bool) -> p
         "segment": name_of(headers.segment.file_path()),
         "path": printable_location(view.directory.path),
     }
-    columns = {name: pa.repeat(string_array([text])[0], rows) for name, text in constants.items()}
+    columns = {
+        name: pa.repeat(array_of([text], pa.string())[0], rows) for name, text in constants.items()
+    }
     columns["partition"] = fixed_width_array(np.full(rows, view.partition, dtype=np.int32))
     columns["position"] = fixed_width_array(scan.headers.positions + headers.window.file_position)
     columns |= _header_columns(scan.headers)

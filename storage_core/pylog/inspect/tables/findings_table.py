@@ -37,7 +37,7 @@ from pylog.inspect.findings.log_directory_findings import (
     findings_between,
 )
 from pylog.inspect.findings.partition_check import check_partition
-from pylog.inspect.tables.row_batches import record_batches, table_schema
+from pylog.inspect.tables.row_batches import array_of, record_batches, table_schema
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -98,7 +98,6 @@ def table_of_rows(rows: list[tuple[object, ...]]) -> pa.Table:
     """Return a table of rows that begin with topic and partition, which may be None."""
     columns = zip(*rows, strict=True) if rows else [()] * len(FINDINGS_SCHEMA)
     arrays = [
-        pa.array(values, type=field.type)
-        for values, field in zip(columns, FINDINGS_SCHEMA, strict=True)
+        array_of(values, field.type) for values, field in zip(columns, FINDINGS_SCHEMA, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=FINDINGS_SCHEMA)

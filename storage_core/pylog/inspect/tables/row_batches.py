@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pylog.model import TopicPartition
 
@@ -39,15 +39,39 @@ def record_batches(
     """
     remaining = iter(rows)
     while some := list(islice(remaining, _ROWS_A_BATCH)):
-        columns = [
+        columns: list[Sequence[object]] = [
             [topic_partition.topic] * len(some),
             [topic_partition.partition] * len(some),
             *zip(*some, strict=True),
         ]
         arrays = [
-            pa.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)
+            array_of(values, field.type) for values, field in zip(columns, schema, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def array_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+    """Return values as Arrow has them, texts as of `encodable`."""
+    try:
+        return pa.array(values, type=kind)
+    except UnicodeEncodeError:
+        return pa.array([encodable(value) for value in values], type=kind)
+
+
+def encodable(value: object) -> object:
+    r"""Return a value whose texts UTF-8 can hold.
+
+    Names of files may have bytes that are no UTF-8. Python keeps those as lone surrogates, which
+    become such text as ``\udcff``.
+    """
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case list() | tuple():
+            return [encodable(each) for each in value]
+        case dict():
+            return {name: encodable(each) for name, each in value.items()}
+    return value
 
 
 def none_if(value: int, sentinel: int) -> int | None:
