@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,8 +12,18 @@ if TYPE_CHECKING:
 
 
 def check_limit(limit: int | None) -> None:
-    """Raise `ValueError` for a limit that is negative; None stands for no limit."""
-    if limit is not None and limit < 0:
+    """Raise `ValueError` for a limit that is negative; None stands for no limit.
+
+    `TypeError` for what is not a whole number.
+    """
+    if limit is None:
+        return
+    try:
+        operator.index(limit)
+    except TypeError:
+        msg = f"limit is {limit!r}, expected a whole number, or None for all"
+        raise TypeError(msg) from None
+    if limit < 0:
         msg = f"limit is {limit}, expected 0 or more"
         raise ValueError(msg)
 
@@ -25,7 +36,7 @@ def limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa
     if limit <= 0:
         return
     for batch in batches:
-        yield batch.slice(0, limit)
+        yield batch.slice(0, min(limit, batch.num_rows))
         limit -= batch.num_rows
         if limit <= 0:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -112,3 +112,16 @@ def test_a_limit_below_zero_is_refused_before_anything_is_read(directory: Path) 
         list(pylog.merge_by_timestamp(pylog.scan(directory), limit=-1))
     with pytest.raises(ValueError, match=r"^limit is -1, expected 0 or more$"):
         pylog.FollowedRecords(pylog.follow(directory), limit=-1)
+
+
+@pytest.mark.parametrize("limit", [1.5, "3", [3]])
+def test_a_limit_that_is_no_whole_number_is_refused_before_anything_is_read(
+    directory: Path,
+    limit: Any,  # noqa: ANN401 - of any type
+) -> None:
+    with pytest.raises(TypeError, match=r"^limit is .*, expected a whole number, or None for all$"):
+        pylog.scan(directory, limit=limit)
+
+
+def test_a_limit_may_be_larger_than_any_log(directory: Path) -> None:
+    assert pylog.scan(directory, limit=1 << 80).to_table().num_rows == 3 * PER_PARTITION
