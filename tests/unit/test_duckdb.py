@@ -236,8 +236,8 @@ def test_whatever_a_read_raises_comes_out_of_a_query(
     database: pylog.LogDatabase, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def rows(*_: object) -> Iterator[pa.RecordBatch]:
+        yield from ()
         raise error
-        yield
 
     monkeypatch.setattr(RecordsDataset, "rows", rows)
     with pytest.raises(type(error)) as caught:

@@ -53,6 +53,10 @@ def test_other_threads_may_use_it_and_change_nothing() -> None:
     assert seen == [before]
 
 
+def do_nothing() -> None:
+    pass
+
+
 def test_foreign_code_is_stopped_by_another_thread() -> None:
     stopped = threading.Event()
     stoppers: list[str] = []
@@ -76,7 +80,7 @@ def test_an_error_that_ctrl_c_has_made_is_an_interrupt() -> None:
             msg = "Query interrupted"
             raise RuntimeError(msg) from None
 
-    with pytest.raises(KeyboardInterrupt), stopped_by(list):
+    with pytest.raises(KeyboardInterrupt), stopped_by(do_nothing):
         work()
 
 
@@ -105,7 +109,7 @@ def test_other_errors_and_signals_pass_and_nothing_is_left_behind() -> None:
 def test_a_signal_that_is_not_pythons_to_answer_is_left_alone(handler: signal.Handlers) -> None:
     before = signal.signal(signal.SIGINT, handler)
     try:
-        with stopped_by(list):
+        with stopped_by(do_nothing):
             assert signal.getsignal(signal.SIGINT) is handler
     finally:
         signal.signal(signal.SIGINT, before)
@@ -115,7 +119,7 @@ def test_another_thread_than_the_main_one_changes_nothing() -> None:
     handlers = []
 
     def look() -> None:
-        with stopped_by(list):
+        with stopped_by(do_nothing):
             handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=look)
