@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
@@ -45,7 +46,7 @@ except ModuleNotFoundError as error:
     raise missing_package("pylog.duckdb", "duckdb", "DuckDB") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, MutableSequence
     from types import TracebackType
 
     from pylog.reading.scan import Scan
@@ -120,13 +121,14 @@ def register(
         of pylog's error.
     """
     checks = {"check_crc": check_crc, "check_keys": check_keys}
-    return _register(connection, path, [], **checks, **arguments)
+    nowhere: deque[BaseException] = deque(maxlen=0)  # an error kept holds all that its frames hold
+    return _register(connection, path, nowhere, **checks, **arguments)
 
 
 def _register(
     connection: duckdb.DuckDBPyConnection,
     path: Paths,
-    errors: list[BaseException],
+    errors: MutableSequence[BaseException],
     *,
     check_crc: bool = False,
     check_keys: bool = False,

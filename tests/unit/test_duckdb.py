@@ -5,6 +5,7 @@ That the rows are right for any predicate is tests/property/test_query_tools.py.
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -243,6 +244,16 @@ def test_whatever_a_read_raises_comes_out_of_a_query(
     with pytest.raises(type(error)) as caught:
         database.query("SELECT key FROM records").read_all()
     assert caught.value is error
+
+
+def test_a_connection_keeps_no_error_of_a_query(tmp_path: Path) -> None:
+    path = write_partition(tmp_path, {0: [with_bad_crc(batch_v2(plain_records(0, 5)))]})
+    with pylog.duckdb.connect(path) as connection:
+        with pytest.raises(duckdb.Error, match="batch CRC stored 0x"):
+            connection.sql("SELECT * FROM records").fetchall()
+        gc.collect()
+        kept = [each for each in gc.get_objects() if isinstance(each, CorruptRecordError)]
+    assert [each for each in kept if str(path) in str(each)] == []
 
 
 def test_a_query_is_ended_by_another_thread(database: pylog.LogDatabase) -> None:

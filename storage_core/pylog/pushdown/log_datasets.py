@@ -19,7 +19,7 @@ from pylog.reading.comparison import to_record_filter
 from pylog.reading.scan_views import covered_views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, MutableSequence, Sequence
 
     import pyarrow.compute as pc
 
@@ -44,7 +44,7 @@ class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types
     """
 
     # Without the constructor of the base class, which makes no dataset of one's own.
-    def __init__(self, schema: pa.Schema, errors: list[BaseException]) -> None:
+    def __init__(self, schema: pa.Schema, errors: MutableSequence[BaseException]) -> None:
         self._schema = schema
         self._errors = errors
 
@@ -93,7 +93,7 @@ class FilteredRows:
         schema: pa.Schema,
         rows: Iterator[pa.RecordBatch],
         expression: pc.Expression | None,
-        errors: list[BaseException],
+        errors: MutableSequence[BaseException],
     ) -> None:
         self.projected_schema = schema
         self._rows = rows
@@ -119,7 +119,7 @@ class FilteredRows:
 class RecordsDataset(LogDataset):
     """The records of a scan."""
 
-    def __init__(self, records: Scan, errors: list[BaseException]) -> None:
+    def __init__(self, records: Scan, errors: MutableSequence[BaseException]) -> None:
         super().__init__(records.schema, errors)
         self._records = records
         self._planning = Lock()
@@ -142,7 +142,7 @@ class TableDataset(LogDataset):
         table: MetadataTable,
         directory: LogDirectory,
         views: Sequence[LogView],
-        errors: list[BaseException],
+        errors: MutableSequence[BaseException],
     ) -> None:
         super().__init__(table.schema, errors)
         self._table = table
