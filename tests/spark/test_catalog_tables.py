@@ -99,6 +99,25 @@ def test_an_error_of_the_options_is_raised_when_the_table_is_made(
     assert not spark.catalog.tableExists("orders")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        "path 's3://reader:hidden@bucket/logs'",
+        "path 's3://bucket/logs?secret_key=hidden'",
+        "path 's3://bucket/logs', 'storage.secret_key' 'hidden'",
+        "path '{logs}', 'kafka.sasl.jaas.config' 'hidden'",
+    ],
+)
+def test_a_secret_does_not_get_into_the_catalog(
+    spark: SparkSession, logs: Path, options: str
+) -> None:
+    statement = f"CREATE TABLE orders USING pylog OPTIONS ({options.format(logs=logs)})"
+    message = last_line(lambda: spark.sql(statement))
+    assert "may hold a password or a key, which a catalog would show" in message
+    assert "hidden" not in message
+    assert not spark.catalog.tableExists("orders")
+
+
 def test_a_table_with_a_list_of_columns_says_how_to_make_it(
     spark: SparkSession, logs: Path
 ) -> None:
