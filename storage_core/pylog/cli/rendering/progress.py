@@ -39,6 +39,9 @@ class ProgressBar:
         self._description = description
         self._total_bytes = total_bytes
         self._start = time.monotonic()
+        # Asked before rich puts something else in the place of stdout, which before rich 15 denies
+        # to be a terminal.
+        self._shares_terminal = sys.stdout.isatty()
         self._bar: rich.progress.Progress | None = None
         self._lock = threading.Lock()
 
@@ -69,7 +72,7 @@ class ProgressBar:
 
         It stays where the output goes elsewhere.
         """
-        if not sys.stdout.isatty():
+        if not self._shares_terminal:
             yield
             return
         with self._lock:
