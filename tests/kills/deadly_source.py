@@ -9,9 +9,10 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, cast
 
-from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
+from pyspark.sql.datasource import DataSourceArrowWriter
 
 from pyspark_pylog.data_source import PylogDataSource
+from pyspark_pylog.stream_arrow_writer import DataSourceStreamArrowWriter
 from tests.kills.kill_point import KillPoint
 
 if TYPE_CHECKING:
