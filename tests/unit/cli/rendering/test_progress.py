@@ -104,25 +104,30 @@ def test_slow_commands_show_how_far_they_are(
     assert re.search(r"\d+%.*[1-9]\d*(\.\d)?/\d+\.\d (KiB|kB)", terminal.getvalue())
 
 
-def test_a_bar_makes_room_where_rich_stands_in_for_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def both(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Give the terminal that is both stdout and stderr, where a bar is shown at once."""
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
     monkeypatch.setenv("TERM", "xterm")
+    return terminal
+
+
+def test_a_bar_makes_room_where_rich_stands_in_for_stdout(
+    both: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with ProgressBar("searching", 4096) as bar:
         bar.show(1024)
         monkeypatch.setattr("sys.stdout", io.StringIO())  # as rich 13 and 14 do: not a terminal
         with bar.hidden():
-            assert terminal.getvalue().endswith("\x1b[2K")  # the line is erased
+            assert both.getvalue().endswith("\x1b[2K")  # the line is erased
 
 
-def test_a_bar_makes_room_for_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = Terminal()
-    monkeypatch.setattr("sys.stdout", both)
-    monkeypatch.setattr("sys.stderr", both)
-    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
-    monkeypatch.setenv("TERM", "xterm")
+def test_a_bar_makes_room_for_what_is_printed(
+    both: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with ProgressBar("searching", 4096) as bar:
         bar.show(1024)
         with bar.hidden():
