@@ -104,9 +104,11 @@ def test_slow_commands_show_how_far_they_are(
     assert re.search(r"\d+%.*[1-9]\d*(\.\d)?/\d+\.\d (KiB|kB)", terminal.getvalue())
 
 
-@pytest.fixture
-def both(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Give the terminal that is both stdout and stderr, where a bar is shown at once."""
+def terminal_of_both(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Make one terminal stdout and stderr, where a bar is shown at once.
+
+    Not a fixture: pytest puts its own streams in place between setup and the test.
+    """
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setattr("sys.stderr", terminal)
@@ -116,8 +118,9 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def test_a_bar_makes_room_where_rich_stands_in_for_stdout(
-    both: Terminal, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    both = terminal_of_both(monkeypatch)
     with ProgressBar("searching", 4096) as bar:
         bar.show(1024)
         monkeypatch.setattr("sys.stdout", io.StringIO())  # as rich 13 and 14 do: not a terminal
@@ -125,9 +128,8 @@ def test_a_bar_makes_room_where_rich_stands_in_for_stdout(
             assert both.getvalue().endswith("\x1b[2K")  # the line is erased
 
 
-def test_a_bar_makes_room_for_what_is_printed(
-    both: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bar_makes_room_for_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = terminal_of_both(monkeypatch)
     with ProgressBar("searching", 4096) as bar:
         bar.show(1024)
         with bar.hidden():
