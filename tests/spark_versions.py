@@ -61,7 +61,7 @@ def run_tests(series: str, arguments: list[str]) -> Outcome:
         msg = f"pip installed Spark {version} for {series}"
         raise RuntimeError(msg)
     output = bytearray()
-    command = [python, "-m", "pytest", "-q", "-m", "spark", "-p", "no:cacheprovider"]
+    command = [python, "-m", "pytest", "-m", "spark", "-p", "no:cacheprovider"]
     command += ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]  # a Spark for each
     command += [*_KNOWN.get(series, ()), *arguments]
     surroundings = {
