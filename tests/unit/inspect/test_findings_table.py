@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
+from pylog.inspect.index_columns import LIVE_PAUSES
 from tests.support.batches import (
     ABORT,
     Built,
@@ -213,6 +214,27 @@ def test_entries_of_a_time_index_are_held_against_batches(
     assert codes(directory) == ([] if code is None else [("warning", code)])
 
 
+def test_a_first_entry_of_which_a_broker_has_written_half_is_waited_for(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = segment_path(directory, 10, ".timeindex")
+    half, whole = (TIME_ENTRY.pack(1154, relative_offset) for relative_offset in (0, 5))
+    last.write_bytes(half + bytes(240))
+    monkeypatch.setattr(time, "sleep", lambda _: last.write_bytes(whole + bytes(240)))
+    assert findings(directory) == []
+
+
+def test_a_first_entry_that_stays_half_written_is_wrong(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = segment_path(directory, 10, ".timeindex")
+    last.write_bytes(TIME_ENTRY.pack(1154, 0) + bytes(240))
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    assert codes(directory) == [("warning", "wrong_time_index")]
+    assert pauses == [*LIVE_PAUSES]
+
+
 def test_an_index_of_torn_length_is_damaged(directory: Path) -> None:
     segment_path(directory, 0, ".index").write_bytes(b"\0" * 7)
     assert codes(directory) == [("warning", "damaged_index")]
@@ -275,6 +297,18 @@ def test_an_entry_that_a_broker_writes_after_the_marker_is_waited_for(
         path.write_bytes(content)
     monkeypatch.setattr(time, "sleep", lambda _: path.write_bytes(whole))
     assert findings(tmp_path) == []
+
+
+def test_entries_that_come_while_another_is_waited_for_are_about_later_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Transactions(aborting(tmp_path)).index_bytes(0, 99)
+    path = segment_path(tmp_path / "orders-0", 0, ".txnindex")
+    later = TRANSACTION_ENTRY.pack(0, 8, 3, 5, 6)
+    monkeypatch.setattr(time, "sleep", lambda _: path.write_bytes(whole + later))
+    path.write_bytes(b"")
+    assert findings(tmp_path) == []
+    assert codes(tmp_path) == [("warning", "wrong_transaction_index")]
 
 
 def test_a_leader_epoch_that_goes_back_is_a_warning(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ entries that nothing bears out, a finding names the first of each file and count
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from pylog.files.offset_index import OffsetIndexEntries
 from pylog.files.time_index import TimeIndexEntries
 from pylog.inspect.findings.finding import Finding, missing_index, warning
 from pylog.inspect.findings.severity import Severity
-from pylog.inspect.index_columns import read_offset_index, read_time_index
+from pylog.inspect.index_columns import LIVE_PAUSES, read_offset_index, read_time_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,6 +46,7 @@ class IndexFindings:
     """
 
     def __init__(self, segment: LogSegmentView) -> None:
+        self._base_offset = segment.base_offset
         self._offset_index = _Entries(segment, INDEX_FILE_SUFFIX)
         self._time_index = _Entries(segment, TIME_INDEX_FILE_SUFFIX)
 
@@ -62,6 +64,7 @@ class IndexFindings:
         damaged: Sequence[DamagedRange],
         *,
         is_expected: bool = True,
+        is_last: bool = False,
     ) -> Iterator[Finding]:
         """Yield what has been found, once all batches have been seen.
 
@@ -73,6 +76,8 @@ class IndexFindings:
             What could not be read of its ``.log``: entries about that are not judged.
         is_expected
             Whether it is a finding if there is no offset index.
+        is_last
+            Whether this is the log's last segment, to whose indexes a broker may be adding.
         """
         entries = self._offset_index
         if entries.columns is None:
@@ -88,7 +93,24 @@ class IndexFindings:
             entries.note(np.flatnonzero(entries.columns.offsets >= next_offset))
             for each in damaged:
                 entries.forget(entries.columns.offsets, each.next_offset, each.end_offset)
+            if is_last:
+                self._forget_half_written(entries.columns)
         yield from entries.findings("time_index")
+
+    def _forget_half_written(self, columns: IndexColumns) -> None:
+        """Take back what was noted of a first time index entry of which half was written.
+
+        A broker writes its timestamp before its offset. Until then it seems to be about the base
+        offset; a later entry does not count.
+        """
+        if columns.offsets.tolist() != [self._base_offset] or not self._time_index.is_wrong.any():
+            return
+        for pause in LIVE_PAUSES:
+            time.sleep(pause)
+            now = read_time_index(self._time_index.path, self._base_offset)
+            if now.offsets[:1].tolist() != [self._base_offset]:
+                self._time_index.is_wrong[:] = False
+                return
 
     def _check_offset_entries(
         self, headers: BatchHeaders, positions: npt.NDArray[np.int64]
@@ -137,12 +159,12 @@ class _Entries:
         if suffix in segment.suffixes:
             read = read_offset_index if suffix == INDEX_FILE_SUFFIX else read_time_index
             self.columns = read(self.path, segment.base_offset)
-            self._is_wrong = np.zeros(self.columns.offsets.size, dtype=np.bool_)
+            self.is_wrong = np.zeros(self.columns.offsets.size, dtype=np.bool_)
             self._is_inside = np.zeros(self.columns.offsets.size, dtype=np.bool_)
 
     def note(self, which: npt.NDArray[np.int64]) -> None:
         """Note entries that nothing bears out, by their number."""
-        self._is_wrong[which] = True
+        self.is_wrong[which] = True
 
     def note_inside(self, which: npt.NDArray[np.int64]) -> None:
         """Note entries whose positions lie inside a batch, by their number."""
@@ -153,7 +175,7 @@ class _Entries:
         is_inside = np.ones(values.size, dtype=np.bool_) if start is None else values >= start
         if end is not None:
             is_inside &= values < end
-        self._is_wrong[is_inside] = False
+        self.is_wrong[is_inside] = False
 
     def findings(self, kind: str) -> Iterator[Finding]:
         """Yield what is wrong with a file as a whole, or else with its entries."""
@@ -162,7 +184,7 @@ class _Entries:
         if self.columns.defect is not None:
             yield warning(f"damaged_{kind}", self.path, self.columns.defect)
             return
-        wrong = np.flatnonzero(self._is_wrong)
+        wrong = np.flatnonzero(self.is_wrong)
         if wrong.size:
             first = int(wrong[0])
             offset = int(self.columns.offsets[first])

@@ -282,7 +282,11 @@ class _Check:
         # A broker makes the indexes of a new segment when it first appends to it.
         is_new = is_last and not segment.size_bytes
         yield from indexes.findings(
-            walk.end_position, walk.next_offset, damaged, is_expected=not is_new
+            walk.end_position,
+            walk.next_offset,
+            damaged,
+            is_expected=not is_new,
+            is_last=is_last,
         )
 
     def _about_window(

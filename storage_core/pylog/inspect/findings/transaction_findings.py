@@ -81,7 +81,7 @@ class TransactionFindings:
             if isinstance(entries, str):
                 yield warning("damaged_transaction_index", path, entries)
                 continue
-            stored = {(each.producer_id, each.last_offset): each for each in entries}
+            stored = {_key(each): each for each in entries}
             yield from _missing_entries(path, expected, stored, log_start)
             yield from _late_entries(path, expected, stored)
             if judges_entries:
@@ -178,13 +178,20 @@ def _with_late_entries(
 ) -> list[TransactionIndexEntry] | str:
     """Return the entries of the last index, once those are there which a broker writes after."""
     for pause in LIVE_PAUSES:
-        if isinstance(entries, str):
-            break
-        if expected.keys() <= {(each.producer_id, each.last_offset) for each in entries}:
+        if isinstance(entries, str) or expected.keys() <= set(map(_key, entries)):
             break
         time.sleep(pause)  # the marker is in the log before its entry is in the index
-        entries = _read_entries(path)
+        now = _read_entries(path)
+        if isinstance(now, str):
+            return now
+        # What has come besides is about batches after those that were looked at.
+        seen = set(entries)
+        entries = [each for each in now if each in seen or _key(each) in expected]
     return entries
+
+
+def _key(entry: TransactionIndexEntry) -> tuple[int, int]:
+    return entry.producer_id, entry.last_offset
 
 
 def _read_entries(path: str) -> list[TransactionIndexEntry] | str:
