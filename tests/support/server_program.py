@@ -44,6 +44,7 @@ class ServerProgram:
         self._environment = environment
         self._says = re.compile(says)
         self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
         self._lines: list[str] = []
         self.port = 0
 
@@ -72,7 +73,8 @@ class ServerProgram:
         finally:
             watchdog.cancel()
         # A pipe that nobody reads would fill and stop it.
-        threading.Thread(target=self._drain, daemon=True).start()
+        self._reader = threading.Thread(target=self._keep_lines, daemon=True)
+        self._reader.start()
         return self
 
     def _output(self) -> Iterator[str]:
@@ -88,7 +90,7 @@ class ServerProgram:
             said.append(line)
         raise RuntimeError(f"{self._name} did not start: {''.join(said)}")
 
-    def _drain(self) -> None:
+    def _keep_lines(self) -> None:
         for line in self._output():
             self._lines.append(line)
 
@@ -97,6 +99,10 @@ class ServerProgram:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            if self._reader is not None:
+                # It reads to the end of the pipe, which must not be closed beside it.
+                self._reader.join()
+                self._reader = None
             if self._process.stdout is not None:
                 self._process.stdout.close()
             self._process = None
