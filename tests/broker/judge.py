@@ -35,6 +35,8 @@ class Observed:
         Whether records that were deleted meanwhile may be left out without an error.
     start, end
         Offsets asked for, the end exclusive.
+    is_filter
+        Whether they are a condition on rows: a start that is gone is not an error then.
     start_timestamp
         The time asked for, in milliseconds.
     """
@@ -49,6 +51,7 @@ class Observed:
     may_skip_lost: bool = False
     start: int | None = None
     end: int | None = None
+    is_filter: bool = False
     start_timestamp: int | None = None
 
     @property
@@ -69,7 +72,7 @@ class Observed:
     def required(self) -> list[Sent]:
         """Records that must be read, or replaced by a later one where compaction may do so."""
         # An offset that was asked for and is gone is an error; a time is looked up in what is left.
-        is_exact = self.start is not None and not self.may_skip_lost
+        is_exact = self.start is not None and not self.may_skip_lost and not self.is_filter
         start = self._asked_start if is_exact else self._surviving_start
         end = self.before.stable if self.is_committed else self.before.acknowledged
         end = end if self.end is None else min(end, self.end)

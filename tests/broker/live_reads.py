@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
+import polars as pl
 import pyarrow as pa
 
 import pylog
@@ -19,7 +20,7 @@ from pylog.errors import (
 )
 from tests.broker.directory_watch import log_start_offset
 from tests.broker.judge import Observed, Row, complaints_about_count, complaints_about_rows
-from tests.broker.requests import COLUMNS
+from tests.broker.ways_to_read import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +45,7 @@ def is_data_loss(error: BaseException) -> bool:
     if isinstance(error, SegmentVanishedError | OffsetOutOfRangeError):
         return True
     return (
-        isinstance(error, pylog.LogStorageError)
+        isinstance(error, pylog.LogStorageError | pl.exceptions.ComputeError)
         and not isinstance(error, CorruptRecordError | InvalidRecordError)
         and _OF_LOSS.search(str(error)) is not None
     )
@@ -199,6 +200,7 @@ class LiveReads:
             may_skip_lost=not request.fail_on_data_loss,
             start=request.start,
             end=request.end,
+            is_filter=request.is_filter,
             start_timestamp=request.start_timestamp,
         )
 

@@ -1,37 +1,39 @@
-"""Reads to be tried on live partitions: everything, slowly, ranges, since a time, a count."""
+"""Reads to be tried on live partitions: everything, slowly, ranges, since a time, a count.
+
+Each is made of a scan, or through one of the tools that make scans: DuckDB, Polars.
+"""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 import pylog
 from tests.broker.directory_watch import log_start_offset
+from tests.broker.ways_to_read import (
+    COLUMNS,
+    DuckDBQuery,
+    Pauses,
+    PolarsFrame,
+    count,
+    count_by_duckdb,
+    read_table,
+)
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tests.broker.ledger import Ledger
+    import pyarrow as pa
 
-COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value")
+    from tests.broker.ledger import Ledger
+    from tests.broker.ways_to_read import Options
 
 _ISOLATIONS = ("read_uncommitted", "read_committed")
 _SMALL_WINDOW_BYTES = 20_000
 _LONGEST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_A_BATCH_SECONDS = 0.01
-
-
-def _table(scan: pylog.Scan) -> pa.Table:
-    return scan.to_table()
-
-
-def _count(scan: pylog.Scan) -> int:
-    return scan.count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +49,11 @@ class Request:
     isolation
         As in `pylog.scan`.
     run
-        Takes the scan, gives a table or a count.
+        Takes the path and the arguments of the scan, gives a table or a count.
     start, end
         Offsets, the end exclusive.
+    is_filter
+        Whether the offsets are a filter of ``run``'s own: one that is gone is no error then.
     start_timestamp
         Milliseconds; instead of ``start``.
     window_bytes, fail_on_data_loss
@@ -59,9 +63,10 @@ class Request:
     kind: str
     ledgers: Sequence[Ledger]
     isolation: str
-    run: Callable[[pylog.Scan], pa.Table | int] = _table
+    run: Callable[[Path, Options], pa.Table | int] = read_table
     start: int | None = None
     end: int | None = None
+    is_filter: bool = False
     start_timestamp: int | None = None
     window_bytes: int | None = None
     fail_on_data_loss: bool = True
@@ -74,13 +79,15 @@ class Request:
 
     def answer(self, log_dir: Path) -> pa.Table | int:
         """Plan and read."""
-        options: dict[str, Any] = {
+        options: Options = {
+            "columns": COLUMNS,
+            "timestamp_unit": "ms",
             "isolation": self.isolation,
             "fail_on_data_loss": self.fail_on_data_loss,
         }
-        if self.start is not None:
+        if self.start is not None and not self.is_filter:
             options["start"] = self.start
-        if self.end is not None:
+        if self.end is not None and not self.is_filter:
             options["end"] = self.end
         if self.start_timestamp is not None:
             options["start"] = pylog.Timestamp(self.start_timestamp)
@@ -90,8 +97,7 @@ class Request:
             options["assign"] = {self.ledgers[0].topic: [self.ledgers[0].partition]}
         else:
             options["topics"] = {each.topic for each in self.ledgers}
-        scan = pylog.scan(log_dir, columns=COLUMNS, timestamp_unit="ms", **options)
-        return self.run(scan)
+        return self.run(log_dir, options)
 
 
 class Requests:
@@ -115,7 +121,15 @@ class Requests:
     def next(self) -> Request:
         """Return another request."""
         make = self._chance.choice(
-            (self._everything, self._slowly, self._count, self._offsets, self._since)
+            (
+                self._everything,
+                self._slowly,
+                self._count,
+                self._offsets,
+                self._since,
+                self._duckdb,
+                self._polars,
+            )
         )
         request = make(self._chance.choice(_ISOLATIONS), self._chance.choice(self._ledgers))
         return replace(request, fail_on_data_loss=self._chance.random() < 0.6)
@@ -125,33 +139,35 @@ class Requests:
 
     def _slowly(self, isolation: str, ledger: Ledger) -> Request:
         """Plan now and read later, with pauses: files go away in between."""
-        first_pause = self._chance.uniform(0, _LONGEST_PAUSE_SECONDS)
-        pause = self._chance.uniform(0, _LONGEST_PAUSE_A_BATCH_SECONDS)
-
-        def run(scan: pylog.Scan) -> pa.Table:
-            reader = scan.to_reader()
-            time.sleep(first_pause)
-            batches = []
-            for batch in reader:
-                batches.append(batch)
-                time.sleep(pause)
-            return pa.Table.from_batches(batches, schema=reader.schema)
-
+        pauses = self._pauses()
         return Request(
             kind="slow stream",
-            ledgers=[each for each in self._ledgers if each.topic == ledger.topic],
+            ledgers=self._of_topic(ledger),
             isolation=isolation,
-            run=run,
+            run=lambda path, options: pauses.read(pylog.scan(path, **options).to_reader()),
             window_bytes=_SMALL_WINDOW_BYTES,
         )
 
-    def _count(self, isolation: str, ledger: Ledger) -> Request:
-        return Request(kind="count", ledgers=[ledger], isolation=isolation, run=_count)
+    def _pauses(self) -> Pauses:
+        return Pauses(
+            self._chance.uniform(0, _LONGEST_PAUSE_SECONDS),
+            self._chance.uniform(0, _LONGEST_PAUSE_A_BATCH_SECONDS),
+        )
 
-    def _offsets(self, isolation: str, ledger: Ledger) -> Request:
+    def _of_topic(self, ledger: Ledger) -> Sequence[Ledger]:
+        return [each for each in self._ledgers if each.topic == ledger.topic]
+
+    def _count(self, isolation: str, ledger: Ledger) -> Request:
+        return Request(kind="count", ledgers=[ledger], isolation=isolation, run=count)
+
+    def _range(self, ledger: Ledger) -> tuple[int, int]:
         stable = ledger.mark().stable
         first = min(log_start_offset(self._log_dir / ledger.name), stable)
         start, end = sorted(self._chance.randint(first, stable) for _ in range(2))
+        return start, end
+
+    def _offsets(self, isolation: str, ledger: Ledger) -> Request:
+        start, end = self._range(ledger)
         return Request(
             kind="offset range", ledgers=[ledger], isolation=isolation, start=start, end=end
         )
@@ -162,4 +178,53 @@ class Requests:
         start = self._chance.choice(there).timestamp if there else None
         return Request(
             kind="since a time", ledgers=[ledger], isolation=isolation, start_timestamp=start
+        )
+
+    def _duckdb(self, isolation: str, ledger: Ledger) -> Request:
+        of_topic = Request(
+            kind="DuckDB", ledgers=self._of_topic(ledger), isolation=isolation, run=DuckDBQuery()
+        )
+        match self._chance.randrange(4):
+            case 0:
+                return of_topic
+            case 1:
+                return replace(
+                    of_topic,
+                    kind="DuckDB, slowly",
+                    run=DuckDBQuery(pauses=self._pauses()),
+                    window_bytes=_SMALL_WINDOW_BYTES,
+                )
+            case 2:
+                return replace(
+                    of_topic, kind="DuckDB's count", ledgers=[ledger], run=count_by_duckdb
+                )
+        start, end = self._range(ledger)
+        run = DuckDBQuery(f' WHERE "offset" >= {start} AND "offset" < {end}')
+        return self._filter(of_topic, ledger, start, end, run)
+
+    def _polars(self, isolation: str, ledger: Ledger) -> Request:
+        of_topic = Request(
+            kind="Polars", ledgers=self._of_topic(ledger), isolation=isolation, run=PolarsFrame()
+        )
+        if self._chance.random() < 0.5:
+            return of_topic
+        start, end = self._range(ledger)
+        return self._filter(of_topic, ledger, start, end, PolarsFrame(start, end))
+
+    @staticmethod
+    def _filter(
+        of_topic: Request,
+        ledger: Ledger,
+        start: int,
+        end: int,
+        run: Callable[[Path, Options], pa.Table],
+    ) -> Request:
+        return replace(
+            of_topic,
+            kind=f"filter of {of_topic.kind}",
+            ledgers=[ledger],
+            run=run,
+            start=start,
+            end=end,
+            is_filter=True,
         )

@@ -24,7 +24,7 @@ MAX_INDEX_BYTES = 64 * 1024 * 1024
 
 
 LIVE_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Seconds between looks at an index to which a broker seems to be adding an entry just now."""
+"""Seconds between looks at a file that a broker seems to be writing just now."""
 
 
 class IndexColumns(NamedTuple):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pylog
+from pylog.checksum import crc32c
 from pylog.inspect.index_columns import LIVE_PAUSES
 from tests.support.batches import (
     ABORT,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 FIRST = [batch_v2(plain_records(o, 5, timestamp=1000 + 10 * o), leader_epoch=1) for o in (0, 5)]
 SECOND = [batch_v2(plain_records(o, 5, timestamp=1000 + 10 * o), leader_epoch=2) for o in (10, 15)]
 SIZE = len(FIRST[0].data)
+NO_PRODUCERS = struct.pack(">hIi", 1, crc32c(bytes(4)), 0)
+"""A producer snapshot."""
 
 
 @pytest.fixture
@@ -330,6 +334,16 @@ def test_a_checkpoint_with_another_epoch_is_a_warning(directory: Path) -> None:
         str(path),
         10,
     )
+
+
+@pytest.mark.parametrize("kept", [0, 5])
+def test_a_snapshot_that_a_broker_is_just_writing_is_waited_for(
+    directory: Path, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = segment_path(directory, 10, ".snapshot")
+    path.write_bytes(NO_PRODUCERS[:kept])
+    monkeypatch.setattr(time, "sleep", lambda _: path.write_bytes(NO_PRODUCERS))
+    assert findings(directory) == []
 
 
 def test_side_files_that_cannot_be_read_are_warnings(directory: Path) -> None:

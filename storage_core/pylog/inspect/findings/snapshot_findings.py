@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from pylog.errors import CorruptSnapshotError, SegmentVanishedError, UnreadableF
 from pylog.files.file_names import PRODUCER_SNAPSHOT_FILE_SUFFIX, file_name_prefix
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.inspect.findings.finding import info, warning
+from pylog.inspect.index_columns import LIVE_PAUSES
 from pylog.locations import join
 
 if TYPE_CHECKING:
@@ -49,17 +51,18 @@ class SnapshotFindings:
         self._snapshots: list[tuple[int, str]] = []
         self._claims: list[_Claim] = []
         self._contradicted: dict[str, str] = {}
+        newest = max(view.producer_snapshot_offsets, default=None)
         for offset in sorted(view.producer_snapshot_offsets):
             name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
-            self._read(offset, join(view.directory.path, name))
+            self._read(offset, join(view.directory.path, name), is_newest=offset == newest)
         self._claims.sort(key=lambda claim: claim.entry.last_offset)
         self._offsets = np.array(
             [claim.entry.last_offset for claim in self._claims], dtype=np.int64
         )
 
-    def _read(self, offset: int, path: str) -> None:
+    def _read(self, offset: int, path: str, *, is_newest: bool) -> None:
         try:
-            entries = read_producer_snapshot(path)
+            entries = _read_once_written(path) if is_newest else read_producer_snapshot(path)
         except (CorruptSnapshotError, UnreadableFileError) as error:
             self._found.append(warning("damaged_snapshot", path, str(error.reason)))
             return
@@ -113,3 +116,16 @@ class SnapshotFindings:
             elif offset > end_offset:
                 message = f"the log ends at offset {end_offset}, before that of the snapshot"
                 yield info("snapshot_above_log_end", path, message)
+
+
+def _read_once_written(path: str) -> list[ProducerStateEntry]:
+    """Return what a snapshot holds; of one that a broker is just writing, once it is whole.
+
+    A broker makes the file and writes into it then.
+    """
+    for pause in LIVE_PAUSES:
+        try:
+            return read_producer_snapshot(path)
+        except CorruptSnapshotError:
+            time.sleep(pause)
+    return read_producer_snapshot(path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
+import pylog
 from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
 from tests.support.log_files import write_partition
 
@@ -138,7 +139,7 @@ def test_without_duckdb_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     monkeypatch.delitem(sys.modules, "pylog.duckdb", raising=False)
-    monkeypatch.delattr("pylog.LogDatabase", raising=False)
+    monkeypatch.delitem(vars(pylog), "LogDatabase", raising=False)
     done = pylog_run("sql", logs, "SELECT 1")
     assert done.status == 2
     assert "pylog.duckdb needs DuckDB: pip install 'pyspark-pylog[duckdb]'" in done.error
