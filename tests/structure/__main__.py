@@ -22,8 +22,9 @@ from tests.structure.layers import (
     read_layers,
 )
 from tests.structure.man_pages import man_pages
+from tests.structure.names import rebound_names
 from tests.structure.page import generated_files, stale_files
-from tests.structure.sizes import crowded_packages, long_files, long_functions
+from tests.structure.sizes import long_functions
 from tests.structure.source_tree import SourceTree
 from tests.structure.support import read_support, shared_code
 from tests.structure.table_page import PAGE as TABLE_PAGE
@@ -38,9 +39,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 
 _RULES = (
-    long_files,
     long_functions,
-    crowded_packages,
+    rebound_names,
     circles,
     imports_inside_functions,
     unannounced_loading,
