@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from tests.structure.source_tree import Problem, SourceTree
 
@@ -23,7 +23,7 @@ def rebound_names(tree: SourceTree) -> Iterator[Problem]:
     for module in tree:
         first: dict[str, ast.stmt] = {}
         for statement in module.syntax.body:
-            for name in dict.fromkeys(_bound([statement])):
+            for name in dict.fromkeys(_bound(statement)):
                 before = first.setdefault(name, statement)
                 is_default = isinstance(before, ast.AnnAssign) and isinstance(statement, ast.Try)
                 if before is not statement and not is_default:
@@ -34,34 +34,28 @@ def rebound_names(tree: SourceTree) -> Iterator[Problem]:
                     )
 
 
-def _bound(statements: Sequence[ast.stmt]) -> Iterator[str]:
-    for statement in statements:
-        match statement:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() if _is_overload(statement):
-                pass
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
-            case ast.ClassDef(name=name):
-                yield name
-            case ast.Import(names=aliases):
-                yield from (each.asname or each.name.partition(".")[0] for each in aliases)
-            case ast.ImportFrom(names=aliases):
-                yield from (each.asname or each.name for each in aliases)
-            case ast.Assign(targets=targets):
-                yield from (name for target in targets for name in _names(target))
-            case ast.AnnAssign(target=target) if statement.value is not None:
-                yield from _names(target)
-            case ast.For(target=target, body=body, orelse=orelse):
-                yield from _names(target)
-                yield from _bound([*body, *orelse])
-            case ast.If(body=body, orelse=orelse):
-                yield from _bound([*body, *orelse])
-            case ast.With(body=body):
-                yield from _bound(body)
-            case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
-                yield from _bound([*body, *orelse, *final])
-                for handler in handlers:
-                    yield from _bound(handler.body)
+def _bound(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() if _is_overload(node):
+            pass
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            yield from (each.asname or each.name.partition(".")[0] for each in aliases)
+        case ast.Assign(targets=targets):
+            yield from (name for target in targets for name in _names(target))
+        case ast.AnnAssign(target=target, value=value):
+            yield from _names(target) if value is not None else ()
+        case ast.For(target=target):
+            yield from _names(target)
+            yield from _bound_inside(node)
+        case ast.stmt() | ast.ExceptHandler():
+            yield from _bound_inside(node)
+
+
+def _bound_inside(node: ast.AST) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        yield from _bound(child)
 
 
 def _is_overload(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -42,7 +42,7 @@ def test_a_name_that_is_bound_again_is_found(again: str) -> None:
         "b: int = 1\ntry:\n    import c\nexcept E:\n    pass\nelse:\n    b = 2",
     ],
 )
-def test_branches_overloads_declarations_and_other_scopes_and_defaults_bind_no_name_again(
+def test_branches_overloads_other_scopes_and_defaults_bind_no_name_again(
     source: str,
 ) -> None:
     assert not list(rebound_names(tree_of({"pylog.a": source})))
