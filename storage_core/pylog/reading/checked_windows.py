@@ -14,6 +14,7 @@ import numpy as np
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
 from pylog.log_file.batch_walk import has_valid_checksum, read_header
+from pylog.log_file.resynchronisation import find_next_batch
 from pylog.log_file.segment_windows import (
     DEFAULT_WINDOW_BYTES,
     FIRST_WINDOW_BYTES,
@@ -23,7 +24,6 @@ from pylog.log_file.segment_windows import (
 from pylog.reading.control_batches import find_bad_control_batch
 from pylog.reading.damage import DamagedRange
 from pylog.reading.offset_order import Misplaced, find_misplaced
-from pylog.reading.resynchronisation import find_next_batch
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BadChecksum, BatchHeaders, BatchScan, find_bad_checksum
 

@@ -1,7 +1,7 @@
 """What a reader does at damage, and which bytes it has left out.
 
 FAILFAST raises an error with file, position and cause. The other two modes skip exactly the damaged
-bytes: from the first wrong batch to the next sound one (`pylog.reading.resynchronisation`).
+bytes: from the first wrong batch to the next sound one (`pylog.log_file.resynchronisation`).
 The names are those of Spark's file sources.
 """
 

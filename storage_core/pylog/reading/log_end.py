@@ -26,13 +26,14 @@ from pylog.reading.torn_tail import find_tail_defect
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
+    from pylog.log_file import resynchronisation  # imports NumPy, as does checked_windows
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.log_file.proved_position import ProvedPosition
-    from pylog.reading import checked_windows, resynchronisation  # import NumPy
+    from pylog.reading import checked_windows
     from pylog.reading.log_segment_view import LogSegmentView
 else:
     checked_windows = LazyModule("pylog.reading.checked_windows")
-    resynchronisation = LazyModule("pylog.reading.resynchronisation")
+    resynchronisation = LazyModule("pylog.log_file.resynchronisation")
 
 _APPEND_SECONDS = 0.005
 """A broker that writes into a preallocated file needs less than this between header and end."""

@@ -22,9 +22,9 @@ from pylog.record.batch_layout import (
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
-    from pylog.reading import resynchronisation  # imports NumPy; `pylog ls` starts without
+    from pylog.log_file import resynchronisation  # imports NumPy; `pylog ls` starts without
 else:
-    resynchronisation = LazyModule("pylog.reading.resynchronisation")
+    resynchronisation = LazyModule("pylog.log_file.resynchronisation")
 
 SEARCHED_BYTES = 1 << 24
 """How far after a cut header to look for a batch."""

@@ -27,9 +27,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.reading.possible_headers import possible_headers
-from pylog.reading.running_checksum import RunningChecksum
-from pylog.reading.sound_batches import SOUND_STEPS, SoundBatches
+from pylog.log_file.possible_headers import possible_headers
+from pylog.log_file.running_checksum import RunningChecksum
+from pylog.log_file.sound_batches import SOUND_STEPS, SoundBatches
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptRecordError
 from pylog.log_file.batch_walk import has_valid_checksum, read_header
-from pylog.reading.possible_headers import LARGEST_OFFSET_STEP
+from pylog.log_file.possible_headers import LARGEST_OFFSET_STEP
 from pylog.record.batch_layout import (
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,
