@@ -26,7 +26,7 @@ _PUBLIC = LazyNames(
         "pylog.config.cleaner_config": ("CleanerConfig",),
         "pylog.config.config_entry": ("ConfigEntry", "ConfigSource"),
         "pylog.config.log_config": ("LogConfig",),
-        "pylog.config.log_manager_config": ("LogManagerConfig",),
+        "pylog.config.log_manager_config": ("LogManagerConfig", "RecoveryMode"),
         "pylog.duckdb": ("LogDatabase",),
         "pylog.errors": ("LogStorageError",),
         "pylog.files.given_file_system": ("location",),
@@ -148,8 +148,10 @@ _PUBLIC = LazyNames(
         ),
         "pylog.writing.retention_run": ("apply_retention",),
         "pylog.writing.line_appender": ("LineAppender",),
+        "pylog.files.high_watermarks": ("HIGH_WATERMARKS",),
+        "pylog.writing.held_back": ("HeldBack",),
         "pylog.writing.moved_offset": ("MovedOffset",),
-        "pylog.writing.owned_directory": ("own_log_directory",),
+        "pylog.writing.owned_directory": ("ensure_some_open", "own_log_directory"),
         "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
         "pylog.writing.record_removal": ("delete_records", "truncate_log"),
         "pylog.writing.removal_plan": ("plan_record_deletion", "plan_truncation"),
@@ -189,11 +191,13 @@ if TYPE_CHECKING:
     from pylog.config.config_entry import ConfigSource as ConfigSource
     from pylog.config.log_config import LogConfig as LogConfig
     from pylog.config.log_manager_config import LogManagerConfig as LogManagerConfig
+    from pylog.config.log_manager_config import RecoveryMode as RecoveryMode
     from pylog.duckdb import LogDatabase as LogDatabase
     from pylog.errors import LogStorageError as LogStorageError
     from pylog.fetch_data_info import FetchDataInfo as FetchDataInfo
     from pylog.fetch_data_info import FetchIsolation as FetchIsolation
     from pylog.files.given_file_system import location as location
+    from pylog.files.high_watermarks import HIGH_WATERMARKS as HIGH_WATERMARKS
     from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
     from pylog.files.partition_metadata import format_uuid as format_uuid
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
@@ -315,8 +319,10 @@ if TYPE_CHECKING:
     from pylog.writing.compaction_summary import CompactionSummary as CompactionSummary
     from pylog.writing.compaction_summary import CompactionTotals as CompactionTotals
     from pylog.writing.compaction_summary import PartitionCompaction as PartitionCompaction
+    from pylog.writing.held_back import HeldBack as HeldBack
     from pylog.writing.line_appender import LineAppender as LineAppender
     from pylog.writing.moved_offset import MovedOffset as MovedOffset
+    from pylog.writing.owned_directory import ensure_some_open as ensure_some_open
     from pylog.writing.owned_directory import own_log_directory as own_log_directory
     from pylog.writing.partitioner_names import PARTITIONER_NAMES as PARTITIONER_NAMES
     from pylog.writing.record_removal import delete_records as delete_records

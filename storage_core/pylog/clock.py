@@ -31,6 +31,19 @@ class SystemClock(Clock):
         return time.time_ns() // _NANOSECONDS_PER_MILLISECOND
 
 
+class StoppedClock(Clock):
+    """A clock at which it is always the same time."""
+
+    __slots__ = ("_now_ms",)
+
+    def __init__(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+
+    def milliseconds(self) -> int:
+        """Return that time."""
+        return self._now_ms
+
+
 def monotonic_milliseconds() -> int:
     """Return the milliseconds since some moment, by the system's clock that never jumps."""
     return time.monotonic_ns() // _NANOSECONDS_PER_MILLISECOND

@@ -106,6 +106,43 @@ class UnreadableFileError(LogDirectoryError):
     """
 
 
+class RecoveryRefusedError(_LocatedError):
+    """A log that is left closed and unchanged: recovering it would drop intact batches.
+
+    Parameters
+    ----------
+    reason
+        What is damaged.
+    path, position
+        In which ``.log`` file, and at which byte.
+    intact_batches, intact_records
+        How much a broker's recovery would drop; a compressed message of v0 or v1 counts as one
+        record.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        path: str | os.PathLike[str] | None = None,
+        position: int | None = None,
+        intact_batches: int = 0,
+        intact_records: int = 0,
+    ) -> None:
+        super().__init__(reason, path, position)
+        self.args = (reason, self.path, position, intact_batches, intact_records)
+        self.intact_batches, self.intact_records = intact_batches, intact_records
+
+    def __str__(self) -> str:
+        batches = f"{self.intact_batches} intact batch{'es' * (self.intact_batches != 1)}"
+        records = f"{self.intact_records} record{'s' * (self.intact_records != 1)}"
+        return (
+            f"{super().__str__()}. A broker's recovery would drop {batches} with {records} from "
+            "there on, so the log has been left as it is. See what is damaged with pylog doctor, "
+            "save what is intact with pylog doctor --repair-to, or drop it: --recover-as-broker "
+            "(recover_as_broker=True)"
+        )
+
+
 class UnknownTopicOrPartitionError(LogStorageError):
     """A topic or partition that was asked for and does not exist."""
 
@@ -192,6 +229,40 @@ class OffsetOutOfRangeError(LogStorageError):
         return (
             f"offset {self.requested} of {self.topic_partition} is out of range: the log holds "
             f"{held}"
+        )
+
+
+class OffsetAboveHighWatermarkError(OffsetOutOfRangeError):
+    """An offset of records that may not be replicated, which no record may be removed up to.
+
+    Parameters
+    ----------
+    topic_partition, requested, log_start_offset
+        As of `OffsetOutOfRangeError`.
+    high_watermark
+        Records below it are replicated.
+    log_end_offset
+        The offset of the log's next record.
+    """
+
+    def __init__(
+        self,
+        topic_partition: str,
+        requested: int,
+        log_start_offset: int,
+        high_watermark: int,
+        log_end_offset: int,
+    ) -> None:
+        super().__init__(topic_partition, requested, log_start_offset, log_end_offset)
+        self.args = (topic_partition, requested, log_start_offset, high_watermark, log_end_offset)
+        self.high_watermark = high_watermark
+
+    def __str__(self) -> str:
+        return (
+            f"offset {self.requested} of {self.topic_partition} is above its high watermark "
+            f"{self.high_watermark}: by replication-offset-checkpoint the records from there to "
+            f"the log's end {self.log_end_offset} may not be replicated. If no other replica is "
+            "left, use --high-watermark log-end (high_watermark='log-end')"
         )
 
 

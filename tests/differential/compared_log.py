@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,12 +10,14 @@ from filecmp import cmpfiles
 from typing import TYPE_CHECKING, Any
 
 from pylog.config import LogConfig, LogManagerConfig
+from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from tests.differential.comparison import differences
 from tests.differential.kafka_log import KafkaFailedError
+from tests.support.log_files import write_high_watermarks
 from tests.support.random_log import TOPIC
 
 if TYPE_CHECKING:
@@ -78,15 +81,19 @@ class ComparedLog:
         shutil.copytree(self.kafkas, self.ours)
         return answer
 
-    def run_kafka(self, what: str, part: Round, prepared: Answer) -> Answer:
-        """Let Kafka do a job at the end of a round."""
-        job: dict[str, Any] = {**self._job, "now": part.clean_at_ms}
-        job["highWatermark"] = self._high_watermark(part, prepared)
+    def run_kafka(
+        self, what: str, part: Round, prepared: Answer, *, with_retention: bool = True
+    ) -> Answer:
+        """Let Kafka do a job at the end of a round; its cleaner removes old segments, too."""
+        job: dict[str, Any] = {**self._job, "now": part.clean_at_ms, "retention": with_retention}
+        job["highWatermark"] = self.checkpoint_of(part, prepared)
         return self.kafka.run(what, self.kafkas, job)
 
     @contextmanager
     def opened(self, part: Round, prepared: Answer) -> Iterator[tuple[LogManager, UnifiedLog]]:
-        """Open ours at the end of a round."""
+        """Open ours at the end of a round: its high watermark is that of the checkpoint."""
+        checkpoint = self.checkpoint_of(part, prepared)
+        write_high_watermarks(self.ours, {PARTITION: checkpoint})
         clock = ManualClock(part.clean_at_ms)
         manager = LogManager(
             [self.ours],
@@ -98,9 +105,14 @@ class ComparedLog:
         )
         with manager:
             log = manager.get_log(PARTITION)
-            log.follows_end = False
-            log.update_high_watermark(self._high_watermark(part, prepared))
+            start, end = int(prepared["logStartOffset"]), int(prepared["logEndOffset"])
+            assert log.high_watermark == max(start, min(checkpoint, end))
             yield manager, log
+        if checkpoint < start:
+            # Kafka writes the log's start instead; we never raise what a broker has written.
+            written = read_offset_checkpoint(self.ours / "replication-offset-checkpoint")
+            assert written == {PARTITION: checkpoint}
+            write_high_watermarks(self.ours, {PARTITION: start})
 
     def differences(self) -> list[str]:
         """Return what is not the same in the two directories."""
@@ -112,8 +124,27 @@ class ComparedLog:
         names = [path.name for path in kafkas.glob("*.log")]
         return not cmpfiles(kafkas, ours, names, shallow=False)[1]
 
-    @staticmethod
-    def _high_watermark(part: Round, prepared: Answer) -> int:
-        return max(
-            int(prepared["logStartOffset"]), int(prepared["logEndOffset"]) - part.unreplicated
-        )
+    def checkpoint_of(self, part: Round, prepared: Answer) -> int:
+        """Return what ``replication-offset-checkpoint`` says at the end of a round.
+
+        Of ten rounds, four have a log that is replicated, or nearly so, and four one that is up to
+        anywhere: between batches, inside one, inside a transaction. In one it is below the log's
+        start, in one above its end.
+        """
+        start, end = int(prepared["logStartOffset"]), int(prepared["logEndOffset"])
+        draw = random.Random(f"{self.drawn.seed} {part.clean_at_ms}")
+        kind = draw.random()
+        if kind < 0.4:
+            return max(start, end - part.unreplicated)
+        if kind < 0.8:
+            return draw.randint(start, end)
+        return draw.randint(0, start) if kind < 0.9 else end + draw.randint(1, 100)
+
+    def where_high_watermark_is(self, part: Round, prepared: Answer) -> str:
+        """Return in words where the checkpoint is, for counts."""
+        checkpoint, end = self.checkpoint_of(part, prepared), int(prepared["logEndOffset"])
+        if checkpoint < int(prepared["logStartOffset"]):
+            return "high watermark below the log's start"
+        if checkpoint == end:
+            return "high watermark at the end"
+        return f"high watermark {'below' if checkpoint < end else 'above'} the end"

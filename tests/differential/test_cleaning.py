@@ -95,6 +95,7 @@ def test_a_log_is_cleaned_as_kafka_cleans_it(
         if prepared is None:
             break
         answer = compared.run_kafka("clean", part, prepared)
+        counts[compared.where_high_watermark_is(part, prepared)] += 1
         with compared.opened(part, prepared) as (manager, log):
             ours = Turn.of(manager, log, drawn.dedupe_buffer_bytes)
         if "cleanerError" in answer:

@@ -100,9 +100,17 @@ def write_partition(
 
 
 def write_log_start_offsets(log_directory: Path, offsets: Mapping[tuple[str, int], int]) -> None:
+    _write_checkpoint(log_directory / "log-start-offset-checkpoint", offsets)
+
+
+def write_high_watermarks(log_directory: Path, offsets: Mapping[tuple[str, int], int]) -> None:
+    _write_checkpoint(log_directory / "replication-offset-checkpoint", offsets)
+
+
+def _write_checkpoint(path: Path, offsets: Mapping[tuple[str, int], int]) -> None:
     lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
     text = "\n".join(["0", str(len(lines)), *lines]) + "\n"
-    (log_directory / "log-start-offset-checkpoint").write_text(text, "utf-8")
+    path.write_text(text, "utf-8")
 
 
 class Transactions:

@@ -45,6 +45,7 @@ WORKERS = {
     "dump",
     "doctor",
     "ends_within_bytes",
+    "ensure_some_open",
     "groups",
     "merge_by_timestamp",
     "metadata_table",

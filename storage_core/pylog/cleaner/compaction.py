@@ -34,6 +34,8 @@ class Compacted(NamedTuple):
         Whether the rounds came as far as a log can be cleaned now.
     failure
         What ended them.
+    held_back_offsets
+        The offsets ``[start, end)`` that can be cleaned as soon as they are replicated.
     """
 
     log: UnifiedLog
@@ -41,6 +43,7 @@ class Compacted(NamedTuple):
     first_dirty_offset: int | None
     is_complete: bool
     failure: Exception | None
+    held_back_offsets: tuple[int, int] | None
 
     @property
     def failure_text(self) -> str | None:
@@ -155,7 +158,7 @@ class Compaction:
     def _compact(self, log: UnifiedLog) -> Compacted:
         rounds: list[CleanerStats] = []
         first_dirty_offset: int | None = None
-        is_complete, failure = False, None
+        is_complete, failure, held_back_offsets = False, None, None
         try:
             while not is_complete:
                 candidate = self._manager.candidate(log, self._now_ms)
@@ -173,8 +176,9 @@ class Compaction:
                 self._manager.update_checkpoint(log, result.next_dirty_offset)
                 if result.next_dirty_offset <= each.first_dirty_offset:
                     break  # nothing that it could get on with
+            held_back_offsets = self._manager.held_back_offsets(log, self._now_ms)
         except CleaningAbortedError:
             pass
         except Exception as error:  # noqa: BLE001 - whatever it is, the other logs must go on
             failure = error
-        return Compacted(log, rounds, first_dirty_offset, is_complete, failure)
+        return Compacted(log, rounds, first_dirty_offset, is_complete, failure, held_back_offsets)

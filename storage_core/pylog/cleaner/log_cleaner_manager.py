@@ -112,7 +112,7 @@ class LogCleanerManager:
         """
         checkpoint = self._checkpoints[log.log_directory]
         checkpointed = checkpoint.offsets().get(log.topic_partition)
-        offsets = _cleanable_offsets(log, checkpointed, now_ms)
+        offsets = _cleanable_offsets(log, checkpointed, now_ms, log.last_stable_offset)
         if offsets.resets_checkpoint:
             # The start of a log that is compacted and trimmed passes the checkpoint all the time.
             if not log.config.is_delete or offsets.first_dirty_offset < (checkpointed or 0):
@@ -132,6 +132,27 @@ class LogCleanerManager:
             ),
             delay_ms,
         )
+
+    def held_back_offsets(self, log: UnifiedLog, now_ms: int) -> tuple[int, int] | None:
+        """Return the offsets ``[start, end)`` that can be cleaned once they are replicated.
+
+        None if there are none.
+
+        Raises
+        ------
+        LogStorageError
+            A file of the log cannot be read.
+        """
+        if log.high_watermark >= log.log_end_offset:
+            return None
+        checkpointed = self._checkpoints[log.log_directory].offsets().get(log.topic_partition)
+        undecided = log.producer_state.first_undecided_offset
+        stable = log.log_end_offset if undecided is None else undecided
+        now, later = (
+            _cleanable_offsets(log, checkpointed, now_ms, each).first_uncleanable_offset
+            for each in (log.last_stable_offset, stable)
+        )
+        return (now, later) if now < later else None
 
     def grab_filthiest_compacted_log(self, now_ms: int) -> LogToClean | None:
         """Return the log that is to be cleaned next, marked as in progress; None if there is none.
@@ -263,11 +284,13 @@ class LogCleanerManager:
         return sizes
 
 
-def _cleanable_offsets(log: UnifiedLog, checkpointed: int | None, now_ms: int) -> CleanableOffsets:
+def _cleanable_offsets(
+    log: UnifiedLog, checkpointed: int | None, now_ms: int, last_stable_offset: int
+) -> CleanableOffsets:
     params = CleanableParams(
         checkpoint=checkpointed,
         log_start_offset=log.log_start_offset,
-        last_stable_offset=log.last_stable_offset,
+        last_stable_offset=last_stable_offset,
         log_end_offset=log.log_end_offset,
         min_compaction_lag_ms=log.config.min_compaction_lag_ms,
         now_ms=now_ms,
@@ -290,7 +313,7 @@ def _compaction_delay_ms(log: UnifiedLog, first_dirty_offset: int, now_ms: int) 
 
 def _cleanable_bytes(log: UnifiedLog, checkpointed: int | None, now_ms: int) -> int:
     try:
-        offsets = _cleanable_offsets(log, checkpointed, now_ms)
+        offsets = _cleanable_offsets(log, checkpointed, now_ms, log.last_stable_offset)
     except LogStorageError:  # what cannot be read may be why it is left alone
         return 0
     return CleanableBytes.of(

@@ -21,6 +21,7 @@ from pylog.errors import (
     CorruptRecordError,
     CorruptSnapshotError,
     InvalidRecordError,
+    RecoveryRefusedError,
     UnexpectedFileError,
 )
 
@@ -41,6 +42,7 @@ _FINDINGS = (
     CorruptRecordError,
     CorruptSnapshotError,
     InvalidRecordError,
+    RecoveryRefusedError,
     UnexpectedFileError,
 )
 

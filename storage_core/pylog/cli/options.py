@@ -188,6 +188,23 @@ dry_run = click.option(
 )
 
 
+high_watermark = click.option(
+    "--high-watermark",
+    type=click.Choice(pylog.HIGH_WATERMARKS),
+    default=pylog.HIGH_WATERMARKS[0],
+    help="Up to where records count as replicated. checkpoint: as on a broker, by "
+    "replication-offset-checkpoint, and up to the log's end where this node is the only replica. "
+    "log-end: all of them; for a directory whose cluster is gone.",
+)
+
+recover_as_broker = click.option(
+    "--recover-as-broker",
+    is_flag=True,
+    help="Recover damaged logs as a broker does, which drops intact records after the damage. "
+    "Without this, such a log stays as it is.",
+)
+
+
 def cleanup(
     *, all_topics: str, counted: str, once: str
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -208,6 +225,8 @@ def cleanup(
         server_properties,
         config,
         now(counted),
+        high_watermark,
+        recover_as_broker,
         click.option("--once", is_flag=True, help=once),
         dry_run,
         as_json,

@@ -2,6 +2,6 @@
 
 from pylog.config.cleaner_config import CleanerConfig
 from pylog.config.log_config import LogConfig
-from pylog.config.log_manager_config import LogManagerConfig
+from pylog.config.log_manager_config import LogManagerConfig, RecoveryMode
 
-__all__ = ["CleanerConfig", "LogConfig", "LogManagerConfig"]
+__all__ = ["CleanerConfig", "LogConfig", "LogManagerConfig", "RecoveryMode"]

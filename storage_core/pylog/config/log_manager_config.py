@@ -9,9 +9,33 @@ Source: ServerLogConfigs, ReplicationConfigs, TransactionLogConfigs, Transaction
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import ClassVar
 
 from pylog.config.config_property import INT64_MAX, PropertyConfig, config_field, integer, long
+
+
+class RecoveryMode(Enum):
+    """How far the recovery of a log may go.
+
+    Attributes
+    ----------
+    KEEP_INTACT
+        A log whose recovery would drop intact batches stays closed and unchanged.
+    AS_BROKER
+        Such batches are dropped.
+    BROKER_START
+        They are dropped, and what keeps a broker from starting is an error here, too.
+    """
+
+    KEEP_INTACT = auto()
+    AS_BROKER = auto()
+    BROKER_START = auto()
+
+    @property
+    def keeps_intact(self) -> bool:
+        """Whether intact batches are kept."""
+        return self is RecoveryMode.KEEP_INTACT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
 MANIFEST = ".pylog-manifest"
 LEDGER = ".pylog-ledger"
+ONLY_REPLICA = ".pylog-only-replica"
 
 _OFFSET_DIGITS = 20
 _MAX_OFFSET = 2**63 - 1

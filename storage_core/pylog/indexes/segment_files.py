@@ -25,13 +25,13 @@ from pylog.indexes.offset_index import OffsetIndex
 from pylog.indexes.time_index import TimeIndex
 from pylog.indexes.transaction_index import TransactionIndex
 from pylog.log_file.file_records import FileRecords
+from pylog.model import OffsetPosition
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig
     from pylog.files.durable_io import DurableIO
     from pylog.files.file_names import SegmentTarget
     from pylog.log_file.batch_walk import PositionedHeader
-    from pylog.model import OffsetPosition
 
 
 class SegmentFiles:
@@ -139,11 +139,15 @@ class SegmentFiles:
 
         Reads from the last index entry on.
         """
+        return self.read_end().offset
+
+    def read_end(self) -> OffsetPosition:
+        """Return the same offset, and the byte after the last batch."""
+        end = OffsetPosition(self.base_offset, 0)
         position = self.offset_index.lookup(self.offset_index.last_offset).position
-        next_offset = self.base_offset
         for batch in self.log.batches_from(position):
-            next_offset = batch.header.next_offset
-        return next_offset
+            end = OffsetPosition(batch.header.next_offset, batch.end_position)
+        return end
 
     # ---- files
 

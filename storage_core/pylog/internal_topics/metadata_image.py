@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.internal_topics.cluster_metadata import read_metadata_record
+from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
     import uuid
@@ -95,12 +96,15 @@ class MetadataImage:
     changed
         Whose configurations records have changed; topics that were made or deleted are among them.
         A caller may clear it, to learn what the records after that change.
+    moved
+        Partitions whose replicas records have changed, new ones among them; likewise.
     """
 
     def __init__(self) -> None:
         self.deleted: list[TopicImage] = []
         self.unknown_topic_ids: set[uuid.UUID] = set()
         self.changed: set[ConfigResource] = set()
+        self.moved: set[TopicPartition] = set()
         self._topics: dict[uuid.UUID, TopicImage] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {}
         self._with_elr: dict[str, set[uuid.UUID]] = {}
@@ -179,6 +183,9 @@ class MetadataImage:
             self._register(topic, _merged(topic.partitions[number], fields))
 
     def _register(self, topic: TopicImage, registration: PartitionRegistration) -> None:
+        before = topic.partitions.get(registration.partition)
+        if before is None or before.replicas != registration.replicas:
+            self.moved.add(TopicPartition(topic.name, registration.partition))
         topic.partitions[registration.partition] = registration
         if registration.eligible_leader_replicas or registration.last_known_elr:
             self._with_elr.setdefault(topic.name, set()).add(topic.topic_id)

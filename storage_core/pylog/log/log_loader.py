@@ -5,7 +5,8 @@
    cannot be, the segment is recovered, also after a clean stop. A missing time index stays empty.
    A segment with offsets beyond 32 bits is split, and loading begins again.
 3. After a stop that was not clean the segments from the recovery point on are recovered
-   (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go.
+   (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go; unless there is
+   an intact batch in what would go: then the log stays as it is (`pylog.log.recovery_loss`).
 4. The end is after the last batch; after a clean stop it is where checkpoint and producer
    snapshot agree that it is, and no ``.log`` is read. Where it lies below the checkpointed log
    start, all segments go and the log begins there.
@@ -19,12 +20,15 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pylog.config import RecoveryMode
 from pylog.errors import (
     CorruptIndexError,
+    CorruptRecordError,
     IndexOffsetOverflowError,
     InvalidOffsetError,
     LogSegmentOffsetOverflowError,
@@ -38,6 +42,7 @@ from pylog.files.file_names import (
     file_name_prefix,
     parse_partition_directory_name,
 )
+from pylog.files.forgetting_io import ForgettingIO
 from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
 from pylog.files.partition_directories import base_offsets_of_logs, file_names
 from pylog.log.local_log import LocalLog
@@ -45,6 +50,7 @@ from pylog.log.log_segments import LogSegments
 from pylog.log.log_state import LogState
 from pylog.log.log_truncation import TruncationGuard
 from pylog.log.producer_state_rebuild import rebuild_producer_state
+from pylog.log.recovery_loss import Damage, ensure_nothing_intact
 from pylog.log.segment_deletion import delete_segment_files, mark_snapshots_for_deletion
 from pylog.log.segment_recovery import SegmentRecovery
 from pylog.log.segment_splitting import split_overflowed_segment
@@ -76,11 +82,16 @@ class LogLoading:
     config, manager_config, context
         Of the topic and of the manager.
     had_clean_shutdown
-        Whether the log directory was closed in order.
+        Whether the log directory was shut down cleanly. Set to False where the log's last segment
+        shows that it was not.
     recovery_point_checkpoint, log_start_offset_checkpoint
         What the checkpoints say; 0 if nothing.
     truncation_guard
         The log's.
+    recovery_mode
+        What recovery may drop.
+    high_watermark_start
+        Tells by the log's start and end where the high watermark starts.
     recovered_segments
         Filled in: paths of the segments that were scanned.
     truncated_bytes
@@ -95,6 +106,8 @@ class LogLoading:
     recovery_point_checkpoint: int = 0
     log_start_offset_checkpoint: int = 0
     truncation_guard: TruncationGuard = field(default_factory=TruncationGuard)
+    recovery_mode: RecoveryMode = RecoveryMode.KEEP_INTACT
+    high_watermark_start: Callable[[int, int], int] = lambda start, _end: start
     recovered_segments: list[str] = field(default_factory=list)
     truncated_bytes: int = 0
 
@@ -112,15 +125,32 @@ def load_log(loading: LogLoading) -> UnifiedLog:
     ------
     UnexpectedFileError, CorruptRecordError
         Something in the directory can be neither used nor repaired.
+    RecoveryRefusedError
+        Recovery would drop intact batches, and may not.
     KafkaStorageError
         The disk failed.
     """
     return _LogLoader(loading).load()
 
 
+def try_loading(loading: LogLoading) -> None:
+    """Raise what recovery would end with before it drops anything; nothing is changed.
+
+    Errors as of `load_log`; those that are met when producers are read are left to it.
+    """
+    context = replace(loading.context, io=ForgettingIO())
+    _LogLoader(replace(loading, context=context), is_trial=True).try_recovery()
+
+
+class _TrialEndedError(Exception):
+    """What comes next cannot be tried on a disk that forgets."""
+
+
 class _LogLoader:
-    def __init__(self, loading: LogLoading) -> None:
+    def __init__(self, loading: LogLoading, *, is_trial: bool = False) -> None:
         self._loading = loading
+        self._is_trial = is_trial
+        self._warn = _LOGGER.debug if is_trial else _LOGGER.warning
         self._directory = loading.directory
         self._config = loading.config
         self._context = loading.context
@@ -182,8 +212,18 @@ class _LogLoader:
             log_start_offset=start,
             context=self._context,
         )
+        state.start_high_watermark(loading.high_watermark_start(start, end))
         log_directory = os.path.dirname(self._directory.rstrip("/"))  # noqa: PTH120
         return UnifiedLog(state, log_directory, loading.truncation_guard)
+
+    def try_recovery(self) -> None:
+        with suppress(_TrialEndedError):
+            try:
+                self._load_segments()
+                self._recover_log()
+            finally:
+                for segment in self._segments:
+                    segment.close_handlers()
 
     # ---- segments
 
@@ -196,6 +236,8 @@ class _LogLoader:
 
     def _split(self, overflowed: LogSegment) -> None:
         """Split a segment; the map is empty then."""
+        if self._is_trial:
+            raise _TrialEndedError
         split_overflowed_segment(overflowed, self._config, self._context)
         for segment in self._segments:
             segment.close_handlers()
@@ -220,7 +262,7 @@ class _LogLoader:
                     # Kafka, which recovers it now: if the leader epochs are gone as well, those of
                     # the segments before it would count as outdated and be lost.
                     continue
-                _LOGGER.warning("recovering segment %s: %s", segment.log.path, error)
+                self._warn("recovering segment %s: %s", segment.log.path, error)
                 self._segments = LogSegments(loaded)
                 try:
                     self._recover_flushed_segment(segment)
@@ -249,7 +291,7 @@ class _LogLoader:
         index.rename_to(path + CLEANED_FILE_SUFFIX, missing_ok=True)
         self._context.io.sync_directory(self._directory)
         try:
-            self._recover_segment(segment)
+            self._recover_segment(segment, self._before_cut)
         except LogSegmentOffsetOverflowError:
             index.delete_if_exists()  # it has the name of one that the split makes
             raise
@@ -257,11 +299,12 @@ class _LogLoader:
         index.rename_to(path)
         self._context.io.sync_directory(self._directory)
 
-    def _recover_segment(
-        self, segment: LogSegment, before_cut: Callable[[], None] | None = None
-    ) -> int:
+    def _recover_segment(self, segment: LogSegment, before_cut: Callable[[Damage], None]) -> int:
         """Recover one segment with producers of its own; return how many bytes were cut off."""
         producer_state = self._new_producer_state()
+        if self._is_trial:
+            recovery = SegmentRecovery(segment, producer_state, None, before_cut, only_markers=True)
+            return recovery.recover()
         rebuild_producer_state(
             producer_state,
             self._segments,
@@ -270,13 +313,7 @@ class _LogLoader:
             now_ms=self._context.clock.milliseconds(),
             is_clean=False,
         )
-        recovery = SegmentRecovery(
-            segment,
-            producer_state,
-            self._leader_epochs,
-            before_cut,
-        )
-        cut = recovery.recover()
+        cut = SegmentRecovery(segment, producer_state, self._leader_epochs, before_cut).recover()
         # Once the scan is complete, so that the next segment's does not begin at an old snapshot.
         producer_state.take_snapshot()
         self._loading.recovered_segments.append(segment.log.path)
@@ -288,6 +325,8 @@ class _LogLoader:
     def _recover_log(self) -> tuple[int, int]:
         """Recover what may not be on disk; return the recovery point and the end."""
         loading = self._loading
+        if loading.had_clean_shutdown:
+            self._distrust_marker()
         if not loading.had_clean_shutdown:
             self._recover_unflushed()
         end = self._end_or_drop_all()
@@ -299,6 +338,38 @@ class _LogLoader:
         if loading.had_clean_shutdown:
             return end, end
         return min(loading.recovery_point_checkpoint, end), end
+
+    def _distrust_marker(self) -> None:
+        """Recover the log all the same if its last segment does not end with a whole batch.
+
+        Kafka reads the last segment from its last index entry on. Zeros there, 18 bytes or more,
+        end the broker. After fewer, or after a torn batch, it starts, and what it appends behind
+        them cannot be read.
+        """
+        if not len(self._segments):
+            return
+        active = self._segments.active_segment
+        is_broker_start = self._loading.recovery_mode is RecoveryMode.BROKER_START
+        try:
+            end = active.read_end()
+            has_own_offsets = end.offset > active.base_offset or not active.size_bytes
+            is_whole = end.position == active.size_bytes and has_own_offsets
+            if is_whole or is_broker_start:
+                return
+            reason = (
+                f"the last batch of {active.log.path} ends at byte {end.position} of "
+                f"{active.size_bytes}, before offset {end.offset}"
+            )
+        except CorruptRecordError as error:
+            if is_broker_start:
+                raise
+            reason = f"{error}; a broker would not start"
+        self._warn(
+            "recovering %s, although the log directory was shut down cleanly: %s",
+            self._directory,
+            reason,
+        )
+        self._loading.had_clean_shutdown = False
 
     def _recover_unflushed(self) -> None:
         while True:
@@ -319,14 +390,13 @@ class _LogLoader:
                 index + 1,
                 len(unflushed),
             )
-            remove_later = partial(self._remove_after, segment, unflushed[index + 1 :])
+            before_cut = partial(self._before_cut, later=unflushed[index + 1 :])
             try:
-                cut = self._recover_segment(segment, remove_later)
+                cut = self._recover_segment(segment, before_cut)
             except LogSegmentOffsetOverflowError:
                 return segment
             except (InvalidOffsetError, IndexOffsetOverflowError) as error:
-                _LOGGER.warning("emptying segment %s: %s", segment.log.path, error)
-                remove_later()
+                before_cut(Damage(segment, 0, error.reason))
                 cut = max(1, segment.truncate_to(segment.base_offset))
             if cut:
                 # Also the one just taken, if at the base offset of a removed segment: a snapshot
@@ -335,14 +405,16 @@ class _LogLoader:
                 return None
         return None
 
-    def _remove_after(self, segment: LogSegment, later: tuple[LogSegment, ...]) -> None:
+    def _before_cut(self, damage: Damage, later: tuple[LogSegment, ...] = ()) -> None:
         """Remove the segments after one that is about to be truncated, the last one first."""
+        self._ensure_droppable(damage, later)
+        path, size_bytes = damage.segment.log.path, damage.segment.size_bytes
+        self._warn(
+            "recovering %s: truncating %d bytes from position %d on: %s",
+            *(path, size_bytes - damage.position, damage.position, damage.reason),
+        )
         if later:
-            _LOGGER.warning(
-                "%s is to be truncated; deleting the %d segments after it",
-                segment.log.path,
-                len(later),
-            )
+            self._warn("deleting the %d segments after %s", len(later), path)
             self._remove(later[::-1])
             self._context.io.sync_directory(self._directory)
 
@@ -356,16 +428,18 @@ class _LogLoader:
         start = self._loading.log_start_offset_checkpoint
         if end >= start:
             return end
-        _LOGGER.warning(
-            "deleting all segments of %s: its end %d is below its start %d",
-            self._directory,
-            end,
-            start,
-        )
+        first, *later = self._segments
+        reason = f"the log ends at offset {end}, below its start {start}"
+        self._ensure_droppable(Damage(first, 0, reason), later)
+        self._warn("deleting all segments of %s: %s", self._directory, reason)
         self._remove(tuple(self._segments))
         self._leader_epochs.clear_and_flush()
         self._producer_state.truncate_fully_and_start_at(start)
         return 0
+
+    def _ensure_droppable(self, damage: Damage, later: Sequence[LogSegment]) -> None:
+        if self._loading.recovery_mode.keeps_intact:
+            ensure_nothing_intact(damage, later)
 
     def _find_recorded_end(self) -> int | None:
         """Return the end that a clean shutdown recorded, None where it is to be read from the log.

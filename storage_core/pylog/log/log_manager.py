@@ -23,9 +23,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pylog.config import LogConfig, LogManagerConfig
+from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import KafkaStorageError, LogStorageError, UnknownTopicOrPartitionError
-from pylog.files.commit_manifest import write_manifest
+from pylog.files.commit_manifest import read_manifest, write_manifest
 from pylog.files.partition_metadata import new_topic_id
 from pylog.files.topic_configs import TopicConfigs
 from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partition
@@ -40,13 +40,16 @@ from pylog.staged_commit.roll_forward import RollForward
 if TYPE_CHECKING:
     import os
     import uuid
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from pylog.files.commit_manifest import Manifest, NewTopic
+    from pylog.files.high_watermarks import IsOnlyReplica
     from pylog.log.log_loader import LogLoading
     from pylog.log.owned_log_directory import OwnedLogDirectory
     from pylog.log.unified_log import UnifiedLog
+
+    ClosedLogs = Mapping[TopicPartition, LogStorageError]
 
 
 class LogManager:
@@ -69,6 +72,15 @@ class LogManager:
         Written into the clean shutdown marker; the one that was found there if None.
     runs_retention
         Whether to remove in the background what logs no longer keep, as a broker does.
+    is_only_replica
+        Tells of a partition that no other broker has it, by the cluster's metadata for example: the
+        high watermark then starts at the log's end (`pylog.files.high_watermarks`). Asked only of
+        logs that end above their high watermark.
+    recovery_mode
+        What recovery may drop.
+    before_changes
+        Called at the start with the logs that will be left closed, and why, before anything is
+        changed. What it raises ends the start.
 
     Attributes
     ----------
@@ -89,15 +101,18 @@ class LogManager:
         context: LogContext | None = None,
         broker_epoch: int | None = None,
         runs_retention: bool = False,
+        is_only_replica: IsOnlyReplica = lambda _: False,
+        recovery_mode: RecoveryMode = RecoveryMode.KEEP_INTACT,
+        before_changes: Callable[[ClosedLogs], object] = lambda _: None,
     ) -> None:
         self.manager_config = LogManagerConfig() if manager_config is None else manager_config
         self.context = LogContext() if context is None else context
         self._broker_epoch = broker_epoch
         self._configs = TopicConfigs(config, topic_configs)
         self.config = self._configs.default
-        self._logs = OwnedLogs(self._configs, self.manager_config, self.context)
+        self._logs = OwnedLogs(self._configs, self.manager_config, self.context, recovery_mode)
         self.cleaner = self._logs.cleaner
-        self._directories = own_directories(directories, self.context, self._logs.current_in)
+        self._directories = own_directories(directories, self.context, self._logs, is_only_replica)
         self.cleaner_checkpoints = {
             each.path: each.cleaner_checkpoint for each in self._directories
         }
@@ -109,6 +124,7 @@ class LogManager:
             self._configs.unconfigured,
         )
         self._runs_retention = runs_retention
+        self._before_changes = before_changes
         self._creation_or_deletion_lock = threading.RLock()
         self._is_open = False
 
@@ -135,6 +151,10 @@ class LogManager:
                 opened.append(directory)
             self._configs.load(directory.path for directory in self._directories)
             for directory in self._directories:
+                self._logs.try_all(directory)
+                self._ensure_commit_can_complete(directory)
+            self._before_changes(self.closed_logs)
+            for directory in self._directories:
                 directory.begin()
             for directory in self._directories:
                 self._logs.load_all(directory)
@@ -152,6 +172,13 @@ class LogManager:
             raise
         self._maintenance.schedule(runs_retention=self._runs_retention)
         return self
+
+    def _ensure_commit_can_complete(self, directory: OwnedLogDirectory) -> None:
+        """Raise if a commit is under way to a log that stays closed."""
+        manifest = read_manifest(directory.path)
+        for each in () if manifest is None else manifest.partitions:
+            if each.topic_partition in self.closed_logs:
+                raise self.closed_logs[each.topic_partition]
 
     def carry_out(self, manifest: Manifest) -> None:
         """Publish the manifest of a commit, and append what it announces; all is on disk then.
@@ -174,6 +201,7 @@ class LogManager:
             self._ensure_open()
             for partition in range(topic.partitions):
                 place = TopicPartition(topic.topic, partition)
+                self._ensure_not_closed(place)
                 if self._logs.find(place) is None:
                     self._logs.create(directory, place, topic.topic_id)
 
@@ -190,6 +218,13 @@ class LogManager:
         A directory in which something fails gets no marker, so its next owner recovers it; the
         first failure is raised in the end. A forked child gets `LogLockedError` and does nothing.
         """
+        self._shut_down(keeps_marker=False)
+
+    def _shut_down(self, *, keeps_marker: bool) -> None:
+        """Shut down; ``keeps_marker`` says whether a log that stays closed keeps the marker away.
+
+        A command that is refused because of such a log leaves the marker as it was.
+        """
         if self._is_open:
             self._ensure_own_process()
         with self._creation_or_deletion_lock:
@@ -201,7 +236,11 @@ class LogManager:
         self.context.scheduler.shutdown()
         for directory in self._directories:
             try:
-                directory.shut_down(self._logs.all_in(directory.path), self._broker_epoch)
+                directory.shut_down(
+                    self._logs.all_in(directory.path),
+                    self._broker_epoch,
+                    keeps_marker=keeps_marker,
+                )
             except LogStorageError as error:
                 failures.append(error)
         self._logs.clear()
@@ -237,7 +276,8 @@ class LogManager:
             self.abandon()
             return
         try:
-            self.shutdown()
+            is_refusal = any(error is each for each in self.closed_logs.values())
+            self._shut_down(keeps_marker=is_refusal)
         except LogStorageError as failure:
             if error is None:
                 raise
@@ -249,6 +289,15 @@ class LogManager:
     def loadings(self) -> list[LogLoading]:
         """What the start-up did, a log each: what was recovered, how much was cut off."""
         return self._logs.loadings
+
+    @property
+    def closed_logs(self) -> ClosedLogs:
+        """The partitions whose logs were left closed and unchanged at the start, and why; a copy.
+
+        Recovery would drop intact batches, or something in the log can be neither used nor
+        repaired. The other logs of a manager are open.
+        """
+        return dict(self._logs.closed)
 
     @property
     def logs(self) -> dict[TopicPartition, UnifiedLog]:
@@ -265,9 +314,13 @@ class LogManager:
         )
 
     def get_log(self, topic_partition: TopicPartition) -> UnifiedLog:
-        """Return a log; `UnknownTopicOrPartitionError` if there is none."""
+        """Return a log.
+
+        `UnknownTopicOrPartitionError` if there is none; if it was left closed, what that is for.
+        """
         log = self._logs.find(topic_partition)
         if log is None:
+            self._ensure_not_closed(topic_partition)
             where = ", ".join(directory.path for directory in self._directories)
             near = self._logs.nearest_to(topic_partition)
             msg = f"there is no log of {topic_partition} in {where}{near}"
@@ -293,9 +346,15 @@ class LogManager:
             log = self._logs.find(topic_partition)  # another thread may have been faster
             if log is None:
                 self._ensure_open()
+                self._ensure_not_closed(topic_partition)
                 directory = self._logs.directory_with_fewest(self._directories)
                 log = self._logs.create(directory, topic_partition, topic_id or new_topic_id())
         return log
+
+    def _ensure_not_closed(self, topic_partition: TopicPartition) -> None:
+        """Raise why a log was left closed at the start, if it was."""
+        if topic_partition in self._logs.closed:
+            raise self._logs.closed[topic_partition]
 
     def delete_log(self, topic_partition: TopicPartition, *, is_async: bool = True) -> None:
         """Take a log away: its directory is renamed at once, and removed later or at once.
@@ -381,6 +440,17 @@ class LogManager:
     def remove_expired_producers(self) -> None:
         """Forget producers that have been idle for too long."""
         self._maintenance.remove_expired_producers()
+
+
+def ensure_open(is_needed: Callable[[TopicPartition], bool]) -> Callable[[ClosedLogs], None]:
+    """Return what raises, before anything is changed, if a log stays closed that is needed."""
+
+    def ensure(closed: ClosedLogs) -> None:
+        for topic_partition, error in sorted(closed.items()):
+            if is_needed(topic_partition):
+                raise error
+
+    return ensure
 
 
 class _LogsOfDirectory(NamedTuple):

@@ -72,6 +72,11 @@ class LogReader:
         return self._state.high_watermark
 
     @property
+    def has_raised_high_watermark(self) -> bool:
+        """Whether the high watermark has risen since the log was opened."""
+        return self._state.has_raised_high_watermark
+
+    @property
     def first_unstable_offset(self) -> int | None:
         """First offset of the oldest transaction that is open, or completed at the watermark."""
         return self._state.first_unstable_offset

@@ -5,7 +5,8 @@ Offsets, from low to high::
     log start offset        first offset served; records below may still be in the files
     recovery point          everything below is on disk
     last stable offset      below it every transaction is decided
-    high watermark          below it records are replicated; what consumers may see
+    high watermark          below it records are replicated; what consumers may see. Where it
+                            starts: `pylog.files.high_watermarks`
     log end offset          of the next record
 
 Always ``log start <= high watermark <= log end``. The first unstable offset is that of the oldest
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.errors import OffsetOutOfRangeError
+from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
 from pylog.metrics import LogCounters
 from pylog.record.compression import Decompressor
 from pylog.record.decompression_limit import SEND_LESS
@@ -56,7 +57,10 @@ class LogState:
     name
         ``<topic>-<partition>``, for errors.
     follows_end
-        Whether the high watermark follows the end after every append.
+        Whether the high watermark follows the end after every append. It does not pass records
+        that were not replicated when the log was opened: no append says that others have them.
+    has_raised_high_watermark
+        Whether it has risen since the log was opened.
     truncation_count
         How often the log's end went back.
     counters
@@ -69,6 +73,7 @@ class LogState:
         "decompressor",
         "first_unstable_offset",
         "follows_end",
+        "has_raised_high_watermark",
         "high_watermark",
         "leader_epochs",
         "local_log",
@@ -94,6 +99,7 @@ class LogState:
         self.name = str(local_log.topic_partition)
         self.decompressor = Decompressor(advice=SEND_LESS)
         self.follows_end = True
+        self.has_raised_high_watermark = False
         self.truncation_count = 0
         self.counters = LogCounters()
         self.log_start_offset = log_start_offset
@@ -127,14 +133,22 @@ class LogState:
     def update_high_watermark(self, offset: int) -> None:
         """Move the high watermark to ``offset``, or as near as start and end allow."""
         end = self.local_log.log_end_offset
-        self.high_watermark = max(self.log_start_offset, min(offset, end))
+        offset = max(self.log_start_offset, min(offset, end))
+        self.has_raised_high_watermark |= offset > self.high_watermark
+        self.high_watermark = offset
         self.producer_state.on_high_watermark_updated(self.high_watermark)
         self.update_first_unstable_offset()
 
+    def start_high_watermark(self, offset: int) -> None:
+        """Set the high watermark of a log that has just been loaded."""
+        self.update_high_watermark(offset)
+        self.has_raised_high_watermark = False
+
     def publish_end(self, offset: int) -> None:
         """Let readers see what was appended below ``offset``, the log's new end."""
+        is_all_replicated = self.high_watermark == self.log_end_offset
         self.local_log.update_log_end_offset(offset)
-        if self.follows_end:
+        if self.follows_end and is_all_replicated:
             self.update_high_watermark(offset)
         else:
             self.update_first_unstable_offset()
@@ -190,4 +204,7 @@ class LogState:
         return True
 
     def _out_of_range(self, offset: int) -> OffsetOutOfRangeError:
-        return OffsetOutOfRangeError(self.name, offset, self.log_start_offset, self.high_watermark)
+        start, high_watermark, end = self.log_start_offset, self.high_watermark, self.log_end_offset
+        if high_watermark < offset <= end:
+            return OffsetAboveHighWatermarkError(self.name, offset, start, high_watermark, end)
+        return OffsetOutOfRangeError(self.name, offset, start, end)

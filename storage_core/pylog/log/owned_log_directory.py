@@ -21,7 +21,7 @@ import logging
 import os
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pylog.errors import CorruptCheckpointError, KafkaStorageError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
@@ -39,6 +39,12 @@ from pylog.files.file_names import (
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
+from pylog.files.high_watermarks import (
+    HighWatermarks,
+    is_known_to_a_broker,
+    is_own_directory,
+    mark_as_own,
+)
 from pylog.files.partition_directories import (
     NOT_LOADED,
     ensure_regular_files,
@@ -49,13 +55,26 @@ from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_t
 from pylog.files.writable_directory import ensure_writable_log_directory, local_location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from pylog.files.high_watermarks import IsOnlyReplica
     from pylog.log.log_context import LogContext
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
+
+
+class LogsOfDirectories(Protocol):
+    """What a log directory asks of its manager's logs."""
+
+    def current_in(self, log_directory: str) -> Sequence[UnifiedLog]:
+        """Return the current logs of one log directory."""
+        ...
+
+    def closed_in(self, log_directory: str) -> Collection[TopicPartition]:
+        """Return the partitions there whose logs were left closed."""
+        ...
 
 
 class OwnedLogDirectory:
@@ -69,8 +88,10 @@ class OwnedLogDirectory:
         The directory; made if it is not there. May be a link, or lead through some.
     context
         Of the manager.
-    logs_in
-        Gives the current logs of a log directory, whose offsets are written.
+    logs
+        The manager's: whose offsets are written, and which are left closed.
+    is_only_replica
+        Tells of a partition that it has no other replica.
 
     Attributes
     ----------
@@ -78,22 +99,29 @@ class OwnedLogDirectory:
         Whether the last owner closed everything in order; known once `open` has returned.
     broker_epoch
         Of that owner, if it did and was a broker; else `UNKNOWN_BROKER_EPOCH`.
-    recovery_points, log_start_offsets, high_watermarks
+    recovery_points, log_start_offsets
         As the checkpoints had them then.
+    high_watermarks
+        Where those of the logs start; known then, too.
     cleaner_checkpoint
         How far each log is clean.
     """
 
     def __init__(
-        self, path: str, context: LogContext, logs_in: Callable[[str], Sequence[UnifiedLog]]
+        self,
+        path: str,
+        context: LogContext,
+        logs: LogsOfDirectories,
+        is_only_replica: IsOnlyReplica,
     ) -> None:
         self.path = os.path.realpath(path)  # a link that the user names is followed
         self.had_clean_shutdown = False
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
-        self.high_watermarks: dict[TopicPartition, int] = {}
-        self._logs_in = logs_in
+        self.high_watermarks = HighWatermarks({}, is_only_replica)
+        self._is_own = self._is_new = False
+        self._logs = logs
         self._failures = context.failures
         self._io = context.io
         self._lock = DirectoryLock(self.path)
@@ -101,7 +129,10 @@ class OwnedLogDirectory:
             self.path,
             context.io,
             context.failures,
-            lambda: [log.topic_partition for log in logs_in(self.path)],
+            lambda: [
+                *(log.topic_partition for log in logs.current_in(self.path)),
+                *logs.closed_in(self.path),
+            ],
         )
         self._checkpoint_lock = threading.Lock()
 
@@ -134,10 +165,14 @@ class OwnedLogDirectory:
             self.had_clean_shutdown = marker is not None
             if marker is not None and marker.broker_epoch is not None:
                 self.broker_epoch = marker.broker_epoch
-            self._ensure_partitions_are_ours()
+            has_partitions = self._ensure_partitions_are_ours()
             self.recovery_points = self._read(RECOVERY_POINT_CHECKPOINT)
             self.log_start_offsets = self._read(LOG_START_OFFSET_CHECKPOINT)
-            self.high_watermarks = self._read(HIGH_WATERMARK_CHECKPOINT)
+            self.high_watermarks = HighWatermarks.read(
+                self.path, self.high_watermarks.is_only_replica
+            )
+            self._is_own = is_own_directory(self.path)
+            self._is_new = not has_partitions and not is_known_to_a_broker(self.path)
             self.cleaner_checkpoint.load()
         except BaseException:
             self._lock.unlock()
@@ -147,6 +182,9 @@ class OwnedLogDirectory:
         """Remove the marker: from here on a crash is an unclean stop. Remove what tasks left."""
         # Also where none was found: a link that leads nowhere now may lead to a file later.
         remove_clean_shutdown(self._io, self.file(CLEAN_SHUTDOWN))
+        if self._is_new:
+            mark_as_own(self._io, self.path)
+            self._is_own = True
         remove_staged_segments(self.path, self._io)
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
@@ -156,11 +194,16 @@ class OwnedLogDirectory:
             _LOGGER.warning("taking a checkpoint for empty: %s", error)
             return {}
 
-    def _ensure_partitions_are_ours(self) -> None:
-        """Raise, while nothing has been changed, if a partition cannot be owned."""
-        for path, name in partition_directories(self.path):
+    def _ensure_partitions_are_ours(self) -> bool:
+        """Raise, while nothing has been changed, if a partition cannot be owned.
+
+        Return whether there is one.
+        """
+        partitions = partition_directories(self.path)
+        for path, name in partitions:
             if name.state not in NOT_LOADED:
                 ensure_regular_files(path)
+        return bool(partitions)
 
     @property
     def is_online(self) -> bool:
@@ -192,38 +235,48 @@ class OwnedLogDirectory:
         self.checkpoint_recovery_points()
 
     def _write_recovery_points(self) -> None:
-        self._write(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
+        self._write(RECOVERY_POINT_CHECKPOINT, self.recovery_points, lambda log: log.recovery_point)
 
     def _write_log_start_offsets(self) -> None:
-        self._write(
-            LOG_START_OFFSET_CHECKPOINT,
-            lambda log: log.log_start_offset,
-            is_written=lambda log: log.log_start_offset > log.segments[0].base_offset,
-        )
+        def start_of(log: UnifiedLog) -> int | None:
+            start = log.log_start_offset
+            return start if start > log.segments[0].base_offset else None
+
+        self._write(LOG_START_OFFSET_CHECKPOINT, self.log_start_offsets, start_of)
 
     def _write_high_watermarks(self) -> None:
-        self._write(HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
+        before = self.high_watermarks.checkpoint
+
+        def high_watermark_of(log: UnifiedLog) -> int | None:
+            if self._is_own or log.has_raised_high_watermark:
+                return log.high_watermark
+            # Differs from Kafka, which writes the offset that it started from: whoever has appended
+            # nothing does not say that others have more than they said.
+            entry = before.get(log.topic_partition)
+            return None if entry is None else min(entry, log.high_watermark)
+
+        self._write(HIGH_WATERMARK_CHECKPOINT, before, high_watermark_of)
 
     def _write(
         self,
         name: str,
-        offset_of: Callable[[UnifiedLog], int],
-        is_written: Callable[[UnifiedLog], bool] = lambda _: True,
+        before: Mapping[TopicPartition, int],
+        offset_of: Callable[[UnifiedLog], int | None],
     ) -> None:
-        """Write one checkpoint with an offset of each log.
+        """Write one checkpoint with an offset of each log, if it has one.
 
-        The logs are asked once no other thread writes a checkpoint: of two that are written one
-        after the other, the later one has the later offsets.
+        Logs that were left closed keep the entries that they had before. The logs are asked once no
+        other thread writes a checkpoint: of two that are written one after the other, the later one
+        has the later offsets.
         """
         path = self.file(name)
         self._io.ensure_own_process(path)  # a fork may have copied a lock that is held
         with self._checkpoint_lock:
-            offsets = {
-                log.topic_partition: offset_of(log)
-                for log in self._logs_in(self.path)
-                if is_written(log)
-            }
-            write_offset_checkpoint(self._io, path, offsets)
+            offsets = {each: before.get(each) for each in self._logs.closed_in(self.path)}
+            for log in self._logs.current_in(self.path):
+                offsets[log.topic_partition] = offset_of(log)
+            known = {each: offset for each, offset in offsets.items() if offset is not None}
+            write_offset_checkpoint(self._io, path, known)
 
     # ---- topics
 
@@ -246,10 +299,13 @@ class OwnedLogDirectory:
 
     # ---- end
 
-    def shut_down(self, logs: Sequence[UnifiedLog], broker_epoch: int | None) -> None:
+    def shut_down(
+        self, logs: Sequence[UnifiedLog], broker_epoch: int | None, *, keeps_marker: bool = False
+    ) -> None:
         """Flush and close all logs, write all checkpoints and the marker, give the lock back.
 
-        If anything fails there is no marker, and the lock is given back all the same.
+        If anything fails there is no marker, nor is there one beside a log that was left closed:
+        it has not been recovered. The lock is given back all the same.
 
         Parameters
         ----------
@@ -257,6 +313,8 @@ class OwnedLogDirectory:
             All that lie in the directory, future ones, too.
         broker_epoch
             See `close`.
+        keeps_marker
+            Whether a marker that was found is written again, although logs were left closed.
 
         Raises
         ------
@@ -272,7 +330,8 @@ class OwnedLogDirectory:
             self._write_recovery_points()
             self._write_log_start_offsets()
             self._write_high_watermarks()
-            is_clean = True
+            is_recovered = not self._logs.closed_in(self.path)
+            is_clean = is_recovered or (keeps_marker and self.had_clean_shutdown)
         finally:
             for log in logs:
                 log.close_handlers()
@@ -305,7 +364,8 @@ class OwnedLogDirectory:
 def own_directories(
     paths: Sequence[str | os.PathLike[str]],
     context: LogContext,
-    logs_in: Callable[[str], Sequence[UnifiedLog]],
+    logs: LogsOfDirectories,
+    is_only_replica: IsOnlyReplica,
 ) -> list[OwnedLogDirectory]:
     """Return the directories of one manager; parameters as of `OwnedLogDirectory`.
 
@@ -317,7 +377,9 @@ def own_directories(
     if isinstance(paths, str | os.PathLike):
         msg = f"directories is one path, expected a list of them: [{os.fspath(paths)!r}]"
         raise TypeError(msg)
-    directories = [OwnedLogDirectory(local_location(path), context, logs_in) for path in paths]
+    directories = [
+        OwnedLogDirectory(local_location(path), context, logs, is_only_replica) for path in paths
+    ]
     if len({directory.path for directory in directories}) < len(directories):
         msg = "a log directory is given twice"
         raise ValueError(msg)

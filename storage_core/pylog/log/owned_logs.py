@@ -6,25 +6,44 @@ Source: LogManager (Kafka 4.3).
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from pylog.errors import KafkaStorageError, UnexpectedFileError
-from pylog.files.file_names import DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, PARTITION_METADATA
+from pylog.config import RecoveryMode
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptIndexError,
+    CorruptRecordError,
+    CorruptSnapshotError,
+    InvalidRecordError,
+    KafkaStorageError,
+    RecoveryRefusedError,
+    UnexpectedFileError,
+)
+from pylog.files.file_names import (
+    DELETE_DIR_SUFFIX,
+    FUTURE_DIR_SUFFIX,
+    PARTITION_METADATA,
+    parse_partition_directory_name,
+)
 from pylog.files.partition_directories import NOT_LOADED, partition_directories
 from pylog.files.partition_metadata import write_partition_metadata
 from pylog.files.topic_name import log_delete_directory_name, nearest_topic
-from pylog.log.log_loader import LogLoading, load_log
+from pylog.log.log_loader import LogLoading, load_log, try_loading
 from pylog.log.log_truncation import TruncationGuard
 from pylog.log.segment_deletion import delete_directory
 from pylog.registered_cleaner import RegisteredCleaner
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pylog.config import LogManagerConfig
+    from pylog.errors import LogStorageError
+    from pylog.files.file_names import PartitionDirectoryName
     from pylog.files.topic_configs import TopicConfigs
     from pylog.log.log_context import LogContext
     from pylog.log.owned_log_directory import OwnedLogDirectory
@@ -32,6 +51,16 @@ if TYPE_CHECKING:
     from pylog.model import TopicPartition
 
 _LOGGER = logging.getLogger(__name__)
+_DAMAGED = (
+    RecoveryRefusedError,
+    CorruptRecordError,
+    InvalidRecordError,
+    CorruptIndexError,
+    CorruptSnapshotError,
+    CorruptCheckpointError,
+)
+"""What is wrong with one log is no reason to refuse work on another."""
+LoadedT = TypeVar("LoadedT")
 
 
 class OwnedLogs:
@@ -57,13 +86,23 @@ class OwnedLogs:
         The cleaner of the logs, if one is registered.
     loadings
         What `load_all` did, a log each.
+    closed
+        Why current logs were left closed: their recovery would drop intact batches, or something
+        in them can be neither used nor repaired.
     """
 
     def __init__(
-        self, configs: TopicConfigs, manager_config: LogManagerConfig, context: LogContext
+        self,
+        configs: TopicConfigs,
+        manager_config: LogManagerConfig,
+        context: LogContext,
+        recovery_mode: RecoveryMode,
     ) -> None:
         self.cleaner = RegisteredCleaner()
         self.loadings: list[LogLoading] = []
+        self.closed: dict[TopicPartition, LogStorageError] = {}
+        self._recovery_mode = recovery_mode
+        self._closed_directories: dict[str, LogStorageError] = {}
         self._configs = configs
         self._manager_config = manager_config
         self._context = context
@@ -115,6 +154,25 @@ class OwnedLogs:
         """Return the current and the future logs of one log directory."""
         return [log for log in self.current_and_future() if log.log_directory == log_directory]
 
+    def closed_in(self, log_directory: str) -> list[TopicPartition]:
+        """Return the partitions of a log directory whose logs were left closed, future ones too."""
+        return [
+            parse_partition_directory_name(os.path.basename(path)).topic_partition  # noqa: PTH119
+            for path in self._closed_directories
+            if os.path.dirname(path) == log_directory  # noqa: PTH120
+        ]
+
+    def try_all(self, directory: OwnedLogDirectory) -> None:
+        """Find the logs of a log directory that are to stay closed; nothing is changed.
+
+        Raises
+        ------
+        LogStorageError
+            A log cannot be loaded, and a broker would not start.
+        """
+        if self._recovery_mode.keeps_intact:
+            self._load_each(self._found_in(directory), try_loading)
+
     def load_all(self, directory: OwnedLogDirectory) -> None:
         """Load the log of every partition directory of a log directory, in several threads.
 
@@ -123,30 +181,61 @@ class OwnedLogs:
         UnexpectedFileError
             A partition has two directories, in this log directory or in two.
         LogStorageError
-            A log cannot be loaded: see `pylog.log.log_loader.load_log`.
+            A log cannot be loaded, and a broker would not start; see
+            `pylog.log.log_loader.load_log`.
         """
-        loadings = []
         for path, name in partition_directories(directory.path):
             if name.state == DELETE_DIR_SUFFIX:
                 self._delete_later(path, self._configs.default.file_delete_delay_ms)
-            elif name.state not in NOT_LOADED:
-                loadings.append((name, self._loading(directory, path, name.topic_partition)))
-        self.loadings += [loading for _, loading in loadings]
-        threads = self._manager_config.num_recovery_threads_per_data_dir
-        with ThreadPoolExecutor(threads, "log-recovery") as pool:
-            logs = list(pool.map(lambda each: load_log(each[1]), loadings))
-        for (name, _), log in zip(loadings, logs, strict=True):
+        found = self._found_in(directory)
+        self.loadings += [loading for _, loading in found]
+        loaded = self._load_each(found, load_log)
+        for (name, _), log in zip(found, loaded, strict=True):
+            if log is None:
+                continue
             try:
                 self._add(log, is_future=name.state == FUTURE_DIR_SUFFIX)
             except BaseException:
                 log.close_handlers()
                 raise
-            # Without replicas everything that is in the log is replicated.
-            log.update_high_watermark(log.log_end_offset)
         for log in self.current_in(directory.path):
             # What is appended after the end that a crash left must not count as clean.
             if directory.cleaner_checkpoint.offset(log.topic_partition) > log.log_end_offset:
                 directory.cleaner_checkpoint.lower(log.topic_partition, log.log_start_offset)
+
+    def _found_in(
+        self, directory: OwnedLogDirectory
+    ) -> list[tuple[PartitionDirectoryName, LogLoading]]:
+        """Return what is to be loaded, without the logs that stay closed."""
+        return [
+            (name, self._loading(directory, path, name.topic_partition))
+            for path, name in partition_directories(directory.path)
+            if name.state not in NOT_LOADED and path not in self._closed_directories
+        ]
+
+    def _load_each(
+        self,
+        found: Sequence[tuple[PartitionDirectoryName, LogLoading]],
+        load: Callable[[LogLoading], LoadedT],
+    ) -> list[LoadedT | None]:
+        """Return what ``load`` returns, None for a log that stays closed."""
+
+        def load_or_note(each: tuple[PartitionDirectoryName, LogLoading]) -> LoadedT | None:
+            name, loading = each
+            try:
+                return load(loading)
+            except _DAMAGED as error:
+                if self._recovery_mode is RecoveryMode.BROKER_START:
+                    raise
+                with self._lock:
+                    self._closed_directories[loading.directory] = error
+                    if name.state != FUTURE_DIR_SUFFIX:
+                        self.closed[name.topic_partition] = error
+                return None
+
+        threads = self._manager_config.num_recovery_threads_per_data_dir
+        with ThreadPoolExecutor(threads, "log-recovery") as pool:
+            return list(pool.map(load_or_note, found))
 
     def _add(self, log: UnifiedLog, *, is_future: bool) -> None:
         with self._lock:
@@ -175,6 +264,8 @@ class OwnedLogs:
                 lower_cleaner_checkpoint=directory.cleaner_checkpoint.lower,
                 checkpoint_after_truncation=directory.checkpoint_after_truncation,
             ),
+            recovery_mode=self._recovery_mode,
+            high_watermark_start=partial(directory.high_watermarks.start_of, topic_partition),
         )
 
     def directory_with_fewest(self, directories: Sequence[OwnedLogDirectory]) -> OwnedLogDirectory:

@@ -257,13 +257,7 @@ def delete_old_segments(
     """
     local_log = state.local_log
     segments = tuple(local_log.segments)
-    params = RetentionParams.of(
-        state.config,
-        now_ms,
-        log_start_offset=state.log_start_offset,
-        high_watermark=state.high_watermark,
-        log_end_offset=state.log_end_offset,
-    )
+    params = _params_of(state, now_ms)
     deletable = deletable_segments(segments, params)
     if not deletable:
         return []
@@ -280,6 +274,15 @@ def delete_old_segments(
     return deleted
 
 
+def held_back_segments(
+    segments: Sequence[SegmentT], params: RetentionParams
+) -> list[tuple[SegmentT, RetentionReason]]:
+    """Return what the high watermark alone keeps, of the segments that retention leaves."""
+    if params.high_watermark >= params.log_end_offset:
+        return []
+    return deletable_segments(segments, params._replace(high_watermark=params.log_end_offset))
+
+
 def describe_deletable(
     segments: Sequence[SegmentT],
     deletable: Sequence[tuple[SegmentT, RetentionReason]],
@@ -292,6 +295,27 @@ def describe_deletable(
             deletable, next_offsets(segments, params), strict=False
         )
     ]
+
+
+def held_back_offsets(state: LogState, now_ms: int) -> tuple[int, int] | None:
+    """Return the offsets ``[start, end)`` that the high watermark alone keeps, None if none."""
+    segments, params = tuple(state.local_log.segments), _params_of(state, now_ms)
+    return offsets_of(describe_deletable(segments, held_back_segments(segments, params), params))
+
+
+def offsets_of(segments: Sequence[DeletedSegment]) -> tuple[int, int] | None:
+    """Return the offsets ``[start, end)`` of neighbouring segments, None if there are none."""
+    return (segments[0].base_offset, segments[-1].next_offset) if segments else None
+
+
+def _params_of(state: LogState, now_ms: int) -> RetentionParams:
+    return RetentionParams.of(
+        state.config,
+        now_ms,
+        log_start_offset=state.log_start_offset,
+        high_watermark=state.high_watermark,
+        log_end_offset=state.log_end_offset,
+    )
 
 
 def _remove(

@@ -14,14 +14,14 @@ Source: LogSegment.recover (Kafka 4.3). Differs from Kafka, which takes a batch 
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.log.producer_state_rebuild import replay_batch
-from pylog.log_file.batch_walk import PositionedHeader
+from pylog.log.recovery_loss import Damage
+from pylog.log_file.batch_walk import PositionedHeader, is_zero
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.record.batch_header import parse_batch_header
 from pylog.record.batch_scan import find_bad_checksum
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.producers.producer_state_manager import ProducerStateManager
     from pylog.record.batch_scan import BatchHeaders
-
-_LOGGER = logging.getLogger(__name__)
 
 
 class SegmentRecovery:
@@ -50,8 +48,10 @@ class SegmentRecovery:
     leader_epochs
         Epochs that it lacks are added; None to leave them.
     before_cut
-        Called before bytes are cut off, if any are: removes the segments after this one. In
-        the other order, a crash in between would leave a hole that nothing reveals.
+        Called before bytes are cut off, if any are, with what is wrong: removes the segments after
+        this one. In the other order, a crash in between would leave a hole that nothing reveals.
+    only_markers
+        Of producers, look only at transaction markers, which end the scan where they are damaged.
     """
 
     def __init__(
@@ -59,12 +59,15 @@ class SegmentRecovery:
         segment: LogSegment,
         producer_state: ProducerStateManager,
         leader_epochs: LeaderEpochFileCache | None,
-        before_cut: Callable[[], None] | None = None,
+        before_cut: Callable[[Damage], None],
+        *,
+        only_markers: bool = False,
     ) -> None:
         self._segment = segment
         self._producer_state = producer_state
         self._leader_epochs = leader_epochs
         self._before_cut = before_cut
+        self._only_markers = only_markers
         self._valid_bytes = 0
 
     def recover(self) -> int:
@@ -83,15 +86,7 @@ class SegmentRecovery:
         reason = self._scan()
         cut = segment.size_bytes - self._valid_bytes
         if cut:
-            _LOGGER.warning(
-                "recovering %s: truncating %d bytes from position %d on: %s",
-                segment.log.path,
-                cut,
-                self._valid_bytes,
-                reason,
-            )
-            if self._before_cut is not None:
-                self._before_cut()
+            self._before_cut(Damage(segment, self._valid_bytes, reason))
         segment.log.truncate_to(self._valid_bytes)
         segment.offset_index.trim_to_valid_size()
         segment.entry_writer.force_last_time_entry()
@@ -111,8 +106,11 @@ class SegmentRecovery:
                 if bad is not None:
                     return bad.reason
         except (CorruptRecordError, InvalidRecordError) as error:
-            return str(error)
-        return windows.tail.defect or "a batch is cut short by the end of the file"
+            return error.reason
+        if windows.tail.defect is not None:
+            return windows.tail.defect
+        is_rest_zero = is_zero(source, windows.tail.position, source.size_bytes)
+        return "zeros follow" if is_rest_zero else "a batch is cut short by the end of the file"
 
     def _add(self, window: SegmentWindow, count: int) -> None:
         """Take the first ``count`` batches of a window into account.
@@ -138,8 +136,10 @@ class SegmentRecovery:
             position = window.file_position + int(headers.positions[below[0]])
             raise InvalidRecordError(reason, self._segment.log.path, position)
         self._segment.ensure_offset_in_range(int(headers.last_offsets.max()))
-        producing = np.flatnonzero(headers.is_v2 & (headers.producer_ids >= 0))
-        for place in producing.tolist():
+        producing = headers.is_v2 & (headers.producer_ids >= 0)
+        if self._only_markers:
+            producing &= headers.is_control
+        for place in np.flatnonzero(producing).tolist():
             try:
                 self._replay(window, int(headers.positions[place]))
             except (CorruptRecordError, InvalidRecordError):

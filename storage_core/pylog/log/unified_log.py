@@ -98,6 +98,13 @@ class UnifiedLog(TruncatableLog):
                 self._state, self._roller, now_ms, is_async=is_async
             )
 
+    def held_back_offsets(self, now_ms: int) -> tuple[int, int] | None:
+        """Return the offsets ``[start, end)`` that `delete_old_segments` removes once replicated.
+
+        None if there are none. `CorruptRecordError` as of `delete_old_segments`.
+        """
+        return retention.held_back_offsets(self._state, now_ms)
+
     def create_cleaned_segment(self, base_offset: int) -> LogSegment:
         """Make an empty segment for `replace_segments`; `KafkaStorageError` if the disk failed."""
         return create_cleaned_segment(self._state, base_offset)

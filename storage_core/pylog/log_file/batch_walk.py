@@ -111,7 +111,8 @@ def read_header(source: ByteSource, position: int, end: int) -> PositionedHeader
 
 
 def _parse(data: bytes, at: int, path: str, position: int, end: int) -> PositionedHeader | None:
-    if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
+    # As FileLogInputStream.nextBatch: the smallest batch is longer, so a tail of 17 bytes is torn.
+    if len(data) - at <= HEADER_SIZE_UP_TO_MAGIC:
         return None
     if position + peek_entry_size(data, at, path=path, position=position) > end:
         return None

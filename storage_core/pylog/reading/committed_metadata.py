@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.internal_topics.metadata_image import ConfigResource
+    from pylog.model import TopicPartition
     from pylog.reading.cluster_metadata_log import MetadataBatch, MetadataSnapshot
     from pylog.reading.log_view import LogView
     from pylog.record.record import Record
@@ -57,6 +58,8 @@ class CommittedMetadata:
         The offset after the last record.
     undecided
         What the records from `committed_end_offset` on change.
+    undecided_replicas
+        The partitions whose replicas they change.
     """
 
     path: str
@@ -64,6 +67,7 @@ class CommittedMetadata:
     committed_end_offset: int
     end_offset: int
     undecided: frozenset[ConfigResource]
+    undecided_replicas: frozenset[TopicPartition]
 
 
 def read_committed_metadata(view: LogView) -> CommittedMetadata:
@@ -92,12 +96,12 @@ def read_committed_metadata(view: LogView) -> CommittedMetadata:
         reading.read_snapshot(snapshots[-1])
         committed_end_offset = snapshots[-1].end_offset
     end_offset = max(committed_end_offset, view.log_end_offset)
-    reading.image.changed.clear()
+    reading.forget_changes()
     for batch in _log_batches(view, committed_end_offset, end_offset):
         reading.read_log_batch(batch, committed_end_offset)
     if len(reading.voters() or ()) == 1:
         committed_end_offset = end_offset
-        reading.image.changed.clear()
+        reading.forget_changes()
     if reading.image.unknown_topic_ids:
         ids = ", ".join(sorted(map(format_uuid, reading.image.unknown_topic_ids)))
         reason = f"records name topics that no record has introduced (ids {ids}): a part is missing"
@@ -108,6 +112,7 @@ def read_committed_metadata(view: LogView) -> CommittedMetadata:
         committed_end_offset,
         end_offset,
         frozenset(reading.image.changed),
+        frozenset(reading.image.moved),
     )
 
 
@@ -134,6 +139,10 @@ class _Reading:
         self._voters_of_leader: frozenset[int] | None = None
         self._last_control_type: ControlRecordType | None = None
         self._next_offset: int | None = None
+
+    def forget_changes(self) -> None:
+        self.image.changed.clear()
+        self.image.moved.clear()
 
     def read_snapshot(self, snapshot: MetadataSnapshot) -> None:
         for batch in snapshot_batches(snapshot):

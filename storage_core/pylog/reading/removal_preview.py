@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
+from pylog.errors import (
+    OffsetAboveHighWatermarkError,
+    OffsetInsideBatchError,
+    OffsetOutOfRangeError,
+)
 from pylog.lazy_modules import LazyModule
 from pylog.reading.planned_range import PlannedRange
 from pylog.reading.slicing import segment_slices
@@ -77,7 +81,9 @@ def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = 
     )
 
 
-def preview_record_deletion(view: LogView, config: LogConfig, offset: int | None) -> Removal:
+def preview_record_deletion(
+    view: LogView, config: LogConfig, offset: int | None, high_watermark: int
+) -> Removal:
     """Return what would be served no more if the log started at ``offset``.
 
     Bytes and segments are those that retention may then remove: segments below it as a whole.
@@ -89,20 +95,25 @@ def preview_record_deletion(view: LogView, config: LogConfig, offset: int | None
     config
         The topic's configuration.
     offset
-        The end of the log if None.
+        The high watermark if None.
+    high_watermark
+        Between the log's start and its end.
 
     Raises
     ------
     PolicyViolationError
         The topic is compacted and nothing else.
-    OffsetOutOfRangeError
-        The offset is negative or after the end of the log.
+    OffsetAboveHighWatermarkError, OffsetOutOfRangeError
+        The offset is after the high watermark; it is negative or after the end of the log.
     """
     config.ensure_records_may_be_deleted(str(view.topic_partition))
     start, end = view.log_start_offset, view.log_end_offset
-    offset = end if offset is None else offset
+    offset = high_watermark if offset is None else offset
     if not 0 <= offset <= end:
         raise OffsetOutOfRangeError(str(view.topic_partition), offset, start, end)
+    if offset > high_watermark:
+        name = str(view.topic_partition)
+        raise OffsetAboveHighWatermarkError(name, offset, start, high_watermark, end)
     low, high = start, max(start, offset)
     below = [
         segment

@@ -7,13 +7,21 @@ its directories that it keeps them in.
 
 from __future__ import annotations
 
+import logging
 import os
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config import LogConfig
 from pylog.config.config_entry import ConfigSource
-from pylog.errors import InvalidRecordError, LogDirectoryError, SegmentVanishedError
+from pylog.errors import (
+    InvalidRecordError,
+    LogDirectoryError,
+    LogStorageError,
+    SegmentVanishedError,
+)
 from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
+from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.files.topic_config_synonyms import dynamic_topic_properties
@@ -25,11 +33,14 @@ from pylog.reading.log_directory import open_directory
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from pylog.files.high_watermarks import IsOnlyReplica
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.server_properties import ServerProperties
     from pylog.internal_topics.metadata_image import TopicImage
+    from pylog.model import TopicPartition
     from pylog.reading.committed_metadata import CommittedMetadata
 
+_LOGGER = logging.getLogger(__name__)
 _ALL_BROKERS = ConfigResource(ConfigResourceType.BROKER, "")
 
 
@@ -75,6 +86,7 @@ class ClusterConfigs:
     def __init__(self, metadata: CommittedMetadata, node_id: int | None) -> None:
         self.path = metadata.path
         self._metadata = metadata
+        self._node_id = node_id
         self._topics: Mapping[str, TopicImage] = {each.name: each for each in metadata.image.topics}
         self._deleted = {each.topic_id for each in metadata.image.deleted}
         own = _ALL_BROKERS if node_id is None else _broker(node_id)
@@ -131,6 +143,25 @@ class ClusterConfigs:
             {key: value for key, value in image.configs.items() if key in known}, doubt
         )
 
+    def is_only_replica(self, topic_partition: TopicPartition, directory: str) -> bool:
+        """Whether this node is certainly the only replica of the partition in a directory.
+
+        Raises
+        ------
+        CorruptCheckpointError, LogDirectoryError
+            Its ``partition.metadata`` cannot be read.
+        """
+        topic = self._topics.get(topic_partition.topic)
+        partition = None if topic is None else topic.partitions.get(topic_partition.partition)
+        return (
+            topic is not None
+            and partition is not None
+            and self._node_id is not None
+            and partition.replicas == (self._node_id,)
+            and topic_partition not in self._metadata.undecided_replicas
+            and self._other_topic(topic, directory) is None
+        )
+
     def _other_topic(self, image: TopicImage, directory: str) -> str | None:
         """Return why a partition directory is not one of this topic, None if it is."""
         path = os.path.join(directory, PARTITION_METADATA)  # noqa: PTH118 - kept as text
@@ -168,6 +199,49 @@ def find_cluster_configs(
         node_id = None if owner is None else owner.node_id
         return ClusterConfigs(read_committed_metadata(view), node_id)
     return None
+
+
+def only_replica_rule(
+    log_directory: str,
+    server_properties: ServerProperties | None = None,
+    *,
+    high_watermark: str = HIGH_WATERMARKS[0],
+) -> IsOnlyReplica:
+    """Return what tells whether this node is the only replica of a partition in a directory.
+
+    The metadata are read when it is first asked. What cannot be read says nothing.
+
+    Parameters
+    ----------
+    log_directory
+        Local.
+    server_properties
+        Of the broker whose directory it is.
+    high_watermark
+        One of `HIGH_WATERMARKS`; ``log-end`` for a directory whose cluster is gone.
+
+    Raises
+    ------
+    ValueError
+        ``high_watermark`` is another word.
+    """
+    if high_watermark not in HIGH_WATERMARKS:
+        msg = f"high_watermark is {high_watermark!r}, expected one of {', '.join(HIGH_WATERMARKS)}"
+        raise ValueError(msg)
+    if high_watermark == "log-end":
+        return lambda _: True
+    cluster = cache(partial(find_cluster_configs, log_directory, server_properties))
+
+    def is_only_replica(topic_partition: TopicPartition) -> bool:
+        try:
+            found = cluster()
+            directory = os.path.join(log_directory, str(topic_partition))  # noqa: PTH118
+            return found is not None and found.is_only_replica(topic_partition, directory)
+        except LogStorageError as error:
+            _LOGGER.info("replicas of %s are not known: %s", topic_partition, error)
+            return False
+
+    return is_only_replica
 
 
 def _candidates(log_directory: str, server_properties: ServerProperties | None) -> list[str]:

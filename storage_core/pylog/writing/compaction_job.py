@@ -23,12 +23,16 @@ from pylog.config import CleanerConfig
 from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.file_names import CLEANED_FILE_SUFFIX, SEGMENT_FILE_SUFFIXES, SegmentTarget
-from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.staged_segments import new_job_token, remove_staged_segments
 from pylog.files.writable_directory import writable_log_directory
-from pylog.log.log_context import LogContext
-from pylog.writing.compaction_plan import ensure_compacted, logs_to_compact
+from pylog.writing.compaction_plan import (
+    closed_partitions,
+    context_at,
+    ensure_compacted,
+    logs_to_compact,
+)
 from pylog.writing.compaction_summary import CompactionSummary, PartitionCompaction
+from pylog.writing.held_back import HeldBack
 from pylog.writing.known_topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
@@ -38,10 +42,11 @@ if TYPE_CHECKING:
 
     from pylog.cleaner.staged_cleaning import StagedCleaning, StagedGroup
     from pylog.files.server_properties import ServerProperties
+    from pylog.log.log_context import LogContext
     from pylog.log.log_segment import LogSegment
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
-    from pylog.writing.compaction_plan import LogsToCompact
+    from pylog.writing.owned_directory import ChosenLogs
 
 
 class CompactionJob:
@@ -56,6 +61,8 @@ class CompactionJob:
     directory
         A log directory, which all tasks see under the same path.
     topics, server_properties, config, now_ms, once, dry_run, context
+        As in `pylog.compact`.
+    high_watermark, recover_as_broker
         As in `pylog.compact`.
 
     Attributes
@@ -87,6 +94,8 @@ class CompactionJob:
         once: bool = False,
         dry_run: bool = False,
         context: LogContext | None = None,
+        high_watermark: str = "checkpoint",
+        recover_as_broker: bool = False,
     ) -> None:
         self.directory = writable_log_directory(directory, must_exist=True)
         topics = topics if topics is None else list(topics)
@@ -99,7 +108,8 @@ class CompactionJob:
         )
         ensure_compacted(topics or (), self._known.configs)
         self._server_properties = server_properties
-        self._context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
+        self._context = context_at(context, now_ms)
+        self._high_watermark, self._recover_as_broker = high_watermark, recover_as_broker
         self._now_ms = self._context.clock.milliseconds() if now_ms is None else now_ms
         settings = (
             CleanerConfig() if server_properties is None else server_properties.cleaner_config
@@ -111,6 +121,8 @@ class CompactionJob:
         self._stack = ExitStack()
         self._logs: dict[TopicPartition, UnifiedLog] = {}
         self._manager: LogCleanerManager
+        self._closed: list[PartitionCompaction] = []
+        self._held_back: dict[TopicPartition, tuple[int, int] | None] = {}
         self._failed: dict[TopicPartition, str] = {}
         self._clean_up_to: dict[TopicPartition, int] = {}
         self._incomplete: set[TopicPartition] = set()
@@ -124,6 +136,8 @@ class CompactionJob:
                     self._known.configs,
                     self._server_properties,
                     self._context,
+                    high_watermark=self._high_watermark,
+                    recover_as_broker=self._recover_as_broker,
                     is_dry_run=self._is_dry_run,
                 )
             )
@@ -141,8 +155,8 @@ class CompactionJob:
             if not self._is_dry_run and not isinstance(error, KafkaStorageError):
                 remove_staged_segments(self.directory, self._context.io)
 
-    def _plan(self, opened: LogsToCompact) -> None:
-        self._logs = opened.logs
+    def _plan(self, opened: ChosenLogs) -> None:
+        self._logs, self._closed = opened.logs, closed_partitions(opened)
         self._manager = LogCleanerManager(lambda: self._logs, opened.checkpoints, opened.failures)
         tasks = []
         for topic_partition, log in self._logs.items():
@@ -160,6 +174,7 @@ class CompactionJob:
     def _task(self, log: UnifiedLog) -> CleaningTask | None:
         """Return what there is to do for a log; None if nothing."""
         candidate = self._manager.candidate(log, self._now_ms)
+        self._held_back[log.topic_partition] = self._manager.held_back_offsets(log, self._now_ms)
         each = candidate.log_to_clean
         self._clean_up_to[log.topic_partition] = each.first_dirty_offset
         if each.cleanable_bytes == 0 or (self._is_once and not candidate.is_due):
@@ -223,7 +238,12 @@ class CompactionJob:
             self._clean_up_to[topic_partition] = each.next_dirty_offset
             self._incomplete.discard(topic_partition)
         return CompactionSummary(
-            tuple(self._summaries(by_partition)),
+            tuple(
+                sorted(
+                    [*self._closed, *self._summaries(by_partition)],
+                    key=lambda each: each.topic_partition,
+                )
+            ),
             self._now_ms,
             self._is_dry_run,
             self._known.entries,
@@ -272,4 +292,11 @@ class CompactionJob:
                 is_dry_run=self._is_dry_run,
                 is_complete=topic_partition not in self._incomplete and failure is None,
                 failure=failure,
+                held_back=HeldBack.of(
+                    log.directory,
+                    topic_partition,
+                    self._held_back.get(topic_partition),
+                    high_watermark=log.high_watermark,
+                    log_end_offset=log.log_end_offset,
+                ),
             )

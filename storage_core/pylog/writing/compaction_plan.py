@@ -6,12 +6,15 @@ forgets whatever is done to it (`pylog.files.forgetting_io`).
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
-from pylog.config import LogManagerConfig
-from pylog.errors import CorruptCheckpointError
+from pylog.clock import StoppedClock
+from pylog.config import LogManagerConfig, RecoveryMode
+from pylog.errors import CorruptCheckpointError, RecoveryRefusedError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.clean_shutdown import read_clean_shutdown
 from pylog.files.cleaner_checkpoint import CleanerCheckpoint
@@ -21,28 +24,24 @@ from pylog.files.file_names import (
     RECOVERY_POINT_CHECKPOINT,
 )
 from pylog.files.forgetting_io import ForgettingIO
+from pylog.files.high_watermarks import HighWatermarks
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.partition_directories import ensure_regular_files, partition_directories
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
-from pylog.writing.owned_directory import own_log_directory
+from pylog.writing.cluster_configs import only_replica_rule
+from pylog.writing.compaction_summary import PartitionCompaction
+from pylog.writing.owned_directory import ChosenLogs, own_logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pylog.clock import Clock
     from pylog.config import LogConfig
+    from pylog.errors import LogStorageError
     from pylog.files.server_properties import ServerProperties
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
-
-
-class LogsToCompact(NamedTuple):
-    """Compacted logs, sorted, and what their cleaner asks beside them."""
-
-    logs: dict[TopicPartition, UnifiedLog]
-    checkpoints: Mapping[str, CleanerCheckpoint]
-    failures: LogDirFailureChannel
 
 
 def ensure_compacted(topics: Iterable[str], configs: Mapping[str, LogConfig]) -> None:
@@ -54,15 +53,34 @@ def ensure_compacted(topics: Iterable[str], configs: Mapping[str, LogConfig]) ->
             raise ValueError(msg)
 
 
+def context_at(context: LogContext | None, now_ms: int | None) -> LogContext:
+    """Return a run's surroundings; with a time given, all that is counted is counted to it.
+
+    Producers expire by the clock while logs are loaded: Kafka has one time for all, too.
+    """
+    context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
+    return context if now_ms is None else dataclasses.replace(context, clock=StoppedClock(now_ms))
+
+
+def closed_partitions(opened: ChosenLogs) -> list[PartitionCompaction]:
+    """Return what is to be said of the logs that stay closed."""
+    return [
+        PartitionCompaction(topic_partition=each, is_complete=False, failure=str(error))
+        for each, error in opened.closed.items()
+    ]
+
+
 @contextmanager
-def logs_to_compact(
+def logs_to_compact(  # noqa: PLR0913 - all that an owner is told
     path: str,
     configs: Mapping[str, LogConfig],
     server_properties: ServerProperties | None,
     context: LogContext,
     *,
+    high_watermark: str,
+    recover_as_broker: bool,
     is_dry_run: bool,
-) -> Iterator[LogsToCompact]:
+) -> Iterator[ChosenLogs]:
     """Own a log directory within the block; or, for a dry run, only read it.
 
     Parameters
@@ -75,6 +93,8 @@ def logs_to_compact(
         A broker's file, if there is one.
     context
         The clock, the disk and the background work.
+    high_watermark, recover_as_broker
+        As for `own_log_directory`.
     is_dry_run
         Whether nothing is changed or locked.
 
@@ -83,32 +103,35 @@ def logs_to_compact(
     LogStorageError
         See `own_log_directory` and `logs_for_a_dry_run`.
     """
-    if is_dry_run:
-        if server_properties is not None:
-            server_properties.warn_unless_log_dir(path)
-        compacted = {topic: each for topic, each in configs.items() if each.is_compact}
-        with logs_for_a_dry_run(path, compacted, context.clock) as opened:
-            yield opened
+    compacted = {topic: each for topic, each in configs.items() if each.is_compact}
+    if not is_dry_run:
+        with own_logs(
+            path,
+            compacted,
+            server_properties,
+            context,
+            high_watermark=high_watermark,
+            recover_as_broker=recover_as_broker,
+        ) as owned:
+            yield owned
         return
-    with own_log_directory(
-        path,
-        must_exist=True,
-        server_properties=server_properties,
-        topic_configs=configs,
-        context=context,
-    ) as manager:
-        logs = {
-            each: log
-            for each, log in manager.logs.items()
-            if each.topic in configs and log.config.is_compact
-        }
-        yield LogsToCompact(logs, manager.cleaner_checkpoints, context.failures)
+    if server_properties is not None:
+        server_properties.warn_unless_log_dir(path)
+    rule = only_replica_rule(path, server_properties, high_watermark=high_watermark)
+    mode = RecoveryMode.AS_BROKER if recover_as_broker else RecoveryMode.KEEP_INTACT
+    watermarks = HighWatermarks.read(path, rule)
+    with logs_for_a_dry_run(path, compacted, context.clock, watermarks, mode) as opened:
+        yield opened
 
 
 @contextmanager
 def logs_for_a_dry_run(
-    log_directory: str, configs: Mapping[str, LogConfig], clock: Clock
-) -> Iterator[LogsToCompact]:
+    log_directory: str,
+    configs: Mapping[str, LogConfig],
+    clock: Clock,
+    watermarks: HighWatermarks,
+    recovery_mode: RecoveryMode,
+) -> Iterator[ChosenLogs]:
     """Open the logs of some topics for as long as the block lasts.
 
     Parameters
@@ -119,6 +142,10 @@ def logs_for_a_dry_run(
         The topics, with their configuration.
     clock
         The time.
+    watermarks
+        Where the high watermarks start.
+    recovery_mode
+        What recovery may drop.
 
     Raises
     ------
@@ -131,6 +158,7 @@ def logs_for_a_dry_run(
     failures = LogDirFailureChannel(is_logged=False)
     context = LogContext(io=ForgettingIO(), clock=clock, failures=failures)
     logs: dict[TopicPartition, UnifiedLog] = {}
+    closed: dict[TopicPartition, LogStorageError] = {}
     checkpoint = CleanerCheckpoint(log_directory, context.io, failures, lambda: logs)
     checkpoint.load()
     recovery_points = _offsets(log_directory, RECOVERY_POINT_CHECKPOINT)
@@ -150,12 +178,17 @@ def logs_for_a_dry_run(
                 had_clean_shutdown=marker is not None,
                 recovery_point_checkpoint=recovery_points.get(topic_partition, 0),
                 log_start_offset_checkpoint=log_start_offsets.get(topic_partition, 0),
+                recovery_mode=recovery_mode,
+                high_watermark_start=partial(watermarks.start_of, topic_partition),
             )
-            log = load_log(loading)
-            log.update_high_watermark(log.log_end_offset)
-            logs[topic_partition] = log
+            try:
+                logs[topic_partition] = load_log(loading)
+            except RecoveryRefusedError as error:
+                closed[topic_partition] = error
         checkpoints = {log.log_directory: checkpoint for log in logs.values()}
-        yield LogsToCompact(dict(sorted(logs.items())), checkpoints, failures)
+        yield ChosenLogs(
+            dict(sorted(logs.items())), dict(sorted(closed.items())), checkpoints, failures
+        )
     finally:
         for log in logs.values():
             log.close_handlers()

@@ -18,11 +18,15 @@ from pylog.cleaner.throttler import Throttler
 from pylog.config import CleanerConfig
 from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError
-from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.writable_directory import writable_log_directory
-from pylog.log.log_context import LogContext
-from pylog.writing.compaction_plan import ensure_compacted, logs_to_compact
+from pylog.writing.compaction_plan import (
+    closed_partitions,
+    context_at,
+    ensure_compacted,
+    logs_to_compact,
+)
 from pylog.writing.compaction_summary import CompactionSummary, PartitionCompaction
+from pylog.writing.held_back import HeldBack
 from pylog.writing.known_topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pylog.files.server_properties import ServerProperties
+    from pylog.log.log_context import LogContext
 
 
 def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and how
@@ -43,6 +48,8 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
     dry_run: bool = False,
     progress: Callable[[int, int], object] | None = None,
     context: LogContext | None = None,
+    high_watermark: str = "checkpoint",
+    recover_as_broker: bool = False,
 ) -> CompactionSummary:
     """Clean the compacted topics of a log directory as a broker's cleaner does; return what went.
 
@@ -85,7 +92,15 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
         it raises ends the run between two steps: the log that is being cleaned is as it was, or as
         after some of its segments were, the directory is closed in order, and `compact` raises it.
     context
-        The clock, the disk and the background work; the real ones if None.
+        The clock, the disk and the background work; the real ones if None. With ``now_ms``, the
+        clock stands still at that time.
+    high_watermark
+        Where the high watermark of each log starts: as on a broker (``checkpoint``), or, for a
+        directory whose cluster is gone, at the log's end (``log-end``). Nothing is cleaned from the
+        last stable offset on, which is never above it.
+    recover_as_broker
+        Whether recovery may drop intact batches, as a broker's does. Otherwise a log that would
+        lose some stays as it is, and is a `failure`.
 
     Returns
     -------
@@ -119,7 +134,7 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
         path, topics, cleanup=COMPACT, server_properties=server_properties, properties=config
     )
     ensure_compacted(topics or (), known.configs)
-    context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
+    context = context_at(context, now_ms)
     now_ms = context.clock.milliseconds() if now_ms is None else now_ms
     reported = CompactionProgress(progress)
     settings = CleanerConfig() if server_properties is None else server_properties.cleaner_config
@@ -133,18 +148,25 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
         if dry_run
         else partial(CleanedSegments, keeps_old_files=False),
     )
-    opened = logs_to_compact(path, known.configs, server_properties, context, is_dry_run=dry_run)
-    with opened as (logs, checkpoints, failures):
+    with logs_to_compact(
+        path,
+        known.configs,
+        server_properties,
+        context,
+        high_watermark=high_watermark,
+        recover_as_broker=recover_as_broker,
+        is_dry_run=dry_run,
+    ) as opened:
         compaction = Compaction(
             cleaner,
-            LogCleanerManager(lambda: logs, checkpoints, failures),
+            LogCleanerManager(lambda: opened.logs, opened.checkpoints, opened.failures),
             reported,
             now_ms,
             is_only_due=once,
             is_dry_run=dry_run,
         )
-        done = []
-        for each in compaction.compact(list(logs.values())):
+        done = closed_partitions(opened)
+        for each in compaction.compact(list(opened.logs.values())):
             if isinstance(each.failure, KafkaStorageError) and not dry_run:
                 raise each.failure
             done.append(
@@ -156,8 +178,16 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
                     is_dry_run=dry_run,
                     is_complete=each.is_complete,
                     failure=each.failure_text,
+                    held_back=HeldBack.of(
+                        each.log.directory,
+                        each.log.topic_partition,
+                        each.held_back_offsets,
+                        high_watermark=each.log.high_watermark,
+                        log_end_offset=each.log.log_end_offset,
+                    ),
                 )
             )
+        done.sort(key=lambda each: each.topic_partition)
     if reported.stopped_by is not None:
         raise reported.stopped_by
     return CompactionSummary(tuple(done), now_ms, dry_run, known.entries)

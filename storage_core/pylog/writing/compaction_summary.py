@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pylog.cleaner.cleaner_stats import CleanerStats
     from pylog.config.config_entry import ConfigEntry
     from pylog.model import TopicPartition
+    from pylog.writing.held_back import HeldBack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,8 @@ class PartitionCompaction:
         has no room for all keys: the rounds after the first one would remove more than is said.
     failure
         Why it could not be cleaned to the end; None if it was, or would be.
+    held_back
+        What can be cleaned as soon as it is replicated; None if nothing.
     """
 
     topic_partition: TopicPartition
@@ -51,6 +54,7 @@ class PartitionCompaction:
     size_bytes: int = 0
     is_complete: bool = True
     failure: str | None = None
+    held_back: HeldBack | None = None
 
     @classmethod
     def of(  # noqa: PLR0913 - all that there is to say of it
@@ -63,6 +67,7 @@ class PartitionCompaction:
         is_dry_run: bool,
         is_complete: bool,
         failure: str | None,
+        held_back: HeldBack | None,
     ) -> PartitionCompaction:
         """Add up the rounds; ``size_bytes`` is that of the log now, whether or not it changed."""
         removed_bytes = sum(each.bytes_read - each.bytes_written for each in rounds)
@@ -77,6 +82,7 @@ class PartitionCompaction:
             size_bytes=size_bytes - removed_bytes if is_dry_run else size_bytes,
             is_complete=is_complete,
             failure=failure,
+            held_back=held_back,
         )
 
 

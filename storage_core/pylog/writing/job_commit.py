@@ -50,6 +50,7 @@ import os
 import time
 import uuid
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogLockedError, LogStorageError, SegmentVanishedError
@@ -63,6 +64,7 @@ from pylog.files.commit_manifest import (
 from pylog.files.partition_metadata import new_topic_id
 from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
+from pylog.log.log_manager import ensure_open
 from pylog.model import TimestampType
 from pylog.staged_commit.append_time import stamp_append_time
 from pylog.staged_commit.staged_batches import StagedBatches
@@ -70,11 +72,11 @@ from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.segment_adoption import SegmentAdoption
 from pylog.writing.staged_leftovers import StagedLeftovers, ensure_of_job
 from pylog.writing.staged_topic import rules_of
-from pylog.writing.topic_creation import logs_of_topic
+from pylog.writing.topic_creation import closed_logs_of_topic, open_logs_of_topic
 from pylog.writing.write_summary import PartitionSummary, WriteJobSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pylog.config import LogConfig
     from pylog.files.staged_files import StagedFile, StagedRecords, TopicRules
@@ -91,12 +93,24 @@ def commit(
     staged: Sequence[StagedRecords],
     timeout: float,
     context: LogContext | None = None,
+    *,
+    recover_as_broker: bool = False,
 ) -> WriteJobSummary:
     """Append what was staged; see `WriteJob.commit`."""
     directory = writable_log_directory(job.directory)
     ensure_of_job(job.key, staged)
     with ExitStack() as stack:
-        manager = _open_within(directory, timeout, context)
+        needed = {file.topic_partition for records in staged for file in records.files}
+        manager = _open_within(
+            partial(
+                own_log_directory,
+                directory,
+                context=context,
+                recover_as_broker=recover_as_broker,
+                before_changes=ensure_open(needed.__contains__),
+            ),
+            timeout,
+        )
         stack.push(manager.__exit__)  # it is open already
         context = context or LogContext()
         summary = JobCommit(job, directory, manager, context).commit(staged)
@@ -106,13 +120,13 @@ def commit(
     return summary
 
 
-def _open_within(directory: str, timeout: float, context: LogContext | None) -> LogManager:
+def _open_within(make_manager: Callable[[], LogManager], timeout: float) -> LogManager:
     """Return the open manager of the directory, waiting for it if need be."""
     deadline = time.monotonic() + timeout
     wait = _FIRST_WAIT_SECONDS
     while True:
         try:
-            return own_log_directory(directory, context=context).startup()
+            return make_manager().startup()
         except LogLockedError as error:
             if time.monotonic() + wait > deadline:
                 reason = (
@@ -203,7 +217,7 @@ class JobCommit:
             tuple(
                 NewTopic(each.topic, new_topic_id(), len(each.partitions), dict(self._job.config))
                 for each in rules.values()
-                if not logs_of_topic(self._manager, each.topic)
+                if not self._has_topic(each.topic)
             ),
             tuple(
                 self._announced(place, files, now_ms)
@@ -231,20 +245,28 @@ class JobCommit:
         raise LogStorageError(msg)
 
     def _config_of(self, topic: str) -> LogConfig:
-        if logs_of_topic(self._manager, topic):
+        if self._has_topic(topic):
             return self._manager.config_of(topic)
         return self._manager.config.with_properties(self._job.config)
 
+    def _partitions_of(self, topic: str) -> list[int]:
+        """Return the numbers of a topic's partitions, those of logs that stay closed among them."""
+        closed = closed_logs_of_topic(self._manager, topic)
+        return sorted({*open_logs_of_topic(self._manager, topic), *closed})
+
+    def _has_topic(self, topic: str) -> bool:
+        return bool(self._partitions_of(topic))
+
     def _rules_now(self, rules: TopicRules) -> TopicRules:
-        logs = logs_of_topic(self._manager, rules.topic)
-        partitions = list(logs) if logs else list(range(self._job.partitions or 1))
-        return rules_of(rules.topic, partitions, self._config_of(rules.topic), is_new=not logs)
+        found = self._partitions_of(rules.topic)
+        partitions = found or list(range(self._job.partitions or 1))
+        return rules_of(rules.topic, partitions, self._config_of(rules.topic), is_new=not found)
 
     def _announced(
         self, place: TopicPartition, files: Sequence[StagedFile], now_ms: int
     ) -> AnnouncedPartition:
         config = self._config_of(place.topic)
-        log = logs_of_topic(self._manager, place.topic).get(place.partition)
+        log = open_logs_of_topic(self._manager, place.topic).get(place.partition)
         adoption = SegmentAdoption.into(log, config)
         announced = []
         for staged in files:

@@ -147,6 +147,11 @@ class LineAppender:
             self._flush(first_number, number - 1)
             reason = f"{self._source}, line {number}: {error}; {self._fate_before(number)}"
             raise InvalidRecordError(reason) from error
+        except LogStorageError as error:  # the next line is for a log that was left closed
+            number = first_number + taken
+            self._flush(first_number, number - 1)
+            error.add_note(f"{self._source}, line {number}: {self._fate_before(number)}")
+            raise
         self._flush(first_number, first_number + len(lines) - 1)
 
     def _fate_before(self, number: int) -> str:

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.config import RecoveryMode
+from pylog.errors import LogStorageError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
+from pylog.files.partition_directories import partition_directories
 from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
+from pylog.writing.cluster_configs import only_replica_rule
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pylog.config import LogConfig
+    from pylog.files.cleaner_checkpoint import CleanerCheckpoint
     from pylog.files.server_properties import ServerProperties
+    from pylog.log.log_manager import ClosedLogs
+    from pylog.log.unified_log import UnifiedLog
+    from pylog.model import TopicPartition
 
 
-def own_log_directory(
+def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, and what it may do
     path: str | os.PathLike[str],
     *,
     must_exist: bool = False,
     server_properties: ServerProperties | None = None,
     topic_configs: Mapping[str, LogConfig] | None = None,
     context: LogContext | None = None,
+    high_watermark: str = "checkpoint",
+    recover_as_broker: bool = False,
+    before_changes: Callable[[ClosedLogs], object] = lambda _: None,
 ) -> LogManager:
     """Return the manager of one log directory; it owns the directory within its ``with`` block.
 
@@ -41,6 +53,15 @@ def own_log_directory(
     context
         The clock, the disk and the background work; the real ones if None. A failure of the disk is
         then not logged as well, since whatever is done in the block raises it.
+    high_watermark
+        Where the high watermark of each log starts. ``checkpoint``: as on a broker, by the
+        directory's checkpoint and, where this node is the only replica, by the cluster's metadata.
+        ``log-end``: at the log's end; for a directory whose cluster is gone.
+    recover_as_broker
+        Whether recovery drops intact batches after damage, as a broker's does. Otherwise such a log
+        stays closed and unchanged, and the others are opened (`LogManager.closed_logs`).
+    before_changes
+        As for `LogManager`; see `pylog.log.log_manager.ensure_open`.
 
     Raises
     ------
@@ -48,14 +69,111 @@ def own_log_directory(
         See `writable_log_directory`. Entering the block raises what `LogManager.startup` does.
     """
     local = writable_log_directory(path, must_exist=must_exist)
-    context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
-    if server_properties is None:
-        return LogManager([local], topic_configs=topic_configs, context=context)
-    server_properties.warn_unless_log_dir(local)
+    if server_properties is not None:
+        server_properties.warn_unless_log_dir(local)
     return LogManager(
         [local],
-        server_properties.log_config,
+        None if server_properties is None else server_properties.log_config,
         topic_configs=topic_configs,
-        manager_config=server_properties.manager_config,
-        context=context,
+        manager_config=None if server_properties is None else server_properties.manager_config,
+        context=context or LogContext(failures=LogDirFailureChannel(is_logged=False)),
+        is_only_replica=only_replica_rule(local, server_properties, high_watermark=high_watermark),
+        recovery_mode=RecoveryMode.AS_BROKER if recover_as_broker else RecoveryMode.KEEP_INTACT,
+        before_changes=before_changes,
     )
+
+
+def ensure_some_open(
+    path: str | os.PathLike[str], is_meant: Callable[[TopicPartition], bool]
+) -> Callable[[ClosedLogs], None]:
+    """Return what raises, before anything is changed, if all logs stay closed that are meant."""
+
+    def ensure(closed: ClosedLogs) -> None:
+        directories = partition_directories(writable_log_directory(path, must_exist=True))
+        names = [name for _, name in directories if not name.state]
+        meant = [each.topic_partition for each in names if is_meant(each.topic_partition)]
+        if meant and all(each in closed for each in meant):
+            raise closed[meant[0]]
+
+    return ensure
+
+
+class ChosenLogs(NamedTuple):
+    """The logs of some topics, and what their cleaner asks beside them.
+
+    Attributes
+    ----------
+    logs
+        Those that are open, sorted.
+    closed
+        Those that stay closed, and why.
+    checkpoints, failures
+        Of their manager.
+    """
+
+    logs: dict[TopicPartition, UnifiedLog]
+    closed: ClosedLogs
+    checkpoints: Mapping[str, CleanerCheckpoint]
+    failures: LogDirFailureChannel
+
+
+class _NothingOpenError(LogStorageError):
+    """All logs that were chosen stay closed, so nothing has to be changed."""
+
+
+@contextmanager
+def own_logs(
+    path: str,
+    topic_configs: Mapping[str, LogConfig],
+    server_properties: ServerProperties | None,
+    context: LogContext,
+    *,
+    high_watermark: str,
+    recover_as_broker: bool,
+) -> Iterator[ChosenLogs]:
+    """Own a log directory within the block, for work on the logs of some topics.
+
+    Where all of them stay closed, the directory is left as it was.
+
+    Parameters
+    ----------
+    path
+        Local.
+    topic_configs
+        The topics, with their configuration.
+    server_properties, context, high_watermark, recover_as_broker
+        As for `own_log_directory`.
+    """
+    chosen = {
+        name.topic_partition
+        for _, name in partition_directories(path)
+        if not name.state and name.topic_partition.topic in topic_configs
+    }
+    closed: dict[TopicPartition, LogStorageError] = {}
+
+    def note(found: ClosedLogs) -> None:
+        closed.update((each, error) for each, error in found.items() if each in chosen)
+        if closed and len(closed) == len(chosen):
+            raise _NothingOpenError
+
+    manager = own_log_directory(
+        path,
+        must_exist=True,
+        server_properties=server_properties,
+        topic_configs=topic_configs,
+        context=context,
+        high_watermark=high_watermark,
+        recover_as_broker=recover_as_broker,
+        before_changes=note,
+    )
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(manager)
+        except _NothingOpenError:
+            logs = {}
+        else:
+            logs = {each: log for each, log in manager.logs.items() if each in chosen}
+            closed.update({each: e for each, e in manager.closed_logs.items() if each in chosen})
+        yield ChosenLogs(
+            logs, dict(sorted(closed.items())), manager.cleaner_checkpoints, context.failures
+        )

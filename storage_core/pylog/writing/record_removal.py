@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.log.log_manager import ensure_open
 from pylog.model import TopicPartition
+from pylog.writing.held_back import HeldBack
 from pylog.writing.moved_offset import MovedOffset
 from pylog.writing.owned_directory import own_log_directory
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pylog.files.server_properties import ServerProperties
+    from pylog.log.unified_log import UnifiedLog
     from pylog.writing.moved_offset import PartitionT
 
 
@@ -27,6 +30,7 @@ def truncate_log(
     *,
     takes_whole_batch: bool = False,
     server_properties: ServerProperties | None = None,
+    recover_as_broker: bool = False,
 ) -> MovedOffset:
     """Remove a partition's records from ``offset`` on; return where its log ended and ends now.
 
@@ -43,9 +47,13 @@ def truncate_log(
         ends where that batch began.
     server_properties
         What topics are configured to that have nothing of their own; Kafka's defaults if None.
+    recover_as_broker
+        Whether recovery may drop intact batches, as a broker's does.
 
     Raises
     ------
+    RecoveryRefusedError
+        It would drop some of this log, and may not. Nothing has been changed.
     OffsetInsideBatchError
         There is such a batch, and ``takes_whole_batch`` is False. Nothing has been removed.
     OffsetOutOfRangeError
@@ -58,7 +66,11 @@ def truncate_log(
         The directory cannot be opened or is damaged, or the disk failed.
     """
     with own_log_directory(
-        directory, must_exist=True, server_properties=server_properties
+        directory,
+        must_exist=True,
+        server_properties=server_properties,
+        recover_as_broker=recover_as_broker,
+        before_changes=ensure_open(lambda each: each == topic_partition),
     ) as manager:
         log = manager.get_log(TopicPartition(*topic_partition))
         before = log.log_end_offset
@@ -71,6 +83,8 @@ def delete_records(
     offsets: Mapping[PartitionT, int | None],
     *,
     server_properties: ServerProperties | None = None,
+    high_watermark: str = "checkpoint",
+    recover_as_broker: bool = False,
 ) -> dict[TopicPartition, MovedOffset]:
     """Raise the start of logs; return where each log started and starts now.
 
@@ -83,12 +97,22 @@ def delete_records(
         A log directory that no broker has open.
     offsets
         The first offset to keep of each partition, a pair of topic and number; None to keep no
-        record. Below the log's start it changes nothing.
+        record below the high watermark, which in most cases is the log's end. Below the log's start
+        it changes nothing.
     server_properties
         What topics are configured to that have nothing of their own; Kafka's defaults if None.
+    high_watermark
+        Where the high watermark of each log starts: as on a broker (``checkpoint``), or, for a
+        directory whose cluster is gone, at the log's end (``log-end``).
+    recover_as_broker
+        Whether recovery may drop intact batches, as a broker's does.
 
     Raises
     ------
+    RecoveryRefusedError
+        It would drop some of one of these logs, and may not. Nothing has been changed.
+    OffsetAboveHighWatermarkError
+        An offset is after the high watermark of its log. No start has been raised.
     OffsetOutOfRangeError
         An offset is after the end of its log. No start has been raised.
     PolicyViolationError
@@ -101,14 +125,29 @@ def delete_records(
         The directory cannot be opened or is damaged, or the disk failed.
     """
     with own_log_directory(
-        directory, must_exist=True, server_properties=server_properties
+        directory,
+        must_exist=True,
+        server_properties=server_properties,
+        high_watermark=high_watermark,
+        recover_as_broker=recover_as_broker,
+        before_changes=ensure_open(offsets.__contains__),
     ) as manager:
         logs = [
             (manager.get_log(TopicPartition(*each)), offset) for each, offset in offsets.items()
         ]
         for log, offset in logs:
             log.ensure_records_may_be_deleted(offset)
-        return {
-            log.topic_partition: MovedOffset(log.log_start_offset, log.delete_records(offset))
-            for log, offset in logs
-        }
+        return {log.topic_partition: _delete_records(log, offset) for log, offset in logs}
+
+
+def _delete_records(log: UnifiedLog, offset: int | None) -> MovedOffset:
+    before, after = log.log_start_offset, log.delete_records(offset)
+    end = log.log_end_offset
+    held_back = HeldBack.of(
+        log.directory,
+        log.topic_partition,
+        (after, end) if offset is None and after < end else None,
+        high_watermark=log.high_watermark,
+        log_end_offset=end,
+    )
+    return MovedOffset(before, after, held_back=held_back)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.files.high_watermarks import HighWatermarks
 from pylog.files.partition_directories import partition_directories
 from pylog.files.topic_configs import TopicConfigs
 from pylog.files.writable_directory import writable_log_directory
+from pylog.lazy_modules import LazyModule
 from pylog.model import TopicPartition
 from pylog.reading.log_directory import open_directory
 from pylog.reading.removal_preview import preview_record_deletion, preview_truncation
+from pylog.writing.held_back import HeldBack
 from pylog.writing.moved_offset import MovedOffset
 
 if TYPE_CHECKING:
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pylog.files.server_properties import ServerProperties
+    from pylog.writing import cluster_configs  # imports NumPy
     from pylog.writing.moved_offset import PartitionT
+else:
+    cluster_configs = LazyModule("pylog.writing.cluster_configs")
 
 
 def plan_truncation(
@@ -41,6 +47,7 @@ def plan_record_deletion(
     offsets: Mapping[PartitionT, int | None],
     *,
     server_properties: ServerProperties | None = None,
+    high_watermark: str = "checkpoint",
 ) -> dict[TopicPartition, MovedOffset]:
     """Return where logs would start after `delete_records`, and what it would remove.
 
@@ -51,11 +58,26 @@ def plan_record_deletion(
     views = open_directory(path)
     configs = TopicConfigs(None if server_properties is None else server_properties.log_config)
     configs.load([path])
+    rule = cluster_configs.only_replica_rule(path, server_properties, high_watermark=high_watermark)
+    watermarks = HighWatermarks.read(path, rule)
     plan = {}
     for each, offset in offsets.items():
-        removal = preview_record_deletion(views[each], configs.config_of(each[0]), offset)
-        moved = MovedOffset(removal.start_offset, removal.end_offset, removal)
-        plan[TopicPartition(*each)] = moved
+        view, place = views[each], TopicPartition(*each)
+        end = view.log_end_offset
+        replicated = watermarks.start_of(place, view.log_start_offset, end)
+        removal = preview_record_deletion(view, configs.config_of(place.topic), offset, replicated)
+        plan[place] = MovedOffset(
+            removal.start_offset,
+            removal.end_offset,
+            removal,
+            HeldBack.of(
+                view.directory.path,
+                place,
+                (replicated, end) if offset is None and replicated < end else None,
+                high_watermark=replicated,
+                log_end_offset=end,
+            ),
+        )
     return plan
 
 

@@ -8,18 +8,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptRecordError, InvalidRecordError
-from pylog.log.retention import RetentionParams, deletable_segments, describe_deletable
+from pylog.log.retention import (
+    RetentionParams,
+    deletable_segments,
+    describe_deletable,
+    held_back_segments,
+    offsets_of,
+)
 from pylog.reading.dated_segments import dated_segments
 from pylog.reading.removal_preview import count_records
 from pylog.reading.slicing import segment_slices
+from pylog.writing.held_back import HeldBack
 from pylog.writing.retention_summary import PartitionRetention
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig
+    from pylog.files.high_watermarks import HighWatermarks
     from pylog.reading.log_view import LogView
 
 
-def plan_retention(view: LogView, config: LogConfig, now_ms: int) -> PartitionRetention:
+def plan_retention(
+    view: LogView, config: LogConfig, watermarks: HighWatermarks, now_ms: int
+) -> PartitionRetention:
     """Return what `UnifiedLog.delete_old_segments` would remove.
 
     Where the log was not closed in order, its owner recovers it first: a batch that recovery finds
@@ -34,11 +44,14 @@ def plan_retention(view: LogView, config: LogConfig, now_ms: int) -> PartitionRe
     """
     segments = dated_segments(view)
     start, end = view.log_start_offset, view.log_end_offset
+    high_watermark = watermarks.start_of(view.topic_partition, start, end)
     params = RetentionParams.of(
-        config, now_ms, log_start_offset=start, high_watermark=end, log_end_offset=end
+        config, now_ms, log_start_offset=start, high_watermark=high_watermark, log_end_offset=end
     )
     deletable = deletable_segments(segments, params)
     deleted = describe_deletable(segments, deletable, params)
+    rest = segments[len(deleted) :]
+    kept = describe_deletable(rest, held_back_segments(rest, params), params)
     new_start = max(start, deleted[-1].next_offset) if deleted else start
     return PartitionRetention(
         topic_partition=view.topic_partition,
@@ -46,7 +59,14 @@ def plan_retention(view: LogView, config: LogConfig, now_ms: int) -> PartitionRe
         records=_count(view, start, new_start),
         log_start_offset=new_start,
         log_end_offset=end,
-        size_bytes=sum(segment.size_bytes for segment in segments[len(deleted) :]),
+        size_bytes=sum(segment.size_bytes for segment in rest),
+        held_back=HeldBack.of(
+            view.directory.path,
+            view.topic_partition,
+            offsets_of(kept),
+            high_watermark=high_watermark,
+            log_end_offset=end,
+        ),
     )
 
 

@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING
 from pylog.clock import SystemClock
 from pylog.config.log_config import DELETE
 from pylog.errors import KafkaStorageError, LogStorageError
+from pylog.files.high_watermarks import HighWatermarks
+from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.writable_directory import writable_log_directory
+from pylog.log.log_context import LogContext
 from pylog.reading.log_directory import open_directory
+from pylog.writing.cluster_configs import only_replica_rule
+from pylog.writing.held_back import HeldBack
 from pylog.writing.known_topic_configs import known_topic_configs
-from pylog.writing.owned_directory import own_log_directory
+from pylog.writing.owned_directory import own_logs
 from pylog.writing.retention_plan import plan_retention
 from pylog.writing.retention_summary import PartitionRetention, RetentionSummary
 
@@ -23,7 +28,6 @@ if TYPE_CHECKING:
 
     from pylog.config import LogConfig
     from pylog.files.server_properties import ServerProperties
-    from pylog.log.log_context import LogContext
     from pylog.log.unified_log import UnifiedLog
 
     Progress = Callable[[int, int], object]
@@ -39,6 +43,8 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
     dry_run: bool = False,
     progress: Progress | None = None,
     context: LogContext | None = None,
+    high_watermark: str = "checkpoint",
+    recover_as_broker: bool = False,
 ) -> RetentionSummary:
     """Remove the segments of a log directory that its topics no longer keep; return which.
 
@@ -70,6 +76,13 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
         Called after each partition with the bytes of logs that are done, and those of all.
     context
         The clock, the disk and the background work; the real ones if None.
+    high_watermark
+        Where the high watermark of each log starts: as on a broker (``checkpoint``), or, for a
+        directory whose cluster is gone, at the log's end (``log-end``). No segment is removed that
+        has records above it.
+    recover_as_broker
+        Whether recovery may drop intact batches, as a broker's does. Otherwise a log that would
+        lose some stays as it is, and is a `failure`.
 
     Returns
     -------
@@ -108,22 +121,33 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
     if dry_run:
         if server_properties is not None:
             server_properties.warn_unless_log_dir(path)
-        done = list(_planned(path, configs, now_ms, report))
+        rule = only_replica_rule(path, server_properties, high_watermark=high_watermark)
+        watermarks = HighWatermarks.read(path, rule)
+        done = list(_planned(path, configs, watermarks, now_ms, report))
     else:
-        with own_log_directory(
+        with own_logs(
             path,
-            must_exist=True,
-            server_properties=server_properties,
-            topic_configs=configs,
-            context=context,
-        ) as manager:
-            logs = [log for each, log in manager.logs.items() if each.topic in configs]
-            done = list(_applied(logs, now_ms, report))
+            configs,
+            server_properties,
+            context or LogContext(failures=LogDirFailureChannel(is_logged=False)),
+            high_watermark=high_watermark,
+            recover_as_broker=recover_as_broker,
+        ) as owned:
+            done = [
+                PartitionRetention(topic_partition=each, failure=str(error))
+                for each, error in owned.closed.items()
+            ]
+            done += _applied(list(owned.logs.values()), now_ms, report)
+            done.sort(key=lambda each: each.topic_partition)
     return RetentionSummary(tuple(done), now_ms, dry_run, known.entries)
 
 
 def _planned(
-    path: str, configs: Mapping[str, LogConfig], now_ms: int, progress: Progress
+    path: str,
+    configs: Mapping[str, LogConfig],
+    watermarks: HighWatermarks,
+    now_ms: int,
+    progress: Progress,
 ) -> Iterator[PartitionRetention]:
     views = [view for view in open_directory(path) if view.topic in configs]
     total = sum(view.size_bytes for view in views)
@@ -131,7 +155,7 @@ def _planned(
     for view in views:
         done += view.size_bytes
         try:
-            yield plan_retention(view, configs[view.topic], now_ms)
+            yield plan_retention(view, configs[view.topic], watermarks, now_ms)
         except LogStorageError as error:
             yield PartitionRetention(
                 topic_partition=view.topic_partition,
@@ -148,9 +172,10 @@ def _applied(
     done = 0
     for log in logs:
         done += log.size_bytes
-        failure = None
+        failure = offsets = None
         try:
             deleted = log.delete_old_segments(now_ms, is_async=False)
+            offsets = log.held_back_offsets(now_ms)
         except KafkaStorageError:
             raise
         except LogStorageError as error:
@@ -162,6 +187,13 @@ def _applied(
             log_end_offset=log.log_end_offset,
             size_bytes=log.size_bytes,
             failure=failure,
+            held_back=HeldBack.of(
+                log.directory,
+                log.topic_partition,
+                offsets,
+                high_watermark=log.high_watermark,
+                log_end_offset=log.log_end_offset,
+            ),
         )
         progress(done, total)
 

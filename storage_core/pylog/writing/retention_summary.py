@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pylog.config.config_entry import ConfigEntry
     from pylog.log.retention import DeletedSegment
     from pylog.model import TopicPartition
+    from pylog.writing.held_back import HeldBack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,8 @@ class PartitionRetention:
         Of its ``.log`` files afterwards.
     failure
         Why nothing is removed from it; None if it was done, or would be.
+    held_back
+        What is removed as soon as it is replicated; None if nothing.
     """
 
     topic_partition: TopicPartition
@@ -41,6 +44,7 @@ class PartitionRetention:
     log_end_offset: int | None = None
     size_bytes: int = 0
     failure: str | None = None
+    held_back: HeldBack | None = None
 
     @property
     def deleted_bytes(self) -> int:

@@ -91,7 +91,7 @@ def alter_topic(
     if not properties and not deleted_properties and partitions is None:
         msg = "nothing to alter: give properties, properties to delete, or a number of partitions"
         raise ValueError(msg)
-    with opened(directory, must_exist=True) as manager:
+    with opened(directory, topic, must_exist=True) as manager:
         logs = existing_logs(manager, topic)
         own = _changed(
             manager.stored_properties(topic) or {}, properties, deleted_properties, topic

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterator, Mapping
 
+    from pylog.errors import LogStorageError
     from pylog.log import log_manager  # imports Arrow and Numba
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
@@ -35,8 +36,30 @@ def ensure_possible_count(partitions: int) -> None:
         raise ValueError(msg)
 
 
+def closed_logs_of_topic(manager: LogManager, topic: str) -> dict[int, LogStorageError]:
+    """Return why logs of a topic were left closed, by partition."""
+    return {
+        topic_partition.partition: error
+        for topic_partition, error in manager.closed_logs.items()
+        if topic_partition.topic == topic
+    }
+
+
 def logs_of_topic(manager: LogManager, topic: str) -> dict[int, UnifiedLog]:
-    """Return the logs of a topic by partition, sorted; none if the topic is not there."""
+    """Return the logs of a topic by partition, sorted; none if the topic is not there.
+
+    Raises
+    ------
+    LogStorageError
+        One of them was left closed, and this is why.
+    """
+    for error in closed_logs_of_topic(manager, topic).values():
+        raise error
+    return open_logs_of_topic(manager, topic)
+
+
+def open_logs_of_topic(manager: LogManager, topic: str) -> dict[int, UnifiedLog]:
+    """Return those logs of a topic that are open, by partition, sorted."""
     return {
         topic_partition.partition: log
         for topic_partition, log in manager.logs.items()
@@ -78,14 +101,18 @@ def topic_id_of(logs: Mapping[int, UnifiedLog]) -> uuid.UUID | None:
 
 @contextmanager
 def opened(
-    directory: str | os.PathLike[str] | LogManager, *, must_exist: bool
+    directory: str | os.PathLike[str] | LogManager, topic: str, *, must_exist: bool
 ) -> Iterator[LogManager]:
-    """Give the manager that was given, or one of a directory for as long as the block lasts."""
+    """Give the manager that was given, or one of a directory for as long as the block lasts.
+
+    Where a log of the topic would stay closed, the directory is left as it was.
+    """
     if isinstance(directory, log_manager.LogManager):
         yield directory
         return
     path = writable_log_directory(directory, must_exist=must_exist)
-    with log_manager.LogManager([path]) as manager:
+    before_changes = log_manager.ensure_open(lambda each: each.topic == topic)
+    with log_manager.LogManager([path], before_changes=before_changes) as manager:
         yield manager
 
 
@@ -130,7 +157,7 @@ def create_topic(
     """
     ensure_valid_topic(topic)
     ensure_possible_count(partitions)
-    with opened(directory, must_exist=False) as manager:
+    with opened(directory, topic, must_exist=False) as manager:
         existing = logs_of_topic(manager, topic)
         if existing:
             there = ", ".join(map(str, existing))
@@ -176,7 +203,7 @@ def delete_topic(directory: str | os.PathLike[str] | LogManager, topic: str) -> 
     >>> pylog.delete_topic("/tmp/logs", "orders")
     """
     is_managed = isinstance(directory, log_manager.LogManager)
-    with opened(directory, must_exist=True) as manager:
+    with opened(directory, topic, must_exist=True) as manager:
         for partition in existing_logs(manager, topic):
             manager.delete_log(TopicPartition(topic, partition), is_async=is_managed)
         # Last: until then a partition that is left has the configuration that it was written with.

@@ -10,7 +10,11 @@ from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partit
 from pylog.model import TopicPartition
 from pylog.writing.partition_assignment import UNASSIGNED
 from pylog.writing.record_rows import RecordRow, rows_to_batch
-from pylog.writing.topic_creation import add_partition, logs_of_topic
+from pylog.writing.topic_creation import (
+    add_partition,
+    closed_logs_of_topic,
+    open_logs_of_topic,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,8 +65,9 @@ class TopicDestination:
         ensure_valid_topic(topic)
         self._manager = manager
         self._topic = topic
-        self._logs = logs_of_topic(manager, topic)
-        self.is_new = not self._logs
+        self._logs = open_logs_of_topic(manager, topic)
+        self._closed = closed_logs_of_topic(manager, topic)
+        self.is_new = not self._logs and not self._closed
         self._has_config = not self.is_new
         self._default_partitions = range(partitions)
         self._to_make: set[int] = set()
@@ -89,6 +94,8 @@ class TopicDestination:
         ------
         ValueError
             The topic was there before and has no such partition.
+        LogStorageError
+            The log of the partition was left closed; or, where no partition is given, that of any.
         """
         self._ensure_some_partition(partition)
         self._rows.append(row)
@@ -115,6 +122,8 @@ class TopicDestination:
     def _ensure_some_partition(self, partition: int | None) -> None:
         if partition is not None:
             self.ensure_partition(partition)
+        elif self._closed:  # without them, keys would go to other partitions
+            raise next(iter(self._closed.values()))
         elif not self._logs and not self._to_make:
             self._to_make.update(self._default_partitions)
 
@@ -129,6 +138,8 @@ class TopicDestination:
         """Note that the partition has to be there, or raise ``ValueError``: see `add`."""
         if partition in self._logs:
             return
+        if partition in self._closed:
+            raise self._closed[partition]
         if not self.is_new:
             there = ", ".join(map(str, self._logs))
             msg = f"topic {self._topic!r} has no partition {partition} here; found {there}"

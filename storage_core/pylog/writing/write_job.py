@@ -79,6 +79,7 @@ class WriteJob(JobDescription):
         *,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         context: LogContext | None = None,
+        recover_as_broker: bool = False,
     ) -> WriteJobSummary:
         """Append what was staged, all of it or nothing, and return when it is on the disk.
 
@@ -92,9 +93,13 @@ class WriteJob(JobDescription):
             How many seconds to wait for somebody else to let go of the log directory.
         context
             Clock, disk and background work; the real ones if None.
+        recover_as_broker
+            Whether recovery may drop intact batches, as a broker's does.
 
         Raises
         ------
+        RecoveryRefusedError
+            It would drop some of a log that rows go to, and may not. Nothing has been written.
         LogLockedError
             A broker, or another process, has held the directory for that long.
         ValueError
@@ -104,7 +109,9 @@ class WriteJob(JobDescription):
             the disk failed. If the manifest was published before, the next owner of the directory
             completes the commit.
         """
-        return job_commit.commit(self, list(staged), timeout, context)
+        return job_commit.commit(
+            self, list(staged), timeout, context, recover_as_broker=recover_as_broker
+        )
 
     def abort(
         self, staged: Sequence[StagedRecords | None] = (), *, context: LogContext | None = None

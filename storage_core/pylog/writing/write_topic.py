@@ -13,6 +13,7 @@ import pyarrow as pa
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
 from pylog.log.log_context import LogContext
+from pylog.log.log_manager import ensure_open
 from pylog.writing.named_partitioners import ensure_known_partitioner, partitioner_for
 from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.record_rows import ColumnNames, batches_of_objects
@@ -68,6 +69,7 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     topic_id: uuid.UUID | None = None,
     server_properties: ServerProperties | None = None,
     context: LogContext | None = None,
+    recover_as_broker: bool = False,
 ) -> WriteSummary:
     """Append records to a topic, which is created if it does not exist; all is on disk on return.
 
@@ -113,6 +115,8 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
         how many partitions a new one gets. Kafka's defaults if None.
     context
         The clock, the disk and the background work; the real ones if None.
+    recover_as_broker
+        Whether recovery may drop intact batches, as a broker's does.
 
     Returns
     -------
@@ -126,6 +130,8 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
         ``add_partitions``.
     LogLockedError
         A broker, or somebody else, has the directory open.
+    RecoveryRefusedError
+        Recovery would drop intact batches of the topic, and may not. Nothing has been changed.
     LogStorageError
         The directory or a record is refused, or the disk failed.
 
@@ -135,7 +141,13 @@ def write_topic(  # noqa: PLR0913 - keyword-only options
     first rows are checked before a new topic is created.
     """
     context = context or LogContext()
-    owner = own_log_directory(directory, server_properties=server_properties, context=context)
+    owner = own_log_directory(
+        directory,
+        server_properties=server_properties,
+        context=context,
+        recover_as_broker=recover_as_broker,
+        before_changes=ensure_open(lambda each: each.topic == topic),
+    )
     codec = parse_compression(compression)
     names = ColumnNames(key, value, timestamp, headers, partition)
     ensure_known_partitioner(partitioner)

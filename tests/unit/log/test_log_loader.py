@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.config import LogConfig, LogManagerConfig
+from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import KafkaStorageError, UnexpectedFileError
 from pylog.files.durable_io import DurableIO
 from pylog.files.leader_epoch_checkpoint import EpochEntry
@@ -51,6 +51,7 @@ def load(
     recovery_point: int = 0,
     log_start_offset: int = 0,
     io: DurableIO | None = None,
+    recovery_mode: RecoveryMode = RecoveryMode.AS_BROKER,
 ) -> LogLoading:
     """Open the log as a new process does; return what was done."""
     loading = LogLoading(
@@ -66,6 +67,7 @@ def load(
         had_clean_shutdown=is_clean,
         recovery_point_checkpoint=recovery_point,
         log_start_offset_checkpoint=log_start_offset,
+        recovery_mode=recovery_mode,
     )
     owned.log = load_log(loading)
     return loading
@@ -927,11 +929,6 @@ def test_snapshots_of_the_segments_that_stay_survive_a_cut(owned: OwnedLog) -> N
     assert owned.snapshot_offsets == [3, 6, 9, 10]
 
 
-def spoil_every_log(owned: OwnedLog) -> None:
-    for path in owned.directory.glob("*.log"):
-        path.write_bytes(b"\xff" * path.stat().st_size)
-
-
 def test_a_clean_start_without_snapshots_assumes_that_there_are_no_producers(
     owned: OwnedLog,
 ) -> None:
@@ -953,9 +950,16 @@ def test_a_start_after_a_crash_reads_producers_from_the_log(empty: OwnedLog) -> 
     assert sorted(empty.log.producer_state.active_producers) == [0, 1]
 
 
-def test_a_clean_start_reads_no_log_at_all(owned: OwnedLog) -> None:
+def test_a_clean_start_reads_only_the_last_segment_from_its_last_index_entry_on(
+    owned: OwnedLog,
+) -> None:
     owned.log.close()
-    spoil_every_log(owned)
+    *flushed, active = sorted(owned.directory.glob("*.log"))
+    for path in flushed:
+        path.write_bytes(b"\xff" * path.stat().st_size)
+    data = active.read_bytes()
+    [*_, (_, last_entry)] = struct.iter_unpack(">ii", active.with_suffix(".index").read_bytes())
+    active.write_bytes(b"\xff" * last_entry + data[last_entry:])
     load(owned, is_clean=True, recovery_point=12)
     assert (owned.log.log_end_offset, owned.base_offsets) == (12, [0, 3, 6, 9])
 

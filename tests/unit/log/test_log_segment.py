@@ -100,7 +100,9 @@ class Fixture:
         producers: ProducerStateManager | None = None,
         epochs: LeaderEpochFileCache | None = None,
     ) -> int:
-        return SegmentRecovery(segment, producers or self.producers(), epochs).recover()
+        return SegmentRecovery(
+            segment, producers or self.producers(), epochs, lambda _: None
+        ).recover()
 
     def close(self) -> None:
         for segment in self._segments:

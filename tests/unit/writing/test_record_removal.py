@@ -12,6 +12,8 @@ from pylog.errors import (
     PolicyViolationError,
     UnknownTopicOrPartitionError,
 )
+from pylog.files.durable_io import DurableIO
+from pylog.files.high_watermarks import mark_as_own
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 
@@ -26,6 +28,7 @@ BATCHES = {first: [batch_v2(plain_records(first, 10))] for first in (0, 10)}
 def logs(tmp_path: Path) -> Path:
     """Two batches of ten records, each in a segment of its own."""
     write_partition(tmp_path, BATCHES, name="t-0")
+    mark_as_own(DurableIO(), str(tmp_path))
     return tmp_path
 
 
@@ -41,8 +44,8 @@ def test_a_truncation_is_planned_then_done(logs: Path) -> None:
     assert (plan.before, plan.after) == (20, 10)
     assert plan.removal == (10, 20, 10, size, 0)
     assert content_of(logs) == before
-    assert pylog.truncate_log(logs, ("t", 0), 10) == (20, 10, None)
-    assert pylog.truncate_log(logs, ("t", 0), 10) == (10, 10, None)
+    assert pylog.truncate_log(logs, ("t", 0), 10) == (20, 10, None, None)
+    assert pylog.truncate_log(logs, ("t", 0), 10) == (10, 10, None, None)
 
 
 def test_a_batch_goes_as_a_whole_or_not_at_all(logs: Path) -> None:
@@ -50,7 +53,7 @@ def test_a_batch_goes_as_a_whole_or_not_at_all(logs: Path) -> None:
         with pytest.raises(OffsetInsideBatchError):
             act(logs, ("t", 0), 15)
     assert pylog.plan_truncation(logs, ("t", 0), 15, takes_whole_batch=True).after == 10
-    assert pylog.truncate_log(logs, ("t", 0), 15, takes_whole_batch=True) == (20, 10, None)
+    assert pylog.truncate_log(logs, ("t", 0), 15, takes_whole_batch=True) == (20, 10, None, None)
 
 
 @pytest.mark.parametrize(("offset", "start"), [(0, 0), (12, 12), (None, 20)])
@@ -63,8 +66,8 @@ def test_a_deletion_of_records_is_planned_then_done(
     assert plan.removal is not None
     assert plan.removal[:3] == (0, start, start)
     assert content_of(logs) == before
-    assert pylog.delete_records(logs, {PLACE: offset}) == {PLACE: (0, start, None)}
-    assert pylog.delete_records(logs, {PLACE: 0}) == {PLACE: (start, start, None)}
+    assert pylog.delete_records(logs, {PLACE: offset}) == {PLACE: (0, start, None, None)}
+    assert pylog.delete_records(logs, {PLACE: 0}) == {PLACE: (start, start, None, None)}
 
 
 def test_an_offset_after_the_end_cannot_be_the_start(logs: Path) -> None:
@@ -104,8 +107,8 @@ def test_records_of_several_partitions_are_deleted_or_of_none(logs: Path) -> Non
                 act(logs, {("t", 0): 5, place: offset})
             assert pylog.open_directory(logs)[PLACE].log_start_offset == 0
     assert pylog.delete_records(logs, {other: 3, PLACE: None}) == {
-        other: (0, 3, None),
-        PLACE: (0, 20, None),
+        other: (0, 3, None, None),
+        PLACE: (0, 20, None, None),
     }
     views = pylog.open_directory(logs)
     starts = [views[each].log_start_offset for each in (PLACE, other, ("c", 0))]

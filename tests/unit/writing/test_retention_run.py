@@ -14,11 +14,16 @@ import pytest
 import pylog
 from pylog.errors import KafkaStorageError, UnknownTopicConfigError
 from pylog.files.durable_io import DurableIO
+from pylog.files.high_watermarks import mark_as_own
 from pylog.log.log_context import LogContext
 from pylog.testing import ManualClock, ManualScheduler
 from tests.support.batches import Stored, batch_v2, message
 from tests.support.crash_replay import Kind
-from tests.support.log_files import write_log_start_offsets, write_partition
+from tests.support.log_files import (
+    write_high_watermarks,
+    write_log_start_offsets,
+    write_partition,
+)
 from tests.support.recording_io import Fault, FaultyIO
 
 if TYPE_CHECKING:
@@ -55,6 +60,7 @@ def write_topic(directory: Path, name: str, hours: list[float]) -> None:
         place: [batch(place, NOW_MS - int(each * HOUR_MS))] for place, each in enumerate(hours)
     }
     write_partition(directory, segments, name=name)
+    mark_as_own(DurableIO(), str(directory))
 
 
 SIZE = len(batch(0, NOW_MS).data)
@@ -148,6 +154,14 @@ def test_a_disk_that_fails_stops_the_run(tmp_path: Path) -> None:
         assert (tmp_path / name / f"{0:020}.log").exists()
 
 
+def draw_high_watermark(drawn: random.Random, directory: Path, highest: int) -> None:
+    """Make the directory one of our own, or one with a checkpoint, or with neither."""
+    if drawn.random() < 0.4:
+        mark_as_own(DurableIO(), str(directory))
+    elif drawn.random() < 0.8:
+        write_high_watermarks(directory, {("t", 0): drawn.randint(0, highest)})
+
+
 def random_directory(directory: Path, seed: int) -> tuple[dict[str, str], int]:
     """Make a partition at random, perhaps left by a crash; return limits and the time."""
     drawn = random.Random(seed)
@@ -184,6 +198,7 @@ def random_directory(directory: Path, seed: int) -> tuple[dict[str, str], int]:
         last.write_bytes(last.read_bytes() + bytes(drawn.choice([0, 40, 1000])))
     if drawn.random() < 0.5:
         write_log_start_offsets(directory, {("t", 0): drawn.randint(0, max(segments))})
+    draw_high_watermark(drawn, directory, max(segments) + 3)
     limits = {
         "cleanup.policy": drawn.choice(["delete", "delete", "compact", "compact,delete"]),
         "retention.ms": str(max(-1, drawn.choice([-1, 0, 10, 50, 100]) * HOUR_MS)),
@@ -194,7 +209,7 @@ def random_directory(directory: Path, seed: int) -> tuple[dict[str, str], int]:
 
 @pytest.mark.parametrize("first_seed", range(0, 120, 30))
 def test_a_dry_run_says_what_a_run_does(first_seed: int, tmp_path: Path) -> None:
-    removed = 0
+    removed = held_back = 0
     for seed in range(first_seed, first_seed + 30):
         directory = tmp_path / str(seed)
         directory.mkdir()
@@ -211,8 +226,11 @@ def test_a_dry_run_says_what_a_run_does(first_seed: int, tmp_path: Path) -> None
         assert expected.log_start_offset == found.log_start_offset, f"seed {seed}"
         assert expected.log_end_offset == found.log_end_offset, f"seed {seed}"
         assert expected.size_bytes == found.size_bytes, f"seed {seed}"
+        assert expected.held_back == found.held_back, f"seed {seed}"
+        held_back += found.held_back is not None
         removed += len(found.deleted)
         again = pylog.apply_retention(directory, config=limits, now_ms=now_ms, context=context())
         assert again.totals.segments == 0, f"seed {seed}"
         shutil.rmtree(directory)
     assert removed > 10
+    assert held_back > 1

@@ -59,7 +59,7 @@ def values_in(directory: Path) -> dict[tuple[str, int], list[str]]:
 
 def job_files(directory: Path) -> list[str]:
     names = {path.name for path in directory.iterdir() if path.name.startswith(".pylog-")}
-    return sorted(names - {".pylog-ledger"})
+    return sorted(names - {".pylog-ledger", ".pylog-only-replica"})
 
 
 def test_what_was_staged_is_there_once_it_is_committed(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from pylog.cli.rendering.summary import write_summary
     help="How many partitions the topic has afterwards: more than now.",
 )
 @options.server_properties
+@options.recover_as_broker
 @options.as_json
 def alter_topic(
     directory: str,
@@ -38,6 +39,7 @@ def alter_topic(
     deleted: tuple[str, ...],
     partitions: int | None,
     server_properties: pylog.ServerProperties | None,
+    recover_as_broker: bool,
     as_json: bool,
 ) -> int:
     """Change a topic's properties, or add partitions.
@@ -55,7 +57,11 @@ def alter_topic(
         msg = "give --config, --delete-config or --partitions"
         raise click.UsageError(msg)
     with pylog.own_log_directory(
-        directory, must_exist=True, server_properties=server_properties
+        directory,
+        must_exist=True,
+        server_properties=server_properties,
+        recover_as_broker=recover_as_broker,
+        before_changes=pylog.ensure_some_open(directory, lambda each: each.topic == topic),
     ) as manager:
         altered = pylog.alter_topic(
             manager, topic, properties=config, deleted_properties=deleted, partitions=partitions

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     "themselves. Default: base64, and a word such as test is valid base64.",
 )
 @options.server_properties
+@options.recover_as_broker
 @options.as_json
 def append(
     directory: str,
@@ -103,6 +104,7 @@ def append(
     values: str | None,
     creates_similar_topic: bool,
     server_properties: pylog.ServerProperties | None,
+    recover_as_broker: bool,
     as_json: bool,
 ) -> int:
     r"""Append records to a topic, from JSON lines or text.
@@ -138,7 +140,14 @@ def append(
         with (
             Interruption() as interruption,
             LineSource(file, interruption) as lines,
-            pylog.own_log_directory(directory, server_properties=server_properties) as manager,
+            pylog.own_log_directory(
+                directory,
+                server_properties=server_properties,
+                recover_as_broker=recover_as_broker,
+                before_changes=pylog.ensure_some_open(
+                    directory, lambda each: topic is None or each.topic == topic
+                ),
+            ) as manager,
         ):
             announce_compilation()
             appender = pylog.LineAppender(

@@ -34,6 +34,8 @@ def compact(
     server_properties: pylog.ServerProperties | None,
     config: dict[str, str],
     now_ms: int | None,
+    high_watermark: str,
+    recover_as_broker: bool,
     once: bool,
     dry_run: bool,
     as_json: bool,
@@ -43,9 +45,10 @@ def compact(
     Partitions of topics whose cleanup.policy contains compact are cleaned as by a broker: offsets
     stay as they are; records without a value stay for delete.retention.ms after they were first
     cleaned; nothing is removed from the active segment, from offsets after the last stable one, nor
-    of what is younger than min.compaction.lag.ms. Whatever has something to clean is cleaned, in as
-    many rounds as it takes; a broker waits until enough is dirty (--once). Nothing is removed by
-    age or size: see retention.
+    of what is younger than min.compaction.lag.ms. Records above the high watermark may not be
+    replicated: they stay, and replace no other record (--high-watermark). Whatever has something to
+    clean is cleaned, in as many rounds as it takes; a broker waits until enough is dirty (--once).
+    Nothing is removed by age or size: see retention.
 
     Memory is bounded by log.cleaner.dedupe.buffer.size, 128 MiB unless --server-properties says
     otherwise; a round has room for about 5 million keys then.
@@ -84,6 +87,8 @@ def compact(
                 server_properties=server_properties,
                 config=config,
                 now_ms=now_ms,
+                high_watermark=high_watermark,
+                recover_as_broker=recover_as_broker,
                 once=once,
                 dry_run=dry_run,
                 progress=between_steps,

@@ -26,6 +26,7 @@ from pylog.cli.rendering.summary import write_summary
 )
 @options.config
 @options.server_properties
+@options.recover_as_broker
 @options.as_json
 def create_topic(
     directory: str,
@@ -35,6 +36,7 @@ def create_topic(
     topic_id: str | None,
     config: dict[str, str],
     server_properties: pylog.ServerProperties | None,
+    recover_as_broker: bool,
     as_json: bool,
 ) -> int:
     """Create a topic, and the log directory if it does not exist.
@@ -49,7 +51,9 @@ def create_topic(
     if partitions is None:
         partitions = 1 if server_properties is None else server_properties.num_partitions
     given_id = None if topic_id is None else pylog.parse_uuid(topic_id)
-    with pylog.own_log_directory(directory, server_properties=server_properties) as manager:
+    with pylog.own_log_directory(
+        directory, server_properties=server_properties, recover_as_broker=recover_as_broker
+    ) as manager:
         new_id = pylog.format_uuid(
             pylog.create_topic(manager, topic, partitions, topic_id=given_id, properties=config)
         )

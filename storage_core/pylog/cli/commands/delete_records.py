@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -10,9 +11,10 @@ import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.command_help import command
 from pylog.cli.parameter_types import FILE
+from pylog.cli.rendering.cleanup_text import held_back_document
 from pylog.cli.rendering.removal_text import removal_json, removal_lines
 from pylog.cli.rendering.summary import write_summary
-from pylog.errors import OffsetOutOfRangeError
+from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
 
 
 @command("delete-records")
@@ -22,7 +24,7 @@ from pylog.errors import OffsetOutOfRangeError
 @click.option(
     "--offset", metavar="O", type=click.IntRange(min=0), help="First offset that is kept."
 )
-@click.option("--all", "everything", is_flag=True, help="Keep no record.")
+@click.option("--all", "everything", is_flag=True, help="Keep no record that is replicated.")
 @click.option(
     "--offset-json-file",
     "offset_file",
@@ -30,9 +32,11 @@ from pylog.errors import OffsetOutOfRangeError
     type=FILE,
     help="Offsets of several partitions, as kafka-delete-records takes them: "
     '{"partitions": [{"topic": "t", "partition": 0, "offset": 7}], "version": 1}; offset -1 keeps '
-    "no record.",
+    "no record that is replicated.",
 )
 @options.server_properties
+@options.high_watermark
+@options.recover_as_broker
 @options.dry_run
 @options.as_json
 def delete_records(
@@ -44,15 +48,18 @@ def delete_records(
     everything: bool,
     offset_file: str | None,
     server_properties: pylog.ServerProperties | None,
+    high_watermark: str,
+    recover_as_broker: bool,
     dry_run: bool,
     as_json: bool,
 ) -> int:
     """Stop serving records below an offset.
 
     The log start offset moves, and the files stay: whole segments below it are removed when
-    retention runs. An offset below the start of the log changes nothing, and one after its end is
-    an error. Either --topic and --partition say which log, or a file names several; if one of these
-    cannot be moved, none is.
+    retention runs. An offset below the start of the log changes nothing. One after its end is an
+    error, and so is one after the high watermark: later records may not be replicated. Either
+    --topic and --partition say which log, or a file names several; if one of these cannot be moved,
+    none is.
 
     With --dry-run nothing is changed, locked or recovered. The bytes and segments that it reports
     are those that retention may remove afterwards.
@@ -67,9 +74,21 @@ def delete_records(
         offsets = pylog.read_offset_json_file(offset_file)
     else:
         offsets = _only_offset(topic, partition, offset, everything=everything)
-    act = pylog.plan_record_deletion if dry_run else pylog.delete_records
+    act = (
+        pylog.plan_record_deletion
+        if dry_run
+        else partial(pylog.delete_records, recover_as_broker=recover_as_broker)
+    )
     try:
-        starts = act(directory, offsets, server_properties=server_properties)
+        starts = act(
+            directory,
+            offsets,
+            server_properties=server_properties,
+            high_watermark=high_watermark,
+        )
+    except OffsetAboveHighWatermarkError as error:
+        error.add_note("nothing has been changed")
+        raise
     except OffsetOutOfRangeError as error:
         most = f"--offset {error.log_end_offset}, or --all," if offset_file is None else "offset -1"
         error.add_note(f"{most} keeps no record; nothing has been changed")
@@ -97,6 +116,11 @@ def _only_offset(
 
 
 def _lines(place: pylog.TopicPartition, start: pylog.MovedOffset, offset: int | None) -> list[str]:
+    held_back = [] if start.held_back is None else [f"{place}: {start.held_back}"]
+    return [*_moved(place, start, offset), *held_back]
+
+
+def _moved(place: pylog.TopicPartition, start: pylog.MovedOffset, offset: int | None) -> list[str]:
     if start.after == start.before:
         would = "was" if start.removal is None else "would be"
         reason = "" if offset is None else f", and offset {offset} is not after that"
@@ -114,4 +138,5 @@ def _document(place: pylog.TopicPartition, start: pylog.MovedOffset) -> dict[str
         "partition": place.partition,
         "startOffsetBefore": start.before,
         "logStartOffset": start.after,
+        "heldBack": held_back_document(start.held_back),
     } | removal_json(start.removal)

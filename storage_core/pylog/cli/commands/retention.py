@@ -24,6 +24,8 @@ def retention(
     server_properties: pylog.ServerProperties | None,
     config: dict[str, str],
     now_ms: int | None,
+    high_watermark: str,
+    recover_as_broker: bool,
     once: bool,
     dry_run: bool,
     as_json: bool,
@@ -33,8 +35,9 @@ def retention(
     The oldest segments of each partition are removed, as by a broker: those below the log start
     offset (see delete-records); and, if cleanup.policy contains delete, those that retention.bytes
     does not need and those whose latest record is older than retention.ms. The first segment that
-    is kept keeps all after it. The files are gone when the command ends; file.delete.delay.ms does
-    not apply.
+    is kept keeps all after it, and so does one with records above the high watermark, which may not
+    be replicated (--high-watermark). The files are gone when the command ends; file.delete.delay.ms
+    does not apply.
 
     A topic's configuration comes from these sources. For each property, the first one that has it
     counts: --config, for this run; the topic's own properties, which __cluster_metadata has, or
@@ -64,6 +67,8 @@ def retention(
             server_properties=server_properties,
             config=config,
             now_ms=now_ms,
+            high_watermark=high_watermark,
+            recover_as_broker=recover_as_broker,
             dry_run=dry_run,
             progress=bar.show if has_bar else None,
         )

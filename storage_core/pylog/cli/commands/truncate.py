@@ -29,6 +29,7 @@ from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
     help="If the offset lies inside a batch, remove that batch as a whole.",
 )
 @options.server_properties
+@options.recover_as_broker
 @options.dry_run
 @options.as_json
 def truncate(
@@ -39,6 +40,7 @@ def truncate(
     offset: int,
     whole_batch: bool,
     server_properties: pylog.ServerProperties | None,
+    recover_as_broker: bool,
     dry_run: bool,
     as_json: bool,
 ) -> int:
@@ -65,6 +67,7 @@ def truncate(
                 offset,
                 takes_whole_batch=whole_batch,
                 server_properties=server_properties,
+                recover_as_broker=recover_as_broker,
             )
     except OffsetInsideBatchError as error:
         error.add_note("--whole-batch removes that batch as a whole")

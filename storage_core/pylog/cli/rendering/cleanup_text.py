@@ -11,7 +11,7 @@ from pylog.cli.rendering.config_text import config_document, config_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pylog import CompactionSummary, ConfigEntry, RetentionSummary
+    from pylog import CompactionSummary, ConfigEntry, HeldBack, RetentionSummary
 
 
 def cleanup_lines(
@@ -44,6 +44,9 @@ def cleanup_lines(
     if columns["TOPIC"]:
         yield from aligned_columns(columns, {"TOPIC"})
     yield from failures
+    for each in summary.partitions:
+        if each.held_back is not None:
+            yield f"{each.topic_partition}: {each.held_back}"
     is_dry_run = summary.is_dry_run
     left = format_bytes(summary.totals.size_bytes)
     left += " would remain" if is_dry_run else " remain"
@@ -72,6 +75,19 @@ def cleanup_document(
             for topic, each in summary.by_topic.items()
         ],
         "summary": totals(summary.totals),
+    }
+
+
+def held_back_document(held_back: HeldBack | None) -> dict[str, Any] | None:
+    """Return what a high watermark holds back; None if nothing."""
+    if held_back is None:
+        return None
+    return {
+        "startOffset": held_back.start_offset,
+        "endOffset": held_back.end_offset,
+        "records": held_back.records,
+        "highWatermark": held_back.high_watermark,
+        "logEndOffset": held_back.log_end_offset,
     }
 
 

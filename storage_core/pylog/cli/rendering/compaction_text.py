@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pylog.cli.rendering.byte_size import format_bytes
-from pylog.cli.rendering.cleanup_text import cleanup_document, cleanup_lines
+from pylog.cli.rendering.cleanup_text import (
+    cleanup_document,
+    cleanup_lines,
+    held_back_document,
+)
 from pylog.cli.rendering.counted import counted
 
 if TYPE_CHECKING:
@@ -85,5 +89,6 @@ def _partition(each: PartitionCompaction) -> dict[str, Any]:
         "firstDirtyOffset": each.first_dirty_offset,
         "sizeInBytes": each.size_bytes,
         "isComplete": each.is_complete,
+        "heldBack": held_back_document(each.held_back),
         "failure": each.failure,
     }

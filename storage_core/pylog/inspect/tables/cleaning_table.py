@@ -58,6 +58,7 @@ from pylog.clock import SystemClock
 from pylog.errors import CorruptCheckpointError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
+from pylog.files.high_watermarks import HighWatermarks
 from pylog.files.topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.inspect.header_windows import SegmentHeaders
 from pylog.inspect.live_records import LiveRecords, find_live_records
@@ -72,6 +73,7 @@ from pylog.reading.attempts import Attempts
 from pylog.reading.dated_segments import dated_segments
 from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.record.append_rules import MAX_INT64
+from pylog.writing.cluster_configs import only_replica_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -234,13 +236,12 @@ class _Segment:
 
 def _deletions(view: LogView, config: LogConfig) -> list[_Deletion]:
     """Return what retention does to the oldest segments if nothing is appended any more."""
-    end = view.log_end_offset
     params = RetentionParams.of(
         config,
         MAX_INT64,
         log_start_offset=view.log_start_offset,
-        high_watermark=end,
-        log_end_offset=end,
+        high_watermark=_high_watermark(view),
+        log_end_offset=view.log_end_offset,
     )
     found: list[_Deletion] = []
     time_ms = 0
@@ -264,7 +265,7 @@ def _dirtiness(view: LogView, config: LogConfig, clock: Clock) -> _Dirtiness:
     params = CleanableParams(
         read_offset_checkpoint(path).get(view.topic_partition),
         log_start_offset=view.log_start_offset,
-        last_stable_offset=find_last_stable_offset(view),
+        last_stable_offset=min(find_last_stable_offset(view), _high_watermark(view)),
         log_end_offset=view.log_end_offset,
         min_compaction_lag_ms=config.min_compaction_lag_ms,
         now_ms=clock.milliseconds(),
@@ -274,6 +275,13 @@ def _dirtiness(view: LogView, config: LogConfig, clock: Clock) -> _Dirtiness:
         segments, offsets.first_dirty_offset, offsets.first_uncleanable_offset
     )
     return _Dirtiness(offsets.first_dirty_offset, cleanable.ratio)
+
+
+def _high_watermark(view: LogView) -> int:
+    """Return where an owner's high watermark would start."""
+    path = view.directory.log_directory
+    watermarks = HighWatermarks.read(path, only_replica_rule(path))
+    return watermarks.start_of(view.topic_partition, view.log_start_offset, view.log_end_offset)
 
 
 def find_config(view: LogView) -> LogConfig | None:

@@ -1,0 +1,366 @@
+"""Nothing is removed on the word of a record that may not be replicated."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pylog
+from pylog.errors import OffsetAboveHighWatermarkError
+from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.log.log_manager import LogManager
+from tests.support.batches import Stored, batch_v2
+from tests.support.log_files import (
+    write_high_watermarks,
+    write_log_start_offsets,
+    write_partition,
+)
+from tests.support.metadata_log import (
+    METADATA,
+    TOPIC_ID_TEXT,
+    partition_record,
+    topic_record,
+    write_metadata_log,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+NOW_MS = 1_700_000_000_000
+DAY_MS = 86_400_000
+ORDERS = pylog.TopicPartition("orders", 0)
+CHECKPOINT = "replication-offset-checkpoint"
+MARK = ".pylog-only-replica"
+COMPACT = {
+    "cleanup.policy": "compact",
+    "min.compaction.lag.ms": "0",
+    "delete.retention.ms": "0",
+}
+TRIM = {"cleanup.policy": "delete", "retention.ms": "1000"}
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Make a broker's directory, cleanly stopped: four old records of one key, a segment each."""
+    segments = {
+        base: [batch_v2([Stored(base, NOW_MS - DAY_MS, b"key", b"%d" % base)])] for base in range(4)
+    }
+    write_partition(tmp_path, segments)
+    (tmp_path / "orders-0" / "partition.metadata").write_text(
+        f"version: 0\ntopic_id: {TOPIC_ID_TEXT}"
+    )
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=a-cluster\n")
+    (tmp_path / ".kafka_cleanshutdown").touch()
+    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 4\n")
+    return tmp_path
+
+
+def values_of(logs: Path) -> list[bytes]:
+    table = pylog.scan(logs, topics=["orders"], columns=["value"]).to_table()
+    return list(table.column("value").to_pylist())
+
+
+def compact(logs: Path, **options: Any) -> pylog.PartitionCompaction:  # noqa: ANN401
+    [orders] = pylog.compact(
+        logs, topics=["orders"], config=COMPACT, now_ms=NOW_MS, **options
+    ).partitions
+    return orders
+
+
+def trim(logs: Path, **options: Any) -> pylog.PartitionRetention:  # noqa: ANN401
+    [orders] = pylog.apply_retention(
+        logs, topics=["orders"], config=TRIM, now_ms=NOW_MS, **options
+    ).partitions
+    return orders
+
+
+def compact_by_job(logs: Path, **options: Any) -> pylog.PartitionCompaction:  # noqa: ANN401
+    with pylog.CompactionJob(
+        logs, topics=["orders"], config=COMPACT, now_ms=NOW_MS, **options
+    ) as job:
+        [orders] = job.commit([task.run() for task in job.tasks]).partitions
+    return orders
+
+
+# ---- what stays
+
+
+@pytest.mark.parametrize("clean", [compact, compact_by_job])
+def test_compaction_keeps_the_last_replicated_record_of_each_key(
+    logs: Path, clean: Callable[..., pylog.PartitionCompaction]
+) -> None:
+    write_high_watermarks(logs, {ORDERS: 2})
+    before = (logs / CHECKPOINT).read_bytes()
+    planned, done = clean(logs, dry_run=True), clean(logs)
+    assert planned == done
+    assert values_of(logs) == [b"1", b"2", b"3"]
+    assert done.held_back == pylog.HeldBack(2, 3, 1, 2, 4, 2)
+    assert str(done.held_back).startswith(
+        "1 record at offsets 2 to 2 are left alone, since they may not be replicated: "
+        f"{CHECKPOINT} says that only offsets below 2 are, and the log ends at 4."
+    )
+    assert (logs / CHECKPOINT).read_bytes() == before
+
+
+def test_retention_keeps_segments_above_the_watermark(logs: Path) -> None:
+    write_high_watermarks(logs, {ORDERS: 2})
+    planned, done = trim(logs, dry_run=True), trim(logs)
+    assert planned.deleted == done.deleted
+    assert planned.held_back == done.held_back == pylog.HeldBack(2, 4, 2, 2, 4, 2)
+    assert values_of(logs) == [b"2", b"3"]
+
+
+def test_records_are_deleted_up_to_the_watermark(logs: Path) -> None:
+    write_high_watermarks(logs, {ORDERS: 2})
+    for act in (pylog.plan_record_deletion, pylog.delete_records):
+        with pytest.raises(OffsetAboveHighWatermarkError, match="above its high watermark 2"):
+            act(logs, {ORDERS: 3})
+        moved = act(logs, {ORDERS: None})[ORDERS]
+        assert (moved.before, moved.after) == (0, 2)
+        assert moved.held_back == pylog.HeldBack(2, 4, 2, 2, 4, 2)
+    assert values_of(logs) == [b"2", b"3"]
+
+
+def test_in_the_table_cleaning_a_segment_above_the_watermark_is_kept(logs: Path) -> None:
+    pylog.alter_topic(logs, "orders", properties=TRIM)
+    write_high_watermarks(logs, {ORDERS: 2})
+    table = pylog.read_table(logs, "cleaning").to_pylist()
+    reasons = [row["deletion_reason"] for row in table]
+    assert reasons == ["retention.ms", "retention.ms", None, None]
+
+
+def test_in_the_table_cleaning_what_is_above_the_watermark_is_not_dirty(logs: Path) -> None:
+    pylog.alter_topic(logs, "orders", properties=COMPACT)
+    ratios = []
+    for high_watermark in (0, 2, 4):
+        write_high_watermarks(logs, {ORDERS: high_watermark})
+        rows = pylog.read_table(logs, "cleaning").to_pylist()
+        ratios.append(rows[0]["dirty_ratio"])
+    assert ratios == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("act", [compact, compact_by_job, trim])
+def test_a_directory_whose_cluster_is_gone_is_cleaned_to_its_end(
+    logs: Path, act: Callable[..., object]
+) -> None:
+    write_high_watermarks(logs, {ORDERS: 1})
+    before = (logs / CHECKPOINT).read_bytes()
+    act(logs, high_watermark="log-end")
+    assert values_of(logs) == ([] if act is trim else [b"2", b"3"])
+    assert (logs / CHECKPOINT).read_bytes() == before
+
+
+def test_records_of_a_directory_whose_cluster_is_gone_are_deleted_to_its_end(logs: Path) -> None:
+    write_high_watermarks(logs, {ORDERS: 1})
+    for act in (pylog.plan_record_deletion, pylog.delete_records):
+        assert act(logs, {ORDERS: None}, high_watermark="log-end")[ORDERS].after == 4
+
+
+def test_another_word_for_the_watermark_is_an_error(logs: Path) -> None:
+    with pytest.raises(ValueError, match="expected one of checkpoint, log-end"):
+        compact(logs, high_watermark="end")
+
+
+# ---- where it starts
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "log_start", "expected"),
+    [(None, 0, 0), (0, 0, 0), (3, 0, 3), (4, 0, 4), (9, 0, 4), (1, 2, 2), (None, 2, 2)],
+)
+def test_it_starts_at_the_checkpoint_within_the_log(
+    logs: Path, checkpoint: int | None, log_start: int, expected: int
+) -> None:
+    if checkpoint is not None:
+        write_high_watermarks(logs, {ORDERS: checkpoint})
+    write_log_start_offsets(logs, {ORDERS: log_start})
+    with LogManager([logs]) as manager:
+        assert manager.get_log(ORDERS).high_watermark == expected
+    written = read_offset_checkpoint(logs / CHECKPOINT).get(ORDERS)
+    assert written == (None if checkpoint is None else min(checkpoint, 4))
+
+
+def test_a_checkpoint_that_cannot_be_read_says_nothing(logs: Path) -> None:
+    (logs / CHECKPOINT).write_bytes(bytes(30))
+    with LogManager([logs]) as manager:
+        assert manager.get_log(ORDERS).high_watermark == 0
+
+
+@pytest.mark.parametrize("checkpoint", [None, 0, 2, 4])
+def test_what_appends_nothing_raises_no_checkpoint(logs: Path, checkpoint: int | None) -> None:
+    if checkpoint is not None:
+        write_high_watermarks(logs, {ORDERS: checkpoint})
+    for act in (
+        lambda: compact(logs, high_watermark="log-end"),
+        lambda: pylog.alter_topic(logs, "orders", properties=TRIM),
+        lambda: pylog.create_topic(logs, "events", 1),
+        lambda: pylog.write_topic(logs, "events", [{"value": b"v"}]),
+        lambda: pylog.truncate_log(logs, ORDERS, 4),
+        lambda: pylog.delete_records(logs, {ORDERS: None}, high_watermark="log-end"),
+        lambda: trim(logs, high_watermark="log-end"),
+    ):
+        act()
+        assert read_offset_checkpoint(logs / CHECKPOINT).get(ORDERS) == checkpoint
+
+
+def test_an_append_says_nothing_of_the_records_before_it(logs: Path) -> None:
+    write_high_watermarks(logs, {ORDERS: 2})
+    pylog.write_topic(logs, "orders", [{"value": b"v"}])
+    assert read_offset_checkpoint(logs / CHECKPOINT)[ORDERS] == 2
+    job = pylog.WriteJob(str(logs), "job", topic="orders")
+    with job.stage("task") as stage:
+        stage.append(pylog.scan(logs, columns=["key", "value"]).to_table().to_batches()[0])
+    job.commit([stage.staged])
+    assert read_offset_checkpoint(logs / CHECKPOINT)[ORDERS] == 2
+    assert trim(logs).log_start_offset == 2
+
+
+def test_an_append_after_replicated_records_is_replicated(logs: Path) -> None:
+    write_high_watermarks(logs, {ORDERS: 4})
+    pylog.write_topic(logs, "orders", [{"value": b"v"}])
+    assert read_offset_checkpoint(logs / CHECKPOINT)[ORDERS] == 5
+
+
+def test_a_truncation_takes_the_checkpoint_with_it(logs: Path) -> None:
+    write_high_watermarks(logs, {ORDERS: 4})
+    pylog.truncate_log(logs, ORDERS, 3)
+    assert read_offset_checkpoint(logs / CHECKPOINT)[ORDERS] == 3
+
+
+# ---- directories of our own
+
+
+def own(tmp_path: Path) -> Path:
+    logs = tmp_path.with_name(f"{tmp_path.name}-own")
+    with LogManager([logs]) as manager:
+        pylog.create_topic(manager, "orders", 1)
+    for number in range(4):
+        row = {"key": b"key", "value": b"%d" % number, "timestamp": NOW_MS - DAY_MS}
+        pylog.write_topic(logs, "orders", [row])
+        with LogManager([logs]) as manager:
+            manager.get_log(ORDERS).roll()
+    return logs
+
+
+@pytest.mark.parametrize("checkpoint", [None, {}, {ORDERS: 1}])
+def test_our_own_directory_has_no_other_replica_whatever_the_checkpoint_says(
+    tmp_path: Path, checkpoint: dict[tuple[str, int], int] | None
+) -> None:
+    logs = own(tmp_path)
+    assert (logs / MARK).exists()
+    (logs / CHECKPOINT).unlink()
+    if checkpoint is not None:
+        write_high_watermarks(logs, checkpoint)
+    with LogManager([logs]) as manager:
+        assert manager.get_log(ORDERS).high_watermark == 4
+    assert read_offset_checkpoint(logs / CHECKPOINT) == {ORDERS: 4}
+
+
+def test_after_a_crash_our_own_directory_holds_nothing_back(tmp_path: Path) -> None:
+    logs = own(tmp_path)
+    manager = LogManager([logs]).startup()
+    log = manager.get_log(ORDERS)
+    log.append_as_leader(bytes(batch_v2([Stored(0, NOW_MS, b"key", b"late")]).data))
+    manager.abandon()
+    assert read_offset_checkpoint(logs / CHECKPOINT) == {ORDERS: 4}
+    assert compact(logs).held_back is None
+    assert read_offset_checkpoint(logs / CHECKPOINT) == {ORDERS: 5}
+
+
+def test_once_a_broker_has_our_directory_its_checkpoint_counts(tmp_path: Path, logs: Path) -> None:
+    mine = own(tmp_path)
+    shutil.copy(logs / "meta.properties", mine)
+    write_high_watermarks(mine, {ORDERS: 1})
+    assert trim(mine).deleted[-1].next_offset == 1
+
+
+def test_a_directory_that_somebody_else_made_is_not_our_own(logs: Path) -> None:
+    (logs / "meta.properties").unlink()
+    pylog.write_topic(logs, "events", [{"value": b"v"}])
+    assert not (logs / MARK).exists()
+    shutil.rmtree(logs / "orders-0")
+    shutil.rmtree(logs / "events-0")
+    pylog.write_topic(logs, "events", [{"value": b"v"}])  # a broker's checkpoint is left
+    assert not (logs / MARK).exists()
+
+
+# ---- the cluster's metadata
+
+
+@pytest.mark.parametrize(
+    ("replicas", "voters", "topic_id", "expected"),
+    [
+        ((1,), (1,), None, 4),
+        ((1, 2), (1,), None, 1),
+        ((2,), (1,), None, 1),
+        ((1,), (1, 2, 3), None, 1),  # nobody can tell whether the controllers agree
+        ((1,), (1,), "AAECAwQFBgcICQoLDA0ODg", 1),  # another topic of that name
+    ],
+)
+def test_the_only_replica_by_the_metadata_is_replicated_to_its_end(
+    logs: Path,
+    replicas: tuple[int, ...],
+    voters: tuple[int, ...],
+    topic_id: str | None,
+    expected: int,
+) -> None:
+    write_high_watermarks(logs, {ORDERS: 1})
+    records = [topic_record("orders"), partition_record(0, 1, replicas)]
+    write_metadata_log(logs, records, voters=voters)
+    if topic_id is not None:
+        path = logs / "orders-0" / "partition.metadata"
+        path.write_text(f"version: 0\ntopic_id: {topic_id}")
+    with pylog.own_log_directory(logs) as manager:
+        assert manager.get_log(ORDERS).high_watermark == expected
+    assert read_offset_checkpoint(logs / CHECKPOINT)[ORDERS] == 1
+    assert pylog.plan_record_deletion(logs, {ORDERS: None})[ORDERS].after == expected
+    assert pylog.delete_records(logs, {ORDERS: None})[ORDERS].after == expected
+
+
+def test_metadata_that_cannot_be_read_say_nothing(logs: Path) -> None:
+    write_high_watermarks(logs, {ORDERS: 1})
+    write_metadata_log(logs, [topic_record("orders"), partition_record(0, 1, (1,))])
+    path = logs / METADATA / f"{0:020}.log"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 0xFF
+    path.write_bytes(data)
+    with pylog.own_log_directory(logs) as manager:
+        assert manager.get_log(ORDERS).high_watermark == 1
+
+
+def test_who_opens_a_manager_says_what_the_metadata_say(logs: Path) -> None:
+    asked = []
+
+    def is_only_replica(place: pylog.TopicPartition) -> bool:
+        asked.append(place)
+        return True
+
+    write_high_watermarks(logs, {ORDERS: 4})
+    for high_watermark, expected in ((4, []), (3, [ORDERS])):
+        write_high_watermarks(logs, {ORDERS: high_watermark})
+        with LogManager([logs], is_only_replica=is_only_replica) as manager:
+            assert manager.get_log(ORDERS).high_watermark == 4
+        assert asked == expected  # not where it makes no difference
+
+
+# ---- time
+
+
+def test_producers_expire_by_the_time_of_the_run(tmp_path: Path) -> None:
+    stays = {}
+    for days in (0, 2):
+        logs = tmp_path / str(days)
+        segments = {
+            0: [batch_v2([Stored(0, NOW_MS, b"k", b"0")], producer_id=7, base_sequence=0)],
+            1: [batch_v2([Stored(1, NOW_MS, b"k", b"1")])],
+            2: [batch_v2([Stored(2, NOW_MS, b"k", b"2")])],
+        }
+        write_partition(logs, segments)
+        write_high_watermarks(logs, {ORDERS: 3})
+        pylog.compact(logs, config=COMPACT, now_ms=NOW_MS + days * DAY_MS)
+        headers = pylog.read_table(logs, "batches").to_pylist()
+        stays[days] = [row["base_offset"] for row in headers]
+    assert stays == {0: [0, 1, 2], 2: [1, 2]}
