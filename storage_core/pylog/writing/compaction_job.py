@@ -156,7 +156,7 @@ class CompactionJob:
                 remove_staged_segments(self.directory, self._context.io)
 
     def _plan(self, opened: ChosenLogs) -> None:
-        self._logs, self._closed = opened.logs, closed_partitions(opened)
+        self._logs, self._closed = opened.logs, closed_partitions(self.directory, opened)
         self._manager = LogCleanerManager(lambda: self._logs, opened.checkpoints, opened.failures)
         tasks = []
         for topic_partition, log in self._logs.items():

@@ -31,7 +31,7 @@ from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.writing.cluster_configs import only_replica_rule
 from pylog.writing.compaction_summary import PartitionCompaction
-from pylog.writing.owned_directory import ChosenLogs, own_logs
+from pylog.writing.owned_directory import ChosenLogs, own_logs, size_of_closed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -62,10 +62,15 @@ def context_at(context: LogContext | None, now_ms: int | None) -> LogContext:
     return context if now_ms is None else dataclasses.replace(context, clock=StoppedClock(now_ms))
 
 
-def closed_partitions(opened: ChosenLogs) -> list[PartitionCompaction]:
-    """Return what is to be said of the logs that stay closed."""
+def closed_partitions(path: str, opened: ChosenLogs) -> list[PartitionCompaction]:
+    """Return what is to be said of the logs of a log directory that stay closed."""
     return [
-        PartitionCompaction(topic_partition=each, is_complete=False, failure=str(error))
+        PartitionCompaction(
+            topic_partition=each,
+            size_bytes=size_of_closed(path, each),
+            is_complete=False,
+            failure=str(error),
+        )
         for each, error in opened.closed.items()
     ]
 

@@ -165,7 +165,7 @@ def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and 
             is_only_due=once,
             is_dry_run=dry_run,
         )
-        done = closed_partitions(opened)
+        done = closed_partitions(path, opened)
         for each in compaction.compact(list(opened.logs.values())):
             if isinstance(each.failure, KafkaStorageError) and not dry_run:
                 raise each.failure

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config import RecoveryMode
 from pylog.errors import LogStorageError
+from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.partition_directories import partition_directories
 from pylog.files.writable_directory import writable_log_directory
@@ -15,7 +17,6 @@ from pylog.log.log_manager import LogManager
 from pylog.writing.cluster_configs import only_replica_rule
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Mapping
 
     from pylog.config import LogConfig
@@ -115,6 +116,13 @@ class ChosenLogs(NamedTuple):
     closed: ClosedLogs
     checkpoints: Mapping[str, CleanerCheckpoint]
     failures: LogDirFailureChannel
+
+
+def size_of_closed(log_directory: str, topic_partition: TopicPartition) -> int:
+    """Return the length of all ``.log`` files of a log that stays closed."""
+    directory = os.path.join(log_directory, str(topic_partition))  # noqa: PTH118 - kept as text
+    with os.scandir(directory) as entries:
+        return sum(each.stat().st_size for each in entries if each.name.endswith(LOG_FILE_SUFFIX))
 
 
 class _NothingOpenError(LogStorageError):

@@ -18,7 +18,7 @@ from pylog.reading.log_directory import open_directory
 from pylog.writing.cluster_configs import only_replica_rule
 from pylog.writing.held_back import HeldBack
 from pylog.writing.known_topic_configs import known_topic_configs
-from pylog.writing.owned_directory import own_logs
+from pylog.writing.owned_directory import own_logs, size_of_closed
 from pylog.writing.retention_plan import plan_retention
 from pylog.writing.retention_summary import PartitionRetention, RetentionSummary
 
@@ -134,7 +134,11 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
             recover_as_broker=recover_as_broker,
         ) as owned:
             done = [
-                PartitionRetention(topic_partition=each, failure=str(error))
+                PartitionRetention(
+                    topic_partition=each,
+                    size_bytes=size_of_closed(path, each),
+                    failure=str(error),
+                )
                 for each, error in owned.closed.items()
             ]
             done += _applied(list(owned.logs.values()), now_ms, report)

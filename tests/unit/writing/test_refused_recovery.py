@@ -191,6 +191,8 @@ def test_cleanups_leave_the_log_alone_say_so_and_do_the_others(logs: Path, how: 
         assert (events.topic_partition, events.failure) == (EVENTS, None)
         assert orders.topic_partition == ORDERS
         assert "A broker's recovery would drop" in str(orders.failure)
+        logs_of_orders = (logs / "orders-0").glob("*.log")
+        assert orders.size_bytes == sum(each.stat().st_size for each in logs_of_orders)
         assert content_of(logs / "orders-0") == before
         assert not (logs / MARKER).exists()
         assert "orders 0 0" in (logs / RECOVERY_POINTS).read_text()
