@@ -66,7 +66,9 @@ def _sum(left: int | None, right: int | None) -> int | None:
     return None if left is None or right is None else left + right
 
 
-def find_live_records(view: LogView, *, map_bytes: int = _MAP_BYTES) -> list[LiveRecords]:
+def find_live_records(
+    view: LogView, *, stable_offset: int | None = None, map_bytes: int = _MAP_BYTES
+) -> list[LiveRecords]:
     """Return for every segment what is live in it.
 
     Live is what consumers get, or will once it is decided, and a cleaning would keep: the last
@@ -77,6 +79,8 @@ def find_live_records(view: LogView, *, map_bytes: int = _MAP_BYTES) -> list[Liv
     ----------
     view
         The log.
+    stable_offset
+        Used in the place of the last stable offset.
     map_bytes
         Memory of the offset map.
 
@@ -85,7 +89,7 @@ def find_live_records(view: LogView, *, map_bytes: int = _MAP_BYTES) -> list[Liv
     CorruptRecordError, InvalidRecordError
         The log is damaged.
     """
-    search = _Search(view, map_bytes)
+    search = _Search(view, stable_offset, map_bytes)
     shares = 1
     while (found := search.run(shares)) is None:
         shares *= 2
@@ -95,11 +99,11 @@ def find_live_records(view: LogView, *, map_bytes: int = _MAP_BYTES) -> list[Liv
 class _Search:
     """One look at all keys of a log; one thread."""
 
-    def __init__(self, view: LogView, map_bytes: int) -> None:
+    def __init__(self, view: LogView, stable_offset: int | None, map_bytes: int) -> None:
         self._view = view
         self._map = OffsetMap(map_bytes, _LOAD_FACTOR)
         self._start = view.log_start_offset
-        self._end = find_last_stable_offset(view)
+        self._end = find_last_stable_offset(view) if stable_offset is None else stable_offset
         aborted = find_aborted_transactions(view, self._start, self._end)
         self._aborted = AbortedTransactions(aborted)
         self._reader = KeyedRecordReader()

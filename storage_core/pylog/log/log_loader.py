@@ -55,6 +55,7 @@ from pylog.log.segment_deletion import delete_segment_files, mark_snapshots_for_
 from pylog.log.segment_recovery import SegmentRecovery
 from pylog.log.segment_splitting import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
+from pylog.log_file.batch_walk import is_zero
 from pylog.log_file.leftover_files import tidy_directory
 from pylog.producers.producer_state_manager import ProducerStateManager
 
@@ -342,6 +343,8 @@ class _LogLoader:
     def _distrust_marker(self) -> None:
         """Recover the log all the same if its last segment does not end with a whole batch.
 
+        Other damage there is no crash's, and nothing to be cut off unasked.
+
         Kafka reads the last segment from its last index entry on. Zeros there, 18 bytes or more,
         end the broker. After fewer, or after a torn batch, it starts, and what it appends behind
         them cannot be read.
@@ -361,7 +364,8 @@ class _LogLoader:
                 f"{active.size_bytes}, before offset {end.offset}"
             )
         except CorruptRecordError as error:
-            if is_broker_start:
+            is_rest_zero = is_zero(active.log, error.position or 0, active.size_bytes)
+            if is_broker_start or (self._loading.recovery_mode.keeps_intact and not is_rest_zero):
                 raise
             reason = f"{error}; a broker would not start"
         self._warn(

@@ -90,6 +90,8 @@ def ensure_some_open(
     """Return what raises, before anything is changed, if all logs stay closed that are meant."""
 
     def ensure(closed: ClosedLogs) -> None:
+        if not closed:
+            return
         directories = partition_directories(writable_log_directory(path, must_exist=True))
         names = [name for _, name in directories if not name.state]
         meant = [each.topic_partition for each in names if is_meant(each.topic_partition)]

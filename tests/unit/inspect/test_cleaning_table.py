@@ -11,6 +11,8 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError
+from pylog.files.durable_io import DurableIO
+from pylog.files.high_watermarks import mark_as_own
 from pylog.inspect.live_records import find_live_records
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
@@ -58,6 +60,7 @@ def keyed(offset: int, *keys: str | None, timestamp: int = NOW_MS, **options: An
 
 
 def rows(directory: Path, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - of read_table
+    mark_as_own(DurableIO(), str(directory))  # all is replicated
     table = pylog.read_table(directory, "cleaning", **options)
     place = table.schema.get_field_index("deletion_time")
     table = table.set_column(place, "deletion_time", table["deletion_time"].cast("int64"))
@@ -420,6 +423,7 @@ def test_what_it_says_is_what_retention_does(tmp_path: Path, seed: int) -> None:
         for source in (tmp_path / "orders-0").iterdir():
             (copy / "orders-0").mkdir(exist_ok=True)
             (copy / "orders-0" / source.name).write_bytes(source.read_bytes())
+        mark_as_own(DurableIO(), str(copy))
         context = pylog.LogContext(clock=ManualClock(now_ms))
         config = pylog.LogConfig.from_properties(
             json.loads((tmp_path / "pylog-topic-configs.json").read_text())["topics"]["orders"]

@@ -154,7 +154,7 @@ def _rows(view: LogView, clock: Clock, *, check_keys: bool) -> Iterator[tuple[ob
         if config is not None and not config.is_compact:
             lives = [segment.live for segment in segments]
         elif check_keys:
-            lives = find_live_records(view)
+            lives = find_live_records(view, stable_offset=_last_stable_offset(view))
         if config is not None and not is_remote(view.directory.path):
             deletions = attempts.read(lambda: _deletions(view, config))
             if config.is_compact:
@@ -265,7 +265,7 @@ def _dirtiness(view: LogView, config: LogConfig, clock: Clock) -> _Dirtiness:
     params = CleanableParams(
         read_offset_checkpoint(path).get(view.topic_partition),
         log_start_offset=view.log_start_offset,
-        last_stable_offset=min(find_last_stable_offset(view), _high_watermark(view)),
+        last_stable_offset=_last_stable_offset(view),
         log_end_offset=view.log_end_offset,
         min_compaction_lag_ms=config.min_compaction_lag_ms,
         now_ms=clock.milliseconds(),
@@ -277,9 +277,16 @@ def _dirtiness(view: LogView, config: LogConfig, clock: Clock) -> _Dirtiness:
     return _Dirtiness(offsets.first_dirty_offset, cleanable.ratio)
 
 
+def _last_stable_offset(view: LogView) -> int:
+    """Return up to where an owner's cleaner would go."""
+    return min(find_last_stable_offset(view), _high_watermark(view))
+
+
 def _high_watermark(view: LogView) -> int:
-    """Return where an owner's high watermark would start."""
+    """Return where an owner's high watermark would start; a store has no owner."""
     path = view.directory.log_directory
+    if is_remote(path):
+        return view.log_end_offset
     watermarks = HighWatermarks.read(path, only_replica_rule(path))
     return watermarks.start_of(view.topic_partition, view.log_start_offset, view.log_end_offset)
 

@@ -7,7 +7,7 @@ import pytest
 
 import pylog
 from tests.support.batches import batch_v2, plain_records
-from tests.support.log_files import write_log_start_offsets, write_partition
+from tests.support.log_files import write_high_watermarks, write_log_start_offsets, write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +52,7 @@ def test_records_below_the_offset_are_served_no_more(
         "partition": 0,
         "startOffsetBefore": start,
         "logStartOffset": max(start, 2),
+        "heldBack": None,
     }
 
 
@@ -75,6 +76,7 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
     batches = {first: [batch_v2(plain_records(first, 10))] for first in (0, 10, 20)}
     write_partition(tmp_path, batches, name="t-0")
     write_log_start_offsets(tmp_path, {("t", 0): 3})
+    write_high_watermarks(tmp_path, {("t", 0): 30})
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     size = sum(len(batches[first][0].data) for first in (0, 10)[:segments])
     done = pylog_run("delete-records", tmp_path, *WHERE, *arguments, "--dry-run", "--json")
@@ -85,6 +87,7 @@ def test_a_dry_run_reports_what_would_be_removed_and_changes_nothing(
         "partition": 0,
         "startOffsetBefore": 3,
         "logStartOffset": start,
+        "heldBack": None,
         "dryRun": True,
         "removed": {
             "startOffset": 3,
@@ -181,8 +184,20 @@ def test_a_file_of_kafkas_own_script_names_several_partitions(
     assert json.loads(done.output) == {
         "schemaVersion": 1,
         "partitions": [
-            {"topic": "u", "partition": 0, "startOffsetBefore": 9, "logStartOffset": 9},
-            {"topic": "t", "partition": 0, "startOffsetBefore": 4, "logStartOffset": 4},
+            {
+                "topic": "u",
+                "partition": 0,
+                "startOffsetBefore": 9,
+                "logStartOffset": 9,
+                "heldBack": None,
+            },
+            {
+                "topic": "t",
+                "partition": 0,
+                "startOffsetBefore": 4,
+                "logStartOffset": 4,
+                "heldBack": None,
+            },
         ],
     }
 
@@ -217,3 +232,21 @@ def test_without_a_file_topic_and_partition_are_needed(
     done = pylog_run("delete-records", logs, "--topic", "t", "--all")
     assert done.status == 2
     assert "give --topic and --partition, or --offset-json-file" in done.error
+
+
+def test_what_may_not_be_replicated_stays_and_is_counted(
+    tmp_path: Path, pylog_run: Callable[..., Outcome]
+) -> None:
+    write_partition(tmp_path, {0: [batch_v2(plain_records(0, 30))]}, name="t-0")
+    write_high_watermarks(tmp_path, {("t", 0): 10})
+    done = pylog_run("delete-records", tmp_path, *WHERE, "--offset", 11)
+    assert done.status == 2
+    assert "offset 11 of t-0 is above its high watermark 10" in done.error
+    for more in (["--dry-run"], []):
+        done = pylog_run("delete-records", tmp_path, *WHERE, "--all", *more)
+        assert done.status == 0
+        assert "t-0: 20 records at offsets 10 to 29 are left alone" in done.lines[-1]
+    done = pylog_run(
+        "delete-records", tmp_path, *WHERE, "--all", "--high-watermark", "log-end", "--json"
+    )
+    assert json.loads(done.output)["logStartOffset"] == 30

@@ -7,7 +7,7 @@ import pytest
 
 import pylog
 from tests.support.batches import Stored, batch_v2
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_high_watermarks, write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,7 @@ def logs(tmp_path: Path) -> Path:
         directory, {0: [batch(0, 30)], 10: [batch(10, 3)], 20: [batch(20, 0)]}, name="t-0"
     )
     write_partition(directory, {0: [batch(0, 0)], 10: [batch(10, 0)]}, name="t-1")
+    write_high_watermarks(directory, {("t", 0): 30, ("t", 1): 20})
     return directory
 
 
@@ -129,6 +130,7 @@ def test_json_has_every_segment_and_the_reason(
                 "removedBytes": SIZE,
                 "sizeInBytes": 2 * SIZE,
                 "removed": [removed],
+                "heldBack": None,
                 "failure": None,
             },
             {
@@ -140,6 +142,7 @@ def test_json_has_every_segment_and_the_reason(
                 "removedBytes": 0,
                 "sizeInBytes": 2 * SIZE,
                 "removed": [],
+                "heldBack": None,
                 "failure": None,
             },
         ],
