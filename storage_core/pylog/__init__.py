@@ -2,7 +2,7 @@
 
 The public names are those in ``pylog.__all__`` and in `pylog.errors`. Each is loaded at its first
 use, so that ``import pylog`` and the command line start without NumPy, Numba and Arrow. Values that
-a caller passes in or gets back never need those.
+a caller passes in never need those.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _PUBLIC = LazyNames(
         ),
         "pylog.inspect.findings.finding": ("Finding",),
         "pylog.inspect.findings.severity": ("Severity",),
-        "pylog.inspect.group_listing": (
+        "pylog.inspect.groups": (
             "CommittedOffset",
             "ConsumerGroup",
             "GroupListing",
             "GroupMember",
+            "groups",
         ),
-        "pylog.inspect.groups": ("groups",),
         "pylog.inspect.listed_transactions": ("transactions",),
         "pylog.inspect.dump.dump": ("Dump", "dump"),
-        "pylog.inspect.dump.file_report": ("FileReport",),
+        "pylog.inspect.dump.report": ("FileReport",),
         "pylog.inspect.partition_listing": (
             "ListedPartition",
             "PartitionListing",
@@ -205,15 +205,15 @@ if TYPE_CHECKING:
     from pylog.inspect.doctor_report import PartitionReport as PartitionReport
     from pylog.inspect.dump.dump import Dump as Dump
     from pylog.inspect.dump.dump import dump as dump
-    from pylog.inspect.dump.file_report import FileReport as FileReport
+    from pylog.inspect.dump.report import FileReport as FileReport
     from pylog.inspect.export import ExportedFile as ExportedFile
     from pylog.inspect.export import export as export
     from pylog.inspect.findings.finding import Finding as Finding
     from pylog.inspect.findings.severity import Severity as Severity
-    from pylog.inspect.group_listing import CommittedOffset as CommittedOffset
-    from pylog.inspect.group_listing import ConsumerGroup as ConsumerGroup
-    from pylog.inspect.group_listing import GroupListing as GroupListing
-    from pylog.inspect.group_listing import GroupMember as GroupMember
+    from pylog.inspect.groups import CommittedOffset as CommittedOffset
+    from pylog.inspect.groups import ConsumerGroup as ConsumerGroup
+    from pylog.inspect.groups import GroupListing as GroupListing
+    from pylog.inspect.groups import GroupMember as GroupMember
     from pylog.inspect.groups import groups as groups
     from pylog.inspect.listed_transactions import transactions as transactions
     from pylog.inspect.partition_listing import ListedPartition as ListedPartition

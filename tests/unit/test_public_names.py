@@ -59,6 +59,8 @@ WORKERS = {
     "truncate_log",
     "write_topic",
 }
+# What those give back: it may come with the module that makes it.
+RESULTS = {"CommittedOffset", "ConsumerGroup", "FileReport", "GroupListing", "GroupMember"}
 
 
 def seen_by_type_checkers() -> set[tuple[str, str]]:
@@ -110,8 +112,8 @@ def test_modules_are_imported_as_any_are_and_scan_is_the_function() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_values_are_loaded_without_arrow_and_numba() -> None:
-    values = sorted(set(pylog.__all__) - WORKERS)
+def test_values_that_are_passed_in_are_loaded_without_arrow_and_numba() -> None:
+    values = sorted(set(pylog.__all__) - WORKERS - RESULTS)
     code = (
         f"import sys, pylog; found = [getattr(pylog, name) for name in {values!r}]; "
         "print(*{'numpy', 'pyarrow', 'numba', 'typer', 'click', 'rich'} & set(sys.modules))"

@@ -1,1 +1,1 @@
-"""What ``kafka-dump-log`` prints: one module for each kind of file, and the lines' texts."""
+"""`dump`: what kafka-dump-log prints of the files of a partition."""

@@ -8,21 +8,23 @@ from __future__ import annotations
 import os
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 from pylog.errors import LogStorageError
-from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.files.storage import open_file
-from pylog.inspect.dump.dump_file import DumpFile, dump_files
-from pylog.inspect.dump.dump_options import (
-    DEFAULT_MAX_MESSAGE_BYTES,
-    DumpOptions,
-    RecordRange,
+from pylog.inspect.dump.batches import Decoders
+from pylog.inspect.dump.files import DumpFile, dump_files
+from pylog.inspect.dump.indexes import (
+    offset_index_lines,
+    time_index_lines,
+    transaction_index_lines,
 )
-from pylog.inspect.dump.dump_part import DumpPart, FailedPart
-from pylog.inspect.dump.file_parts import file_parts
-from pylog.inspect.dump.file_report import FileReport
-from pylog.inspect.dump.log_context import Decoders
+from pylog.inspect.dump.lines import json_line
+from pylog.inspect.dump.log import Part, log_parts, text_part
+from pylog.inspect.dump.options import DEFAULT_MAX_MESSAGE_BYTES, DumpOptions, RecordRange
+from pylog.inspect.dump.report import FileReport
+from pylog.inspect.dump.snapshot import snapshot_lines
 from pylog.internal_topics.decoders import DecoderName, dump_decoder
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.reading.head_start import HeadStart
@@ -53,13 +55,13 @@ class Dump:
         self._files = files
         self._options = options
         self._threads = threads
-        self._decoders = Decoders(options.max_decompressed_bytes)
+        self._decoders = Decoders()
 
     def planned_bytes(self) -> int:
         """Return how much the ``.log`` files have, of which one may not be there."""
         total = 0
         for file in self._files:
-            if file.suffix == LOG_FILE_SUFFIX:
+            if file.suffix == ".log":
                 with suppress(LogStorageError), open_file(file.location) as source:
                     total += source.size()
         return total
@@ -77,8 +79,15 @@ class Dump:
     def __iter__(self) -> Iterator[memoryview]:
         """Yield UTF-8, whole lines."""
         with WorkerThreads(self._threads) as workers:
-            for part in self._started(workers if self._threads > 1 else None):
-                yield from self._lines_of(part)
+            for part, lines in self._started(workers if self._threads > 1 else None):
+                if part.report.has_ended:
+                    continue
+                try:
+                    yield from lines
+                except LogStorageError as error:
+                    part.report.end(error)
+                part.finish()
+                self.done_bytes += part.size_bytes
         if self._options.is_json:
             for report in self.reports:
                 for line in report.json_lines():
@@ -94,54 +103,57 @@ class Dump:
         for report in self.reports:
             yield from report.log_texts(version)
 
-    def _lines_of(self, started: _Started) -> Iterator[memoryview]:
-        report = started.report
-        if report.has_ended:
-            return
-        try:
-            yield from started.lines
-        except LogStorageError as error:
-            report.end(error)
-        started.part.report_to(report)
-        self.done_bytes += started.part.size_bytes
-
-    def _started(self, workers: WorkerThreads | None) -> Iterator[_Started]:
+    def _started(
+        self, workers: WorkerThreads | None
+    ) -> Iterator[tuple[Part, Iterable[memoryview]]]:
         """Yield the parts in order; with threads, the next ones are being made meanwhile."""
-        waiting: deque[_Started] = deque()
+        waiting: deque[tuple[Part, Iterable[memoryview]]] = deque()
         try:
-            for part, report in self._parts():
-                lines: Iterable[memoryview] = part
+            for part in self._parts():
                 if workers is not None and workers.are_here:
-                    lines = HeadStart(workers, part.__iter__, _MOST_BYTES)
-                waiting.append(_Started(part, lines, report))
+                    waiting.append((part, HeadStart(workers, part.lines.__iter__, _MOST_BYTES)))
+                else:
+                    waiting.append((part, part.lines))
                 if workers is None or len(waiting) > workers.count:
                     yield waiting.popleft()
             while waiting:
                 yield waiting.popleft()
         finally:
-            for each in waiting:
-                if isinstance(each.lines, HeadStart):
-                    each.lines.abandon()
+            for _, lines in waiting:
+                if isinstance(lines, HeadStart):
+                    lines.abandon()
 
-    def _parts(self) -> Iterator[tuple[DumpPart, FileReport]]:
+    def _parts(self) -> Iterator[Part]:
         for file in self._files:
             report = FileReport(file.path, file.absolute_path)
             self.reports.append(report)
+            for part in _file_parts(file, report, self._options, self._decoders):
+                yield part
+                if report.has_ended:
+                    break
+
+
+def _file_parts(
+    file: DumpFile, report: FileReport, options: DumpOptions, decoders: Decoders
+) -> Iterator[Part]:
+    of_file = json_line({"type": "file", "path": file.path})
+    yield text_part(report, of_file if options.is_json else f"Dumping {file.path}\n")
+    match file.suffix:
+        case ".log" | ".checkpoint":
             try:
-                for part in file_parts(file, self._options, self._decoders):
-                    yield part, report
-                    if report.has_ended:
-                        break
+                yield from log_parts(file, report, options, decoders)
             except LogStorageError as error:
-                yield FailedPart(error), report
-
-
-class _Started(NamedTuple):
-    """A part, its lines, some of which may have been made, and the report of its file."""
-
-    part: DumpPart
-    lines: Iterable[memoryview]
-    report: FileReport
+                yield Part(report, [], finish=partial(report.end, error))
+        case ".index":
+            yield Part(report, offset_index_lines(file, options, report))
+        case ".timeindex":
+            yield Part(report, time_index_lines(file, options, report, decoders))
+        case ".snapshot":
+            yield Part(report, snapshot_lines(file, options))
+        case ".txnindex":
+            yield Part(report, transaction_index_lines(file, options))
+        case _:
+            report.errors.append(f"Ignoring unknown file {file.path}")
 
 
 def dump(  # noqa: PLR0913 - keyword-only options of the tool
@@ -194,16 +206,13 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
         What makes text of keys and values: that of an internal topic. None for UTF-8.
     kafka_version
         Whose text to print: "3.9", "4.0", "4.1", "4.2" or "4.3".
-    start_offset, end_offset
-        Only batches and records in this range; the end is exclusive. Of a directory, only ``.log``
-        files are dumped then.
-    start_timestamp, end_timestamp
-        The same by timestamp, in ms. Records are compared by their own; of batches alone, those are
-        printed that may have such a record as far as their headers say.
-    output
-        The tool's text, or JSON objects, one a line.
-    values
-        In JSON, how keys and values are written; text that is not UTF-8 is ``{"base64": …}``.
+    start_offset, end_offset, start_timestamp, end_timestamp
+        Only records, and their batches, in this range; ends are exclusive, timestamps in ms. Of a
+        directory, only ``.log`` files are dumped then. Where records are not looked at, batches are
+        printed that may have a wanted one as far as their headers say.
+    output, values
+        The tool's text, or JSON objects, one a line, and how keys and values are written in these;
+        text that is not UTF-8 is ``{"base64": …}``.
     threads
         How many make text; None for the environment variable ``PYLOG_NUM_THREADS``, else one for
         each processor.
@@ -224,19 +233,16 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
     ValueError
         An argument is out of its range.
     """
-    version = (
-        kafka_version
-        if isinstance(kafka_version, KafkaVersion)
-        else KafkaVersion.parse(kafka_version)
-    )
+    version = KafkaVersion.parse(str(kafka_version))
     for name, value, known in (
-        ("output", output, get_args(Literal["text", "jsonl"])),
-        ("values", values, get_args(Literal["base64", "text"])),
+        ("output", output, ("text", "jsonl")),
+        ("values", values, ("base64", "text")),
     ):
         if value not in known:
             msg = f"{name} is {value!r}, expected one of {', '.join(known)}"
             raise ValueError(msg)
     prints_data = print_data_log or decoder is not None
+    wanted = RecordRange(start_offset, end_offset, start_timestamp, end_timestamp)
     options = DumpOptions(
         is_deep=deep_iteration or prints_data,
         prints_data=prints_data,
@@ -247,15 +253,10 @@ def dump(  # noqa: PLR0913 - keyword-only options of the tool
         only_checks_sanity=index_sanity_check,
         decoder=None if decoder is None else dump_decoder(decoder, version),
         kafka_version=version,
-        output=output,
+        is_json=output == "jsonl",
         values=values,
-        wanted=RecordRange(
-            start_offset=start_offset,
-            end_offset=end_offset,
-            start_timestamp=start_timestamp,
-            end_timestamp=end_timestamp,
-        ),
+        wanted=wanted,
         max_decompressed_bytes=max_decompressed_bytes,
     )
-    files = dump_files([os.fspath(path) for path in paths], topics, partitions, options.wanted)
+    files = dump_files([os.fspath(path) for path in paths], topics, partitions, wanted)
     return Dump(list(files), options, thread_count(threads, default=usable_processors()))

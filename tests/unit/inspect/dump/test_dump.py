@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -67,6 +67,32 @@ def write_log(directory: Path, batches: Sequence[Built], tail: bytes = b"") -> P
     path = segment_path(directory, batches[0].base_offset if batches else 0)
     path.write_bytes(joined(batches) + tail)
     return path
+
+
+@pytest.mark.parametrize("output", ["text", "jsonl"])
+@pytest.mark.parametrize("version", ["3.9", "4.3"])
+@pytest.mark.parametrize("skips", [False, True])
+@pytest.mark.parametrize("values", ["base64", "text"])
+def test_every_name_in_the_text_of_a_line_is_known(
+    tmp_path: Path,
+    output: Literal["text", "jsonl"],
+    version: str,
+    values: Literal["base64", "text"],
+    *,
+    skips: bool,
+) -> None:
+    path = write_partition(tmp_path / "t-0", {0: BATCHES})
+    for decoder in (None, "offsets"):
+        dumped = pylog.dump(
+            path,
+            print_data_log=True,
+            decoder=decoder,
+            output=output,
+            kafka_version=version,
+            values=values,
+            skip_record_metadata=skips,
+        )
+        assert b"".join(map(bytes, dumped))
 
 
 def test_batches_and_records_have_a_line_each(tmp_path: Path) -> None:

@@ -5,14 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
-from pylog.inspect.dump.json_line import json_line
+from pylog.inspect.dump.lines import json_line
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Pairs = list[tuple[int, int]]
+    import numpy.typing as npt
+
+Pairs = list[tuple[int, int]]
+
+MOST_PAIRS = 100_000
+"""So many gaps of a file are kept; how many more there are is counted."""
 
 
 @dataclass(slots=True)
@@ -63,8 +70,7 @@ class FileReport:
 
     def end(self, error: LogStorageError) -> None:
         """Note what has ended the dump of the file."""
-        notes = getattr(error, "__notes__", ())
-        self.errors.append("; ".join([str(error), *notes]))
+        self.errors.append("; ".join([str(error), *getattr(error, "__notes__", ())]))
         self.has_ended = True
         self.is_unreadable = isinstance(error, LogDirectoryError | SegmentVanishedError)
 
@@ -121,17 +127,49 @@ class FileReport:
         """Yield a JSON object for each thing that was found."""
         for reason in self.errors:
             yield json_line({"type": "error", "path": self.path, "reason": reason})
-        for kind, names, pairs in (
-            ("indexMismatch", ("indexOffset", "logOffset"), self.index_mismatches),
-            ("timestampMismatch", ("indexTimestamp", "logTimestamp"), self.timestamp_mismatches),
-            (
-                "timestampOutOfOrder",
-                ("indexTimestamp", "previousTimestamp"),
-                self.timestamps_out_of_order,
-            ),
-            ("offsetNotFound", ("indexOffset", "logOffset"), self.offsets_not_found),
-            ("offsetGap", ("offset", "nextOffset"), self.offset_gaps),
+        for names, pairs in (
+            ("indexMismatch indexOffset logOffset", self.index_mismatches),
+            ("timestampMismatch indexTimestamp logTimestamp", self.timestamp_mismatches),
+            ("timestampOutOfOrder indexTimestamp previousTimestamp", self.timestamps_out_of_order),
+            ("offsetNotFound indexOffset logOffset", self.offsets_not_found),
+            ("offsetGap offset nextOffset", self.offset_gaps),
         ):
-            for pair in pairs:
-                fields = dict(zip(names, pair, strict=True))
-                yield json_line({"type": kind, "path": self.path, **fields})
+            kind, first, second = names.split()
+            for one, other in pairs:
+                yield json_line({"type": kind, "path": self.path, first: one, second: other})
+
+
+@dataclass(slots=True)
+class OffsetGaps:
+    """Offsets of consecutive records that are not one apart, as the tool lists them of every log.
+
+    Up to 4.2 the first record sets the start. Since 4.3 the offset before a segment's first record
+    is -1, so that every segment that does not begin with offset 0 has a gap.
+    """
+
+    last: int | None = None
+    first: int | None = None
+    pairs: Pairs = field(default_factory=list)
+    more: int = 0
+
+    def note(self, offsets: npt.NDArray[np.int64]) -> None:
+        """Take in the offsets of the next records."""
+        if offsets.size:
+            places = np.flatnonzero(np.diff(offsets) != 1)
+            kept = places[:MOST_PAIRS]
+            pairs = list(zip(offsets[kept].tolist(), offsets[kept + 1].tolist(), strict=True))
+            first, last = int(offsets[0]), int(offsets[-1])
+            self.join(OffsetGaps(last, first, pairs, places.size - kept.size))
+
+    def join(self, following: OffsetGaps) -> None:
+        """Take in what was noted elsewhere of the next records."""
+        if following.first is None:
+            return
+        pairs = following.pairs
+        if self.last is not None and following.first != self.last + 1:
+            pairs = [(self.last, following.first), *pairs]
+        room = MOST_PAIRS - len(self.pairs)
+        self.pairs += pairs[:room]
+        self.more += following.more + max(0, len(pairs) - room)
+        self.first = following.first if self.first is None else self.first
+        self.last = following.last
