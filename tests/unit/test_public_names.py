@@ -45,6 +45,7 @@ WORKERS = {
     "dump",
     "doctor",
     "ends_within_bytes",
+    "export",
     "groups",
     "merge_by_timestamp",
     "metadata_table",
@@ -60,7 +61,19 @@ WORKERS = {
     "write_topic",
 }
 # What those give back: it may come with the module that makes it.
-RESULTS = {"CommittedOffset", "ConsumerGroup", "FileReport", "GroupListing", "GroupMember"}
+RESULTS = {
+    "CommittedOffset",
+    "ConsumerGroup",
+    "DescribedPartition",
+    "DescribedTopic",
+    "ExportedFile",
+    "FileReport",
+    "GroupListing",
+    "GroupMember",
+    "ListedTransaction",
+    "TopicDescription",
+    "TransactionListing",
+}
 
 
 def seen_by_type_checkers() -> set[tuple[str, str]]:
