@@ -189,24 +189,7 @@ def _sync_directory(path: Path) -> None:
 def open_sink(
     suffix: str, path: str, schema: pa.Schema, values: str, compression: str
 ) -> Iterator[Write]:
-    """Give what writes record batches to a file, which is complete after the context.
-
-    Parameters
-    ----------
-    suffix
-        One of `SUFFIXES`.
-    path
-        The file.
-    schema
-        Of the record batches.
-    values, compression
-        As of `pylog.export`.
-
-    Raises
-    ------
-    ValueError
-        The format cannot hold these columns or, while it is written, a value.
-    """
+    """Give what writes record batches to a file, which is complete after the context."""
     if values not in VALUE_FORMATS:
         msg = f"values is {values!r}, expected one of {', '.join(VALUE_FORMATS)}"
         raise ValueError(msg)

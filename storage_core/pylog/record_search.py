@@ -114,14 +114,7 @@ class Search:
         self._is_complete = False
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yield the matches.
-
-        Raises
-        ------
-        LogStorageError
-            A file cannot be read, or has been deleted meanwhile. What is damaged is passed over,
-            and listed in `summary`.
-        """
+        """Yield the matches."""
         for batch in self._scan.to_batches():
             self._matches += batch.num_rows
             yield batch

@@ -24,15 +24,7 @@ class StoppedError(Exception):
 
 
 class SharedProgress:
-    """Bytes that threads have passed over. Any number of threads may add to them.
-
-    Parameters
-    ----------
-    total_bytes
-        Of all the work.
-    report
-        Is called with the bytes done and the total, in the thread of the caller; None for nobody.
-    """
+    """Bytes that threads have passed over. Any number of threads may add to them."""
 
     def __init__(self, total_bytes: int, report: Callable[[int, int], None] | None) -> None:
         self._total_bytes = total_bytes
@@ -51,17 +43,7 @@ class SharedProgress:
     def side_by_side(
         self, work: Callable[[_Task], _Result], tasks: Sequence[_Task], threads: int | None
     ) -> list[_Result]:
-        """Return what ``work`` returns of each task, in their order, done by some threads.
-
-        Parameters
-        ----------
-        work
-            Calls `advance` now and then.
-        tasks
-            What to do.
-        threads
-            How many; None for as many as there are processors, or as ``PYLOG_NUM_THREADS`` says.
-        """
+        """Return what ``work`` returns of each task, in their order, done by some threads."""
         count = thread_count(threads, default=min(_MOST_THREADS, usable_processors()))
         pool = ThreadPoolExecutor(max(1, min(count, len(tasks))), "pylog-inspect")
         futures = []

@@ -120,31 +120,16 @@ _UNDER_WAY = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpoc
 
 
 class CoordinatedTransaction(NamedTuple):
-    """The last that a coordinator has written of a transactional id.
+    """The last that a coordinator has written of a transactional id."""
 
-    Attributes
-    ----------
-    transactional_id
-        Its name.
-    producer_id, producer_epoch
-        Who has it now.
-    state
-        Kafka's name of the transaction's state, such as ``Ongoing``.
-    timeout_ms
-        After which the coordinator aborts a transaction.
-    started_ms
-        When it began; None if none has.
-    partitions
-        What it covers, while it is under way.
-    """
-
-    transactional_id: str
+    transactional_id: str  # its name
+    # Who has it now
     producer_id: int
     producer_epoch: int
-    state: str
-    timeout_ms: int
-    started_ms: int | None
-    partitions: frozenset[tuple[str, int]]
+    state: str  # kafka's name of the transaction's state, such as ``Ongoing``
+    timeout_ms: int  # after which the coordinator aborts a transaction
+    started_ms: int | None  # when it began; None if none has
+    partitions: frozenset[tuple[str, int]]  # what it covers, while it is under way
 
     def covers(self, producer_id: int, topic: str, partition: int) -> bool:
         """Whether the coordinator still has a transaction there to end."""
@@ -158,16 +143,7 @@ class CoordinatedTransaction(NamedTuple):
 def transactional_ids(
     views: Iterable[LogView], errors: list[LogStorageError]
 ) -> dict[int, CoordinatedTransaction]:
-    """Return what coordinators say, by every producer id that a transactional id has had.
-
-    Parameters
-    ----------
-    views
-        Partitions of `TRANSACTION_STATE_TOPIC`. A transactional id is in one of them, and those
-        whose partition is on another broker are not there.
-    errors
-        Gets what is wrong with a partition, of which nothing is returned then.
-    """
+    """Return what coordinators say, by every producer id that a transactional id has had."""
     found: dict[int, CoordinatedTransaction] = {}
     for view in views:
         try:

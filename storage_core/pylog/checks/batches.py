@@ -123,15 +123,7 @@ def size_findings(walk: SegmentWalk) -> Iterator[Finding]:
 
 
 def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterator[Finding]:
-    """Yield a warning if bytes follow the last batch of a segment that is not the last one.
-
-    Parameters
-    ----------
-    walk
-        The segment, once it has been walked.
-    damaged
-        Ranges of it that were left out: which are findings already.
-    """
+    """Yield a warning if bytes follow the last batch of a segment that is not the last one."""
     segment, end = walk.segment, walk.end_position
     is_reported = any(each.end_position >= segment.size_bytes for each in damaged)
     if walk.slice.next_base_offset is None or end >= segment.size_bytes or is_reported:
@@ -206,11 +198,6 @@ class LegacyFindings:
 
     The log cleaner of brokers before 0.10.2 wrote such (KAFKA-4298). All messages in one are of the
     same format then, so that the first one tells.
-
-    Parameters
-    ----------
-    max_decompressed_bytes
-        Messages that have more are not looked into.
     """
 
     def __init__(self, max_decompressed_bytes: int) -> None:
@@ -265,15 +252,7 @@ class LegacyFindings:
 
 
 class EpochFindings:
-    """Follows the leader epochs of a log, window by window; reports the first of each kind.
-
-    Parameters
-    ----------
-    view
-        Whose log.
-    entries
-        Of the checkpoint; empty where there is none, or none that can be read.
-    """
+    """Follows the leader epochs of a log, window by window; reports the first of each kind."""
 
     def __init__(self, view: LogView, entries: Sequence[EpochEntry]) -> None:
         self._path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)

@@ -23,33 +23,18 @@ if TYPE_CHECKING:
 
 
 class BrokerStart(NamedTuple):
-    """What a broker would do to one log.
+    """What a broker would do to one log."""
 
-    Attributes
-    ----------
-    is_clean
-        Whether the log directory was closed in order: then no batch is read.
-    scanned_segments
-        How many segments it would scan.
-    cut_path, cut_position, cut_offset
-        Which ``.log`` file it would cut off, at which byte, and which offset is the first that it
-        loses; None where it cuts nothing.
-    lost_bytes
-        Of that file and of the segments after it, which it would delete.
-    deleted_segments
-        How many those are.
-    end_offset
-        The offset after the last batch that is on the disk now.
-    """
-
-    is_clean: bool
-    scanned_segments: int
+    is_clean: bool  # whether the log directory was closed in order: then no batch is read
+    scanned_segments: int  # how many segments it would scan
+    # Which ``.log`` file it would cut off, at which byte, and which offset is the first that it
+    # loses; None where it cuts nothing.
     cut_path: str | None = None
     cut_position: int | None = None
     cut_offset: int | None = None
-    lost_bytes: int = 0
-    deleted_segments: int = 0
-    end_offset: int = 0
+    lost_bytes: int = 0  # of that file and of the segments after it, which it would delete
+    deleted_segments: int = 0  # how many those are
+    end_offset: int = 0  # the offset after the last batch that is on the disk now
 
     @property
     def loses_records(self) -> bool:
@@ -89,21 +74,7 @@ def broker_start(
     ends: Sequence[int],
     end_offset: int,
 ) -> BrokerStart:
-    """Return what a broker would do to a log.
-
-    Parameters
-    ----------
-    view
-        The log.
-    recovery_point
-        What the checkpoint says, 0 if nothing.
-    damaged
-        What a scan of the log finds, in file order.
-    ends
-        Byte after the last sound batch of each segment.
-    end_offset
-        Offset after the last batch.
-    """
+    """Return what a broker would do to a log."""
     is_clean = has_clean_shutdown(view.directory.log_directory)
     first = view.find_segment(recovery_point) or 0
     scanned = [

@@ -15,21 +15,11 @@ from typing import NamedTuple
 
 
 class FindingCode(NamedTuple):
-    """What is known of a kind of finding.
+    """What is known of a kind of finding."""
 
-    Attributes
-    ----------
-    meaning
-        What is wrong, or worth knowing.
-    broker_action
-        What a broker does about it when it starts on the directory.
-    advice
-        What an operator can do.
-    """
-
-    meaning: str
-    broker_action: str
-    advice: str
+    meaning: str  # what is wrong, or worth knowing
+    broker_action: str  # what a broker does about it when it starts on the directory
+    advice: str  # what an operator can do
 
 
 _NOTHING = "nothing"

@@ -191,17 +191,7 @@ def _choose(
 def _report(
     check: PartitionCheck, log_directories: set[str], shared: dict[str, list[Finding]]
 ) -> PartitionReport:
-    """Return a partition's report; what is wrong with a checkpoint is said of its directory.
-
-    Parameters
-    ----------
-    check
-        The partition.
-    log_directories
-        Those that have a report of their own.
-    shared
-        What is wrong with their checkpoints, by directory; added to.
-    """
+    """Return a partition's report; what is wrong with a checkpoint is said of its directory."""
     findings = []
     for each in check.findings:
         log_directory = parent_of(each.path)
@@ -260,13 +250,6 @@ def threads_for_each(sizes: Sequence[int], threads: int) -> list[int]:
 
     A partition that has more bytes than falls to one thread has several, in proportion: otherwise
     it would be read on when all others are done.
-
-    Parameters
-    ----------
-    sizes
-        Of the partitions, in bytes.
-    threads
-        How many there are in all.
     """
     total = sum(sizes)
     return [

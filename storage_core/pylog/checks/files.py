@@ -51,13 +51,7 @@ _LISTED = 3
 
 
 def directory_findings(view: LogView) -> Iterator[Finding]:
-    """Yield what the names in a partition directory show, and where its log begins elsewhere.
-
-    Raises
-    ------
-    LogDirectoryError
-        The directory could not be listed.
-    """
+    """Yield what the names in a partition directory show, and where its log begins elsewhere."""
     yield from _missing_logs(view)
     for name in view.listing.misnamed_logs:
         message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
@@ -139,19 +133,12 @@ class Checkpoints(NamedTuple):
 
     A broker that goes on working writes them after it has appended, so that they are never above
     an end that is found later.
-
-    Attributes
-    ----------
-    offsets
-        By the name of the file; of those that have a line of the partition.
-    epochs
-        Its leader epochs; empty where there is no checkpoint, or none that can be read.
-    findings
-        What cannot be read: first about the epochs, then as in `checkpoint_findings`.
     """
 
-    offsets: dict[str, int]
+    offsets: dict[str, int]  # by the name of the file; of those that have a line of the partition
+    # its leader epochs; empty where there is no checkpoint, or none that can be read
     epochs: list[EpochEntry]
+    # what cannot be read: first about the epochs, then as in `checkpoint_findings`
     findings: list[Finding]
 
 
@@ -179,17 +166,7 @@ def read_checkpoints(view: LogView) -> Checkpoints:
 
 
 def checkpoint_findings(view: LogView, checkpoints: Checkpoints, end: int) -> Iterator[Finding]:
-    """Yield what is wrong with what checkpoints say of a partition.
-
-    Parameters
-    ----------
-    view
-        Whose partition.
-    checkpoints
-        Of the partition.
-    end
-        Offset after the last batch of its files.
-    """
+    """Yield what is wrong with what checkpoints say of a partition."""
     yield from checkpoints.findings
     for name, (code, what) in _ABOVE.items():
         offset = checkpoints.offsets.get(name, 0)

@@ -46,21 +46,13 @@ LIVE_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class IndexColumns(NamedTuple):
-    """The entries before the zero tail, in file order.
+    """The entries before the zero tail, in file order."""
 
-    Attributes
-    ----------
-    offsets
-        int64, shape (entries,); absolute.
-    values
-        int64, shape (entries,): positions of an offset index, timestamps (ms) of a time index.
-    defect
-        Why the file cannot be read; what Kafka's own check of it would complain about; or the
-        first entry that is not above the one before it; None if nothing.
-    """
-
-    offsets: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]  # int64, shape (entries,); absolute
+    # int64, shape (entries,): positions of an offset index, timestamps (ms) of a time index
     values: npt.NDArray[np.int64]
+    # why the file cannot be read; what Kafka's own check of it would complain about; or the first
+    # entry that is not above the one before it; None if nothing
     defect: str | None
 
 
@@ -148,13 +140,7 @@ _ENTRY_BYTES = {
 
 
 class IndexFindings:
-    """Collects what is wrong with a segment's indexes, window by window. One thread.
-
-    Parameters
-    ----------
-    segment
-        Whose index files; they are read now.
-    """
+    """Collects what is wrong with a segment's indexes, window by window. One thread."""
 
     def __init__(self, segment: LogSegmentView) -> None:
         self._base_offset = segment.base_offset
@@ -177,19 +163,7 @@ class IndexFindings:
         is_expected: bool = True,
         is_last: bool = False,
     ) -> Iterator[Finding]:
-        """Yield what has been found, once all batches have been seen.
-
-        Parameters
-        ----------
-        end_position, next_offset
-            Byte and offset after the segment's last whole batch.
-        damaged
-            What could not be read of its ``.log``: entries about that are not judged.
-        is_expected
-            Whether it is a finding if there is no offset index.
-        is_last
-            Whether this is the log's last segment, to whose indexes a broker may be adding.
-        """
+        """Yield what has been found, once all batches have been seen."""
         entries = self._offset_index
         if entries.columns is None:
             if is_expected:
@@ -327,13 +301,7 @@ NO_TIME_INDEXES = "no_time_indexes"
 
 
 class MissingTimeIndexes:
-    """Looks at all batches of a log for what only brokers with time indexes have written.
-
-    Parameters
-    ----------
-    view
-        Whose log.
-    """
+    """Looks at all batches of a log for what only brokers with time indexes have written."""
 
     def __init__(self, view: LogView) -> None:
         self._path = view.directory.path

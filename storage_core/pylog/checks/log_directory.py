@@ -54,24 +54,12 @@ _LISTED = 5
 
 
 class LogDirectoryCheck(NamedTuple):
-    """What is wrong with a log directory, the partitions in it left out.
+    """What is wrong with a log directory, the partitions in it left out."""
 
-    Attributes
-    ----------
-    path
-        The directory.
-    is_clean
-        Whether the marker of a clean stop is in it.
-    meta
-        Whose directory it is; None where that is not known.
-    findings
-        About its own files first, then about what lies in it.
-    """
-
-    path: str
-    is_clean: bool
-    meta: MetaProperties | None
-    findings: list[Finding]
+    path: str  # the directory
+    is_clean: bool  # whether the marker of a clean stop is in it
+    meta: MetaProperties | None  # whose directory it is; None where that is not known
+    findings: list[Finding]  # about its own files first, then about what lies in it
 
 
 def check_log_directories(directory: LogDirectory) -> list[LogDirectoryCheck]:
@@ -88,15 +76,7 @@ def check_log_directories(directory: LogDirectory) -> list[LogDirectoryCheck]:
 
 
 def check_log_directory(path: str, others: Iterable[PartitionDirectory]) -> LogDirectoryCheck:
-    """Return what is wrong with the directory ``path`` and the files right in it.
-
-    Parameters
-    ----------
-    path
-        A log directory.
-    others
-        Its partition directories that are not live.
-    """
+    """Return what is wrong with the directory ``path`` and the files right in it."""
     findings: list[Finding] = []
     meta = None
     meta_path = join(path, META_PROPERTIES)
@@ -162,15 +142,7 @@ def _absent_partitions(path: str, partitions: set[TopicPartition]) -> Iterator[F
 def findings_between(
     directories: Iterable[LogDirectoryCheck], views: Iterable[LogView]
 ) -> Iterator[tuple[str, Finding]]:
-    """Yield what log directories, and partitions, contradict each other in; by log directory.
-
-    Parameters
-    ----------
-    directories
-        All of them.
-    views
-        The live partitions in them.
-    """
+    """Yield what log directories, and partitions, contradict each other in; by log directory."""
     metas = {each.path: each.meta for each in directories}
     yield from _same_directory_ids(metas)
     owners: dict[object, str] = {}

@@ -50,15 +50,7 @@ class OffsetGap(NamedTuple):
 
 
 class OffsetAccount:
-    """Counts offsets, window by window. One thread.
-
-    Parameters
-    ----------
-    view
-        Whose log.
-    cleaner_offset
-        What the cleaner's checkpoint says of it; None if nothing.
-    """
+    """Counts offsets, window by window. One thread."""
 
     def __init__(self, view: LogView, cleaner_offset: int | None) -> None:
         self._is_compacted = "compact" in INTERNAL_TOPIC_PROPERTIES.get(view.topic, {}).get(
@@ -137,13 +129,7 @@ class OffsetAccount:
         )
 
     def findings(self, damaged: Sequence[DamagedRange]) -> Iterator[Finding]:
-        """Yield what the gaps mean, once all windows have been added.
-
-        Parameters
-        ----------
-        damaged
-            Ranges that were left out: the gaps that they make are findings already.
-        """
+        """Yield what the gaps mean, once all windows have been added."""
         gaps = self._gaps_without(damaged)
         missing = [each for each in gaps if not self._is_explained(each)]
         for gap in missing[:_MOST_LISTED]:

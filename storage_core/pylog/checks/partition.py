@@ -53,38 +53,22 @@ _MISSING_FILES = ("missing_index", "missing_time_index")
 
 
 class PartitionCheck(NamedTuple):
-    """What is wrong with one partition, and what its log holds.
+    """What is wrong with one partition, and what its log holds."""
 
-    Attributes
-    ----------
-    view
-        As it was looked at.
-    findings
-        About the log, the directory, indexes and side files, in this order.
-    damaged
-        What is no sound batch, and batches whose records cannot be decoded, in file order.
-    size_bytes, scanned_bytes
-        Of the ``.log`` files; of them, what was read and is sound.
-    start_offset, end_offset
-        Of the batches on the disk; the end is exclusive.
-    offsets
-        What has become of the offsets between them.
-    start
-        What a broker would do to the log; None where a file or the directory cannot be opened.
-    segment_ends
-        Byte after the last sound batch of each segment.
-    """
-
-    view: LogView
-    findings: list[Finding]
+    view: LogView  # as it was looked at
+    findings: list[Finding]  # about the log, the directory, indexes and side files, in this order
+    # what is no sound batch, and batches whose records cannot be decoded, in file order
     damaged: list[DamagedRange]
+    # Of the ``.log`` files; of them, what was read and is sound.
     size_bytes: int = 0
     scanned_bytes: int = 0
+    # Of the batches on the disk; the end is exclusive
     start_offset: int = 0
     end_offset: int = 0
-    offsets: OffsetTotals = OffsetTotals()
+    offsets: OffsetTotals = OffsetTotals()  # what has become of the offsets between them
+    # what a broker would do to the log; None where a file or the directory cannot be opened
     start: BrokerStart | None = None
-    segment_ends: Sequence[int] = ()
+    segment_ends: Sequence[int] = ()  # byte after the last sound batch of each segment
 
 
 def check_partition(
@@ -99,24 +83,6 @@ def check_partition(
 
     A broker may go on working on it. Where a log has changed meanwhile and something seems wrong,
     it is looked at once more, and what is not wrong then has only been on its way.
-
-    Parameters
-    ----------
-    view
-        The partition; all is read anew.
-    max_decompressed_bytes
-        A batch that has more, decompressed, is a finding.
-    on_bytes
-        Called with the size of each window that was read.
-    window_bytes
-        How much of a file is read at once.
-    threads
-        How many threads read, checksum and decode windows. What is found does not depend on it.
-
-    Raises
-    ------
-    SegmentVanishedError
-        A broker deletes or compacts the log faster than it can be looked at.
     """
     before: set[tuple[str, str]] | None = None
     for looks_left in range(_MOST_LOOKS - 1, -1, -1):

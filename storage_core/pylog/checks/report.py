@@ -146,24 +146,14 @@ def info(code: str, path: str, message: str) -> Finding:
 
 
 class OffsetTotals(NamedTuple):
-    """How many offsets of a log are what.
+    """How many offsets of a log are what."""
 
-    Attributes
-    ----------
-    records, control_records
-        In sound batches.
-    compacted
-        Removed by compaction.
-    missing
-        Missing without a sign of compaction.
-    damaged
-        Missing because their bytes are damaged; those after the last sound batch are not known.
-    """
-
+    # In sound batches
     records: int = 0
     control_records: int = 0
-    compacted: int = 0
-    missing: int = 0
+    compacted: int = 0  # removed by compaction
+    missing: int = 0  # missing without a sign of compaction
+    # missing because their bytes are damaged; those after the last sound batch are not known
     damaged: int = 0
 
 

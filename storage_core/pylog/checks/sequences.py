@@ -53,38 +53,23 @@ _EPOCH, _BASE, _LAST, _OFFSET, _END, _MISSING, _TIMESTAMP, _LATEST = range(8)
 
 
 class _Batch(NamedTuple):
-    """A batch of a producer, and what the log has been like up to it.
+    """A batch of a producer, and what the log has been like up to it."""
 
-    Attributes
-    ----------
-    epoch, base_sequence, last_sequence
-        As its header says.
-    offset, end_offset
-        Its offsets; the end is exclusive.
-    missing
-        How many offsets before it no batch has.
-    timestamp, latest_timestamp
-        The largest in it, and in the log up to it.
-    """
-
+    # As its header says
     epoch: int
     base_sequence: int
     last_sequence: int
+    # Its offsets; the end is exclusive
     offset: int
     end_offset: int
-    missing: int
+    missing: int  # how many offsets before it no batch has
+    # The largest in it, and in the log up to it
     timestamp: int
     latest_timestamp: int
 
 
 class SequenceFindings:
-    """Follows the sequence numbers of a log's producers, window by window. One thread.
-
-    Parameters
-    ----------
-    view
-        Whose log. What is damaged is left out of its windows.
-    """
+    """Follows the sequence numbers of a log's producers, window by window. One thread."""
 
     def __init__(self, view: LogView) -> None:
         self._path = view.directory.path

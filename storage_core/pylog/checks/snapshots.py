@@ -40,11 +40,6 @@ class SnapshotFindings:
     The last offset of a producer is that of a batch of its own, with its epoch and the last
     sequence number; compaction keeps the header of that batch. Offsets at which there is no batch
     end are not judged: retention or damage may have cost the batch.
-
-    Parameters
-    ----------
-    view
-        Whose snapshots; they are read now.
     """
 
     def __init__(self, view: LogView) -> None:

@@ -28,14 +28,7 @@ if TYPE_CHECKING:
 
 
 class TransactionFindings:
-    """Holds the transaction indexes of a log against the markers in it. One thread.
-
-    Parameters
-    ----------
-    view
-        One that skips damage, of which `TransactionsInOrder` is given all windows. Of markers
-        inside damage the index alone knows. The indexes are read now.
-    """
+    """Holds the transaction indexes of a log against the markers in it. One thread."""
 
     def __init__(self, view: LogView) -> None:
         self._view = view
@@ -56,14 +49,7 @@ class TransactionFindings:
                 self._aborted[each.producer_id, each.marker_offset] = each.first_offset
 
     def findings(self, *, judges_entries: bool) -> Iterator[Finding]:
-        """Yield what is wrong, once all windows have been added.
-
-        Parameters
-        ----------
-        judges_entries
-            Whether an entry without a marker is wrong: not where damage or compaction may have
-            taken the marker.
-        """
+        """Yield what is wrong, once all windows have been added."""
         view = self._view
         log_start = view.segments[0].base_offset if view.segments else 0
         bases = [segment.base_offset for segment in view.segments]
@@ -112,11 +98,6 @@ class StableOffsets:
     A leader writes into the index where the first transaction begins that was open then, or else
     the offset after the marker. A follower that is given several batches at once knows those after
     the marker, too: in the place of the latter it writes where the next transaction begins.
-
-    Parameters
-    ----------
-    transactions
-        What gives the transactions that are noted.
 
     Notes
     -----

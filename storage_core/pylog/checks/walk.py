@@ -46,29 +46,7 @@ _NO_OFFSETS = 0, 0
 
 
 class LogWalk:
-    """Iterates the segments of a log, each of which iterates its windows. One thread, one walk.
-
-    Parameters
-    ----------
-    view
-        One that skips damage.
-    damage
-        The view's report: bytes that are no sound batches.
-    max_decompressed_bytes
-        As of `RecordDecoder`; a batch that has more is noted.
-    on_bytes
-        Called with the size of each window that was read.
-    window_bytes
-        How much of a file is read at once.
-    workers
-        Threads that read, checksum and decode ahead, each a window of its own. None to do one thing
-        after the other.
-
-    Attributes
-    ----------
-    refused
-        Batches whose records cannot be decoded; complete once a segment has been walked.
-    """
+    """Iterates the segments of a log, each of which iterates its windows. One thread, one walk."""
 
     def __init__(
         self,
@@ -82,6 +60,7 @@ class LogWalk:
     ) -> None:
         self.view = view
         self.damage = damage
+        # batches whose records cannot be decoded; complete once a segment has been walked
         self.refused = DamageReport(is_logged=False)
         self.max_decompressed_bytes = max_decompressed_bytes
         self.window_bytes = window_bytes
@@ -173,33 +152,21 @@ class LogWalk:
 
 
 class SegmentWalk:
-    """Iterates the windows of one segment; see `LogWalk`.
-
-    Attributes
-    ----------
-    segment, index, slice
-        Which one, and its bytes.
-    end_position, next_offset
-        Byte and offset after the last sound batch, once all windows have been seen.
-    """
+    """Iterates the windows of one segment; see `LogWalk`."""
 
     def __init__(self, walk: LogWalk, index: int, lowest_offset: int) -> None:
         self._walk = walk
         self._lowest_offset = lowest_offset
         self.index = index
+        # Which one, and its bytes
         self.segment: LogSegmentView = walk.view.segments[index]
         self.slice = slice_of(walk.view, index)
+        # Byte and offset after the last sound batch, once all windows have been seen
         self.end_position = 0
         self.next_offset = max(lowest_offset, self.segment.base_offset)
 
     def __iter__(self) -> Iterator[SegmentWindow]:
-        """Yield windows in file order.
-
-        Raises
-        ------
-        SegmentVanishedError
-            The file is gone, shorter or another one than when the view was taken.
-        """
+        """Yield windows in file order."""
         opened = open_slice(self.slice, self._walk.damage, self._lowest_offset)
         if opened is None:
             return

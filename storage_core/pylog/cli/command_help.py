@@ -31,15 +31,9 @@ class DocumentedArgument(click.Argument):
 
 
 class DocumentedCommand(click.Command):
-    """A command that lists its arguments before its options, and ends its help with examples.
+    """A command that lists its arguments before its options, and ends its help with examples."""
 
-    Attributes
-    ----------
-    examples
-        Lines to be typed into a shell.
-    """
-
-    examples: Sequence[str] = ()
+    examples: Sequence[str] = ()  # lines to be typed into a shell
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, each as one line, however long it is: it is to be copied."""

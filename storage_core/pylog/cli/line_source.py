@@ -24,27 +24,7 @@ STANDARD_INPUT = "-"
 
 
 class LineSource:
-    """Reads a file, or standard input for ``-``; a context manager.
-
-    Parameters
-    ----------
-    path
-        The file, or `STANDARD_INPUT`.
-    interruption
-        Asked before and while waiting for bytes.
-
-    Attributes
-    ----------
-    total_bytes
-        Length of the file; None if it has none, like a pipe.
-    read_bytes
-        How many have been read.
-
-    Raises
-    ------
-    OSError
-        The file cannot be opened or read.
-    """
+    """Reads a file, or standard input for ``-``; a context manager."""
 
     def __init__(self, path: str, interruption: Interruption) -> None:
         self._interruption = interruption
@@ -57,8 +37,9 @@ class LineSource:
         else:
             self._descriptor = sys.stdin.fileno()
         status = os.fstat(self._descriptor)
+        # length of the file; None if it has none, like a pipe
         self.total_bytes = status.st_size if stat.S_ISREG(status.st_mode) else None
-        self.read_bytes = 0
+        self.read_bytes = 0  # how many have been read
 
     def __enter__(self) -> Self:
         return self

@@ -191,17 +191,7 @@ dry_run = click.option(
 def cleanup(
     *, all_topics: str, counted: str, once: str
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the argument and the options of a command that removes what topics no longer keep.
-
-    Parameters
-    ----------
-    all_topics
-        Which topics are meant where none is named.
-    counted
-        What is counted to ``--now``.
-    once
-        What ``--once`` does.
-    """
+    """Return the argument and the options of a command that removes what topics no longer keep."""
     parts = (
         writable_directory,
         topics(f"Only these topics; may be given several times. Default: {all_topics}."),

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 class LocationType(click.types.StringParamType):
-    """A local path or a URI.
-
-    Parameters
-    ----------
-    completion
-        ``dir`` or ``file``: what the shell offers.
-    """
+    """A local path or a URI."""
 
     def __init__(self, completion: str) -> None:
         self._completion = completion
@@ -39,13 +33,7 @@ class LocationType(click.types.StringParamType):
 
 
 class TopicType(click.types.StringParamType):
-    """The name of a topic of the directories that the line names.
-
-    Parameters
-    ----------
-    takes_list
-        Whether it may be several names, with commas between them.
-    """
+    """The name of a topic of the directories that the line names."""
 
     def __init__(self, *, takes_list: bool = False) -> None:
         self._takes_list = takes_list
@@ -95,13 +83,7 @@ class CodecType(click.types.StringParamType):
 
 
 class TimeType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no arguments there
-    """An instant, as milliseconds since 1970-01-01 UTC.
-
-    Parameters
-    ----------
-    parse
-        What the text means: called with it, and with the time that it is.
-    """
+    """An instant, as milliseconds since 1970-01-01 UTC."""
 
     name = "time"
 

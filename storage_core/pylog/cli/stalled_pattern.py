@@ -23,13 +23,6 @@ class StalledPattern:
     """A context that raises `TimeoutError` where a search gets no further; see `note_progress`.
 
     Outside of the main thread it changes nothing.
-
-    Parameters
-    ----------
-    bar
-        What shows the progress that is noted; None where nobody looks.
-    is_watched
-        Whether there is a pattern at all.
     """
 
     def __init__(self, bar: ProgressBar | None, *, is_watched: bool) -> None:

@@ -81,21 +81,7 @@ def line_template(
     conditions: Mapping[str, tuple[str, int]] = NONE,
     texts: Mapping[str, str] = NONE,
 ) -> LineTemplate:
-    """Return the template of a batch's line and of the lines of its records.
-
-    Parameters
-    ----------
-    batch, record
-        The lines, line breaks included; nothing for none.
-    columns
-        The numbers of a batch, in the order of the table that is written.
-    words
-        Of columns that are printed as one of several words, these.
-    conditions
-        The column and the number that it must have.
-    texts
-        What stands in every line.
-    """
+    """Return the template of a batch's line and of the lines of its records."""
     steps = _Steps(columns, words, conditions, texts)
     most_batch_bytes = steps.add_line(batch)
     record_step = len(steps.steps)

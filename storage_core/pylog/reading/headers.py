@@ -36,45 +36,14 @@ class HeaderWindow(NamedTuple):
 
 
 def header_windows(view: LogView) -> Iterator[HeaderWindow]:
-    """Yield all whole batches of a log, in file order, in windows of at least one.
-
-    Raises
-    ------
-    CorruptRecordError
-        A header is impossible, offsets go back, or whole batches end before they should; where the
-        view has a damage report, that is noted there and left out instead.
-    SegmentVanishedError
-        A file is gone, shorter or another one than when the view was taken.
-    """
+    """Yield all whole batches of a log, in file order, in windows of at least one."""
     for index, segment in enumerate(view.segments):
         for window in SegmentHeaders(view, index):
             yield HeaderWindow(segment, window)
 
 
 class SegmentHeaders:
-    """Iterates the windows of one segment; one thread, one iteration.
-
-    Parameters
-    ----------
-    view
-        The log.
-    index
-        Which of its segments.
-    verifies_checksums
-        Whether more than headers is to be looked at: batches are read as a whole, and checked.
-
-    Attributes
-    ----------
-    end_position
-        The byte after the last whole batch, once all windows have been seen.
-    next_offset
-        The offset after it; the segment's base offset where there is none.
-
-    Raises
-    ------
-    CorruptRecordError
-        It is the last segment, and where the log ends is not known.
-    """
+    """Iterates the windows of one segment; one thread, one iteration."""
 
     def __init__(self, view: LogView, index: int, *, verifies_checksums: bool = False) -> None:
         if view.next_base_offset(index) is None:
@@ -84,7 +53,9 @@ class SegmentHeaders:
         self._slice = slice_of(view, index)
         self._damage = view.damage
         self._verifies_checksums = verifies_checksums
+        # the byte after the last whole batch, once all windows have been seen
         self.end_position = 0
+        # the offset after it; the segment's base offset where there is none
         self.next_offset = self._segment.base_offset
 
     def __iter__(self) -> Iterator[SegmentWindow]:
@@ -129,26 +100,17 @@ def first_timestamps(headers: BatchHeaders) -> npt.NDArray[np.int64]:
 
 
 class HeaderSums:
-    """Sums over batches, added window after window.
-
-    Attributes
-    ----------
-    batches
-        How many.
-    records
-        What they hold, control records too; None where a compressed v0/v1 wrapper hides how many.
-    min_timestamp, max_timestamp
-        The smallest that a header has, and the largest, ms; None without one. A batch has its
-        first record's and its largest, so that an earlier one may lie between them.
-    magics, codec_ids
-        Those that there are.
-    """
+    """Sums over batches, added window after window."""
 
     def __init__(self) -> None:
-        self.batches = 0
+        self.batches = 0  # how many
+        # what they hold, control records too; None where a compressed v0/v1 wrapper hides how many
         self.records: int | None = 0
+        # The smallest that a header has, and the largest, ms; None without one. A batch has its
+        # first record's and its largest, so that an earlier one may lie between them.
         self.min_timestamp: int | None = None
         self.max_timestamp: int | None = None
+        # Those that there are
         self.magics: set[int] = set()
         self.codec_ids: set[int] = set()
 

@@ -52,56 +52,31 @@ _NO_KIND = ControlRecordType.UNKNOWN
 
 
 class Transaction(NamedTuple):
-    """One transaction as far as a log shows it; the values of a row of table ``transactions``.
+    """One transaction as far as a log shows it; the values of a row of table ``transactions``."""
 
-    Attributes
-    ----------
-    producer_id
-        Whose it is.
-    producer_epoch
-        Of its data; of the marker where no data is left.
-    first_offset
-        Of its first batch, also of one that retention has deleted; None where that is not known.
-    last_offset
-        Of its last data batch; None where no data is left.
-    state
-        ``committed``, ``aborted``, ``open`` (no marker follows), or ``unknown``: damage was left
-        out inside it, and a marker may have been there.
-    marker_offset
-        None while it is open.
-    size_bytes, batches, records
-        Of its data batches that are there.
-    begins_before_log_start
-        Whether its first offset lies below the log start offset; None where that is not known.
-    first_timestamp
-        The largest timestamp of its first batch that is there, in ms; None where none is left, or
-        the batch has no timestamps.
-    marker_timestamp
-        In ms; None while it is open.
-    """
-
-    producer_id: int
-    producer_epoch: int
+    producer_id: int  # whose it is
+    producer_epoch: int  # of its data; of the marker where no data is left
+    # of its first batch, also of one that retention has deleted; None where that is not known
     first_offset: int | None
-    last_offset: int | None
+    last_offset: int | None  # of its last data batch; None where no data is left
+    # ``committed``, ``aborted``, ``open`` (no marker follows), or ``unknown``: damage was left out
+    # inside it, and a marker may have been there
     state: str
-    marker_offset: int | None
+    marker_offset: int | None  # none while it is open
+    # Of its data batches that are there
     size_bytes: int
     batches: int
     records: int
+    # whether its first offset lies below the log start offset; None where that is not known
     begins_before_log_start: bool | None
+    # the largest timestamp of its first batch that is there, in ms; None where none is left, or the
+    # batch has no timestamps
     first_timestamp: int | None
-    marker_timestamp: int | None
+    marker_timestamp: int | None  # in ms; None while it is open
 
 
 def find_transactions(view: LogView) -> Iterator[Transaction]:
-    """Yield the transactions of one partition, after a look at all headers.
-
-    Raises
-    ------
-    CorruptRecordError
-        A header is impossible, or offsets go back.
-    """
+    """Yield the transactions of one partition, after a look at all headers."""
     transactions = TransactionsInOrder(view)
     for segment_window in header_windows(view):
         yield from transactions.add(segment_window.window)
@@ -109,14 +84,7 @@ def find_transactions(view: LogView) -> Iterator[Transaction]:
 
 
 class TransactionsInOrder:
-    """Follows the transactions of a log, window by window. One thread.
-
-    Parameters
-    ----------
-    view
-        Whose windows are added, all of them and in order. What its damage report has by then, if it
-        has one, is left out of them.
-    """
+    """Follows the transactions of a log, window by window. One thread."""
 
     def __init__(self, view: LogView) -> None:
         self._view = view

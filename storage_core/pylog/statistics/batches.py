@@ -45,15 +45,7 @@ class SizeHistogram:
         self._sums = np.zeros((3, _SIZES), dtype=np.int64)
 
     def add(self, sizes: Int64Array, records: Int64Array, sizes_bytes: Int64Array) -> None:
-        """Add batches.
-
-        Parameters
-        ----------
-        sizes
-            int64, not negative: what they are counted by.
-        records, sizes_bytes
-            int64: what each holds.
-        """
+        """Add batches."""
         # The exponent of a float is the number of bits: 0 for 0, 1 for 1, 2 for 2 and 3.
         places = np.frexp(sizes.astype(np.float64))[1]
         self._sums[0] += np.bincount(places, minlength=_SIZES)
@@ -74,23 +66,15 @@ class SizeHistogram:
 
 
 class TimeCount(NamedTuple):
-    """What has the timestamps of one interval, by the headers of its batches.
+    """What has the timestamps of one interval, by the headers of its batches."""
 
-    Attributes
-    ----------
-    start_ms
-        Where it begins.
-    batches, records, size_bytes
-        All that is counted here.
-    spanning_records, spanning_bytes
-        Of it, what is in batches that began in an earlier interval: these are counted where their
-        largest timestamp is, and some of their records belong before it.
-    """
-
-    start_ms: int
+    start_ms: int  # where it begins
+    # All that is counted here
     batches: int
     records: int
     size_bytes: int
+    # Of it, what is in batches that began in an earlier interval: these are counted where their
+    # largest timestamp is, and some of their records belong before it
     spanning_records: int
     spanning_bytes: int
 
@@ -100,16 +84,11 @@ class TimeHistogram:
 
     Where timestamps are too far apart for so many hours, the intervals become longer.
 
-    Attributes
-    ----------
-    interval_ms
-        How long they are.
-    untimed
-        What has no timestamp; its interval has no meaning.
+    `untimed`: what has no timestamp; its interval has no meaning.
     """
 
     def __init__(self) -> None:
-        self.interval_ms = HOUR_MS
+        self.interval_ms = HOUR_MS  # how long they are
         self._levels = 0
         self._places = np.empty(0, dtype=np.int64)
         self._sums = np.empty((5, 0), dtype=np.int64)
@@ -200,24 +179,14 @@ class BatchSums:
 
 @dataclass(slots=True)
 class TimestampOrder:
-    """How timestamps run, by the largest one of each batch.
+    """How timestamps run, by the largest one of each batch."""
 
-    Attributes
-    ----------
-    late_batches
-        Whose largest timestamp is below that of an earlier batch of the partition.
-    latest_by_ms
-        How far, at the most.
-    future_batches
-        Whose largest timestamp is after the moment that statistics are made at.
-    max_timestamp
-        The largest one; None without one.
-    """
-
+    # whose largest timestamp is below that of an earlier batch of the partition
     late_batches: int = 0
-    latest_by_ms: int = 0
+    latest_by_ms: int = 0  # how far, at the most
+    # whose largest timestamp is after the moment that statistics are made at
     future_batches: int = 0
-    max_timestamp: int | None = None
+    max_timestamp: int | None = None  # the largest one; None without one
 
     def add(self, timestamps: Int64Array, now_ms: int) -> None:
         """Add batches that come after those before."""

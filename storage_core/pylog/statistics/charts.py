@@ -111,29 +111,17 @@ def card(title: str, content: str, *, note: str = "", wide: bool = False) -> str
 
 
 class Bar(NamedTuple):
-    """A row of a bar chart.
+    """A row of a bar chart."""
 
-    Attributes
-    ----------
-    label, note
-        HTML: what stands before the bar and after it.
-    value
-        What the bar is as long as.
-    tip
-        Text: what a pointer over the bar shows.
-    low, high
-        Between what the truth lies; None where it is certain.
-    kind
-        A class of the style sheet.
-    """
-
+    # HTML: what stands before the bar and after it
     label: str
-    value: float
+    value: float  # what the bar is as long as
     note: str
-    tip: str
+    tip: str  # text: what a pointer over the bar shows
+    # Between what the truth lies; None where it is certain
     low: float | None = None
     high: float | None = None
-    kind: str = "a"
+    kind: str = "a"  # A class of the style sheet
 
 
 def bar_chart(bars: Sequence[Bar]) -> str:
@@ -169,18 +157,7 @@ class Column(NamedTuple):
 
 
 def column_chart(columns: Sequence[Column], highest: str, labels: Sequence[str]) -> str:
-    """Return upright columns.
-
-    Parameters
-    ----------
-    columns
-        From left to right.
-    highest
-        HTML: what the height of the chart stands for.
-    labels
-        HTML: below the chart, spread over its width; where there is one for each column, below its
-        left edge.
-    """
+    """Return upright columns."""
     top = max((each.value for each in columns), default=0) or 1
     gap = _GAP if len(columns) <= 80 else 0.0
     drawn = []

@@ -47,32 +47,20 @@ _FIRST_KEYS = 1 << 10
 
 
 class FrequentKeys:
-    """Counts keys by a hash of each. One thread.
-
-    Parameters
-    ----------
-    most_keys
-        Room for so many, 2 or more; memory grows up to that as keys come.
-
-    Attributes
-    ----------
-    records, bytes
-        Of all records that were counted, those with a key and those without.
-    records_without_key, bytes_without_key
-        Of those that have none.
-    floor_records, floor_bytes
-        The most that a key may have had which is not in the table.
-    """
+    """Counts keys by a hash of each. One thread."""
 
     def __init__(self, most_keys: int = MOST_KEYS) -> None:
         self._most_keys = most_keys
         self._room = min(_FIRST_KEYS, most_keys)
         self._table = _empty_table(self._room)
         self._used = 0
+        # Of all records that were counted, those with a key and those without
         self.records = 0
         self.bytes = 0
+        # Of those that have none
         self.records_without_key = 0
         self.bytes_without_key = 0
+        # The most that a key may have had which is not in the table
         self.floor_records = 0
         self.floor_bytes = 0
 
@@ -84,21 +72,7 @@ class FrequentKeys:
         has_key: npt.NDArray[np.bool_],
         source: int,
     ) -> None:
-        """Count some records.
-
-        Parameters
-        ----------
-        hashes
-            int64, shape (records, 2): of their keys; the first half is what a key is known by.
-        sizes
-            int64: bytes of each record.
-        offsets
-            int64.
-        has_key
-            bool: whether each record has a key.
-        source
-            Which log the offsets are of.
-        """
+        """Count some records."""
         rows = np.flatnonzero(has_key)
         self.records += sizes.size
         self.bytes += int(sizes.sum())
@@ -212,22 +186,14 @@ def _sum_by_hash(both: Int64Array, left: FrequentKeys, right: FrequentKeys) -> I
 
 
 class HotKey(NamedTuple):
-    """A key, by a record that has it.
+    """A key, by a record that has it."""
 
-    Attributes
-    ----------
-    source, offset
-        Which of the logs, and the offset of a record with this key; None for all records without a
-        key.
-    records
-        How many records with it were counted.
-    of_records, of_bytes
-        Its share of the topic's records, and of their bytes before compression.
-    """
-
+    # Which of the logs, and the offset of a record with this key; None for all records without a
+    # key
     source: int | None
     offset: int | None
-    records: int
+    records: int  # how many records with it were counted
+    # Its share of the topic's records, and of their bytes before compression
     of_records: Bounds
     of_bytes: Bounds
 
@@ -288,15 +254,7 @@ class KeySample:
         self._runs.append((self._run, source, records.offsets.size))
 
     def hot_keys(self, most: int, sampled_share: float) -> Iterator[HotKey]:
-        """Yield the keys with the most records, with 95 % bounds.
-
-        Parameters
-        ----------
-        most
-            How many at the most, not counted what has no key.
-        sampled_share
-            As of `ratio_bounds`.
-        """
+        """Yield the keys with the most records, with 95 % bounds."""
         if not self._hashes:
             return
         sizes, has_key = np.concatenate(self._sizes), np.concatenate(self._has_key)
@@ -344,18 +302,10 @@ def _by_run(runs: Int64Array, weights: Int64Array | None, count: int) -> Int64Ar
 
 
 class LargeRecord(NamedTuple):
-    """A record by its place; orders by size.
+    """A record by its place; orders by size."""
 
-    Attributes
-    ----------
-    size_bytes
-        What it takes of its batch before compression, as a record of format v2.
-    source
-        Which of the logs it is in.
-    """
-
-    size_bytes: int
-    source: int
+    size_bytes: int  # what it takes of its batch before compression, as a record of format v2
+    source: int  # which of the logs it is in
     offset: int
 
 

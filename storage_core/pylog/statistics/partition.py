@@ -134,27 +134,14 @@ class SegmentStatistics(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionStatistics:
-    """One partition.
+    """One partition."""
 
-    Attributes
-    ----------
-    view
-        What was read.
-    segments
-        In offset order.
-    batches
-        The sums over all headers.
-    runs
-        A sample, each run with its key, see `RunChoice`.
-    problems
-        What could not be read, a line for each.
-    """
-
-    view: LogView
-    segments: list[SegmentStatistics] = field(default_factory=list)
-    batches: BatchStatistics = field(default_factory=BatchStatistics)
+    view: LogView  # what was read
+    segments: list[SegmentStatistics] = field(default_factory=list)  # in offset order
+    batches: BatchStatistics = field(default_factory=BatchStatistics)  # the sums over all headers
+    # A sample, each run with its key, see `RunChoice`
     runs: list[tuple[float, BatchRun]] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # what could not be read, a line for each
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -174,24 +161,7 @@ def walk_partition(
     read_window: WindowReader | None = None,
     advance: Callable[[int], None],
 ) -> PartitionStatistics:
-    """Return what all headers of a log say.
-
-    Parameters
-    ----------
-    view
-        The log.
-    now_ms
-        Timestamps after this are in the future.
-    read_window
-        Is given every window, whole batches with right checksums; None to look at headers alone.
-    advance
-        Is called with the bytes of the file that have been passed over.
-
-    Raises
-    ------
-    CorruptRecordError, SegmentVanishedError
-        As of `SegmentHeaders`.
-    """
+    """Return what all headers of a log say."""
     found = PartitionStatistics(view)
     choice = RunChoice(view.topic_partition)
     pending = _PendingHeaders(found.batches, now_ms)
@@ -269,11 +239,6 @@ def is_compacted(view: LogView) -> bool | None:
 
     A configuration that is stored beside the logs says it, and so does the checkpoint of a broker's
     cleaner, which has a line for every log that it has cleaned.
-
-    Raises
-    ------
-    LogStorageError
-        One of the files is damaged.
     """
     config = find_config(view)
     if config is not None:
@@ -283,20 +248,7 @@ def is_compacted(view: LogView) -> bool | None:
 
 
 def live_bytes_of(view: LogView, valid_bytes: int) -> LiveBytes:
-    """Return how much of a log is live, after all its records have been read, twice.
-
-    Parameters
-    ----------
-    view
-        The log.
-    valid_bytes
-        What its whole batches take.
-
-    Raises
-    ------
-    CorruptRecordError, InvalidRecordError
-        The log is damaged.
-    """
+    """Return how much of a log is live, after all its records have been read, twice."""
     live = round(float(np.sum([each.live_bytes for each in find_live_records(view)])))
     return LiveBytes(live, valid_bytes - live)
 
@@ -305,26 +257,14 @@ _ALL_OFFSETS = range(MAX_INT64)
 
 
 class DataRecords:
-    """Reads the records of data batches; control batches are left out. One thread.
-
-    Parameters
-    ----------
-    hash_key
-        What keys are hashed with.
-    """
+    """Reads the records of data batches; control batches are left out. One thread."""
 
     def __init__(self, hash_key: HashKey) -> None:
         self._hash_key = hash_key
         self._reader = KeyedRecordReader()
 
     def read(self, path: str, window: SegmentWindow) -> Iterator[KeyedRecords]:
-        """Yield the records of a window's batches, group by group.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            The records of a batch break the format.
-        """
+        """Yield the records of a window's batches, group by group."""
         checked = CheckedWindow(path, window.file_position, window.scan)
         headers = window.scan.headers
         batches = np.flatnonzero(~headers.is_control & (headers.record_counts != 0))
@@ -332,17 +272,7 @@ class DataRecords:
 
 
 class CountedRecords:
-    """Counts all records of one partition: its keys, and its largest records. One thread.
-
-    Parameters
-    ----------
-    hash_key
-        What keys are hashed with; the same for all partitions that are to be merged.
-    source
-        Stands for the partition.
-    most
-        How many of the largest records are kept.
-    """
+    """Counts all records of one partition: its keys, and its largest records. One thread."""
 
     def __init__(self, hash_key: HashKey, source: int, most: int) -> None:
         self.keys = FrequentKeys()
@@ -368,21 +298,10 @@ class TopicCounts:
 
     Of the keys nothing is kept but the most frequent ones, once all partitions have been added: so
     memory is bounded by how many topics are being read at a time.
-
-    Parameters
-    ----------
-    partitions
-        How many will be added.
-    most
-        How many keys are kept.
-
-    Attributes
-    ----------
-    hot_keys, largest
-        What was found; empty before all partitions have been added.
     """
 
     def __init__(self, partitions: int, most: int) -> None:
+        # What was found; empty before all partitions have been added
         self.hot_keys: list[HotKey] = []
         self.largest: list[LargeRecord] = []
         self._missing = partitions
@@ -409,46 +328,24 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class PartitionResult:
-    """What was found in one partition.
+    """What was found in one partition."""
 
-    Attributes
-    ----------
-    headers
-        From its headers.
-    is_compacted
-        None if that is not known, or was not asked for.
-    live
-        What of it is live; None where that was not asked for or cannot be told.
-    """
-
-    headers: PartitionStatistics
-    is_compacted: bool | None = None
+    headers: PartitionStatistics  # from its headers
+    is_compacted: bool | None = None  # none if that is not known, or was not asked for
+    # what of it is live; None where that was not asked for or cannot be told
     live: LiveBytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionWork:
-    """What is done with each partition.
+    """What is done with each partition."""
 
-    Attributes
-    ----------
-    now_ms
-        Timestamps after this are in the future.
-    hash_key
-        What keys are hashed with.
-    counts
-        Where records are counted, by topic; None to read headers alone.
-    most
-        How many of the largest records are kept.
-    advance
-        As of `walk_partition`.
-    """
-
-    now_ms: int
-    hash_key: HashKey
+    now_ms: int  # timestamps after this are in the future
+    hash_key: HashKey  # what keys are hashed with
+    # where records are counted, by topic; None to read headers alone
     counts: Mapping[str, TopicCounts] | None
-    most: int
-    advance: Callable[[int], None]
+    most: int  # how many of the largest records are kept
+    advance: Callable[[int], None]  # as of `walk_partition`
 
     def run(self, place: int, view: LogView) -> PartitionResult:
         """Return what is found in a log; what cannot be read is in its problems.

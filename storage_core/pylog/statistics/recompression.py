@@ -59,15 +59,7 @@ class Bounds(NamedTuple):
 
 
 def ratio_bounds(parts: Int64Array, wholes: Int64Array, sampled_share: float) -> Bounds | None:
-    """Return the ratio of all parts to all wholes; None where there is nothing to divide by.
-
-    Parameters
-    ----------
-    parts, wholes
-        int64, a pair for each run.
-    sampled_share
-        How much of everything has been looked at, 0 to 1: of all of it nothing is uncertain.
-    """
+    """Return the ratio of all parts to all wholes; None where there is nothing to divide by."""
     if not wholes.sum():
         return None
     ratio = int(parts.sum()) / int(wholes.sum())
@@ -83,15 +75,7 @@ def ratio_bounds(parts: Int64Array, wholes: Int64Array, sampled_share: float) ->
 def share_bounds(
     parts: Int64Array, wholes: Int64Array, sampled_share: float, *, records: int
 ) -> Bounds | None:
-    """Return the share that all parts have in all wholes, and between what it lies.
-
-    Parameters
-    ----------
-    parts, wholes, sampled_share
-        As of `ratio_bounds`; no part is larger than its whole.
-    records
-        How many there are in all runs.
-    """
+    """Return the share that all parts have in all wholes, and between what it lies."""
     if not wholes.sum():
         return None
     share = int(parts.sum()) / int(wholes.sum())
@@ -160,20 +144,13 @@ class Variant(NamedTuple):
 
 
 class Saving(NamedTuple):
-    """What a variant comes to.
-
-    Attributes
-    ----------
-    stored_bytes, recompressed_bytes
-        Of the sample: as it is, and with the variant.
-    ratio
-        The second by the first, for the whole topic.
-    """
+    """What a variant comes to."""
 
     variant: Variant
+    # Of the sample: as it is, and with the variant
     stored_bytes: int
     recompressed_bytes: int
-    ratio: Bounds
+    ratio: Bounds  # the second by the first, for the whole topic
 
 
 _CODECS = (
@@ -207,13 +184,7 @@ def variants_for(codec_ids: Sequence[int]) -> list[Variant]:
 
 
 class Recompression:
-    """Compresses runs of batches again and again. One thread.
-
-    Parameters
-    ----------
-    variants
-        What to try.
-    """
+    """Compresses runs of batches again and again. One thread."""
 
     def __init__(self, variants: Sequence[Variant]) -> None:
         self._variants = variants
@@ -234,15 +205,7 @@ class Recompression:
             sizes.pop()
 
     def add_batches(self, records: KeyedRecords, stored_bytes: int) -> None:
-        """Add batches of the run, as they are.
-
-        Parameters
-        ----------
-        records
-            Theirs.
-        stored_bytes
-            What the batches take in their file.
-        """
+        """Add batches of the run, as they are."""
         self._stored[-1] += stored_bytes
         starts = records.batch_starts
         has_records = records.batch_ends > starts
@@ -262,13 +225,7 @@ class Recompression:
                 )
 
     def add_records(self, records: Sequence[pa.RecordBatch]) -> None:
-        """Add the records of the run, to be put into batches of other sizes.
-
-        Parameters
-        ----------
-        records
-            Columns key, value, timestamp and headers; all records of the batches.
-        """
+        """Add the records of the run, to be put into batches of other sizes."""
         if not records:
             return
         # In one piece: a batch ends where a chunk does.
@@ -286,13 +243,7 @@ class Recompression:
                 )
 
     def savings(self, sampled_share: float) -> Iterator[Saving]:
-        """Yield what each variant comes to, in the order in which they were given.
-
-        Parameters
-        ----------
-        sampled_share
-            As of `ratio_bounds`.
-        """
+        """Yield what each variant comes to, in the order in which they were given."""
         stored = np.array(self._stored, dtype=np.int64)
         for variant, sizes in self._sizes.items():
             recompressed = np.array(sizes, dtype=np.int64)

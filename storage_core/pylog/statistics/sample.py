@@ -41,30 +41,7 @@ _COLUMNS = ("key", "value", "timestamp", "headers")
 
 
 class TopicSample:
-    """What is found in a sample of some partitions. One thread.
-
-    Parameters
-    ----------
-    partitions
-        Of one topic; their places in this sequence are the sources of what is found.
-    codec_ids
-        The topic's codecs, the most common one first.
-    hash_key
-        What keys are hashed with.
-    most
-        How many keys and large records are kept.
-
-    Attributes
-    ----------
-    hot_keys, largest
-        What was found.
-    recompression
-        What other codecs and batch sizes make of it.
-    sampled_bytes
-        Of ``.log`` files, what has been read.
-    problems
-        What could not be read, a line for each.
-    """
+    """What is found in a sample of some partitions. One thread."""
 
     def __init__(
         self,
@@ -73,11 +50,13 @@ class TopicSample:
         hash_key: HashKey,
         most: int,
     ) -> None:
+        # What was found
         self.hot_keys: list[HotKey] = []
         self.largest = LargestRecords(most)
+        # what other codecs and batch sizes make of it
         self.recompression = Recompression(variants_for(codec_ids))
-        self.sampled_bytes = 0
-        self.problems: list[str] = []
+        self.sampled_bytes = 0  # of ``.log`` files, what has been read.
+        self.problems: list[str] = []  # what could not be read, a line for each
         self._partitions = partitions
         self._keys = KeySample()
         self._most = most

@@ -50,18 +50,7 @@ class TopicStatistics:
 
 
 class TopicRows:
-    """The rows that a topic gives each table, by the table's name.
-
-    Parameters
-    ----------
-    topic
-        The topic.
-    most
-        How many keys and records are listed.
-    find_record
-        Returns key and timestamp of the record at an offset of a partition, None for what is not
-        there any more.
-    """
+    """The rows that a topic gives each table, by the table's name."""
 
     def __init__(self, topic: TopicStatistics, most: int, find_record: FindRecord) -> None:
         self._topic = topic

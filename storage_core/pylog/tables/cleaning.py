@@ -143,21 +143,13 @@ def _live_and_dead(
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """What the headers of a segment say.
-
-    Attributes
-    ----------
-    valid_bytes
-        What its whole batches take.
-    live
-        What is not below the log start offset.
-    """
+    """What the headers of a segment say."""
 
     base_offset: int
     next_offset: int
     size_bytes: int
-    valid_bytes: int
-    live: LiveRecords
+    valid_bytes: int  # what its whole batches take
+    live: LiveRecords  # what is not below the log start offset
     path: str
 
     @classmethod

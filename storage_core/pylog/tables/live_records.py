@@ -36,20 +36,11 @@ _LOAD_FACTOR = 0.9
 
 @dataclass(slots=True)
 class LiveRecords:
-    """What of one segment is live; None where headers and records do not tell.
+    """What of one segment is live; None where headers and records do not tell."""
 
-    Attributes
-    ----------
-    records
-        All records, control records too.
-    live_records
-        Those of them that are live.
-    live_bytes
-        What these take of the file; a batch's bytes are shared by its records.
-    """
-
-    records: int | None = 0
-    live_records: int | None = 0
+    records: int | None = 0  # all records, control records too
+    live_records: int | None = 0  # those of them that are live
+    # what these take of the file; a batch's bytes are shared by its records
     live_bytes: float = 0.0
 
     def add_batches(
@@ -73,18 +64,6 @@ def find_live_records(view: LogView, *, map_bytes: int = _MAP_BYTES) -> list[Liv
     Live is what consumers get, or will once it is decided, and a cleaning would keep: the last
     record of each key among those below the last stable offset that are not aborted, everything
     from there on, control batches, and batches without records, which stand for a producer.
-
-    Parameters
-    ----------
-    view
-        The log.
-    map_bytes
-        Memory of the offset map.
-
-    Raises
-    ------
-    CorruptRecordError, InvalidRecordError
-        The log is damaged.
     """
     search = _Search(view, map_bytes)
     shares = 1

@@ -98,11 +98,6 @@ def rows_of_logs(
 
     They are read by as many threads as there are processors, or as the environment variable
     ``PYLOG_NUM_THREADS`` says; the rows of one log more than that are in memory.
-
-    Raises
-    ------
-    LogStorageError
-        As of `MetadataTable.rows_of`, after the rows of the logs before.
     """
     if directory is not None:
         yield from table.rows_of_directories(directory)

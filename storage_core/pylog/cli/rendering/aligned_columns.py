@@ -25,20 +25,7 @@ def aligned_columns(
     width: int | None = None,
     least_needed: Sequence[str] = (),
 ) -> Iterator[str]:
-    """Yield the lines of a table, headings first.
-
-    Parameters
-    ----------
-    columns
-        The cells by heading; as many in each.
-    left
-        Headings of columns whose cells begin below it; all others end there. The cells of these
-        columns go on in the next line where the terminal is too narrow.
-    width
-        Columns of the terminal; None where the output is not one: every row is one line then.
-    least_needed
-        Headings of columns that a terminal that is too narrow does without, the least needed first.
-    """
+    """Yield the lines of a table, headings first."""
     return chain.from_iterable(aligned_rows(columns, left, width, least_needed))
 
 

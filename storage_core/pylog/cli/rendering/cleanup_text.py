@@ -25,19 +25,6 @@ def cleanup_lines(
     """Yield a table of the topics that change, what went wrong, and the sum.
 
     A dry run is preceded by what decides, topic by topic, and who says it.
-
-    Parameters
-    ----------
-    summary
-        What is removed, or would be.
-    columns
-        Of the topics that change; the first one has their names.
-    failures
-        A line for each partition that was left as it was.
-    removed
-        What is removed of them, such as "3 segments of 2 partitions"; None if nothing is.
-    done
-        What is done to partitions: they are "cleaned", say.
     """
     if summary.is_dry_run:
         yield from config_lines(_decisive_configs(summary))

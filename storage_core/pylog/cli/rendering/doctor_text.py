@@ -30,21 +30,11 @@ _NOTHING, _NO_NEED = "nothing", "nothing needs to be done"
 
 
 class Paragraph(NamedTuple):
-    """Text that may be wrapped.
+    """Text that may be wrapped."""
 
-    Attributes
-    ----------
-    label
-        What its first line begins with, and later ones have blanks for.
-    text
-        The rest.
-    style
-        Escape sequence that the label is printed with in a terminal, or "".
-    """
-
-    label: str
-    text: str
-    style: str = ""
+    label: str  # what its first line begins with, and later ones have blanks for
+    text: str  # the rest
+    style: str = ""  # escape sequence that the label is printed with in a terminal, or ""
 
 
 def print_doctor_report(report: DoctorReport, least: Severity, output: TextIO) -> None:

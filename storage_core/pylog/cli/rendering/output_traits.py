@@ -18,18 +18,12 @@ _PLAIN = "\x1b[0m"
 
 
 class OutputTraits(NamedTuple):
-    """Width and colours of an output.
+    """Width and colours of an output."""
 
-    Attributes
-    ----------
-    width
-        Columns of the terminal; None for a file or a pipe, where nothing is fitted or wrapped.
-    has_styles
-        Whether escape sequences are wanted: not in a file, not where the environment variable
-        ``NO_COLOR`` is set, and not where ``TERM`` is ``dumb``.
-    """
-
+    # columns of the terminal; None for a file or a pipe, where nothing is fitted or wrapped
     width: int | None = None
+    # whether escape sequences are wanted: not in a file, not where the environment variable
+    # ``NO_COLOR`` is set, and not where ``TERM`` is ``dumb``
     has_styles: bool = False
 
     @classmethod

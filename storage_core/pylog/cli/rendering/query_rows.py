@@ -61,15 +61,7 @@ def table_lines(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 def csv_lines(
     names: Sequence[str], rows: Iterable[Row], *, escapes_controls: bool
 ) -> Iterator[str]:
-    """Yield the lines of CSV, names first; null is an empty field, and empty text is ``""``.
-
-    Parameters
-    ----------
-    names, rows
-        What is written.
-    escapes_controls
-        Whether control characters are escaped, as for a terminal.
-    """
+    """Yield the lines of CSV, names first; null is an empty field, and empty text is ``""``."""
     for row in itertools.chain([tuple(names)], rows):
         cells = ("" if value is None else _quoted(_text(value)) for value in row)
         line = ",".join(cells)

@@ -41,25 +41,12 @@ def lines_of_format(text: str) -> pylog.LineFormat:
 
 
 class RecordOutput:
-    """Writes record batches to standard output.
-
-    Parameters
-    ----------
-    lines
-        The format.
-    is_mixed
-        Whether a record batch may have records of several partitions.
-
-    Attributes
-    ----------
-    records
-        How many have been written.
-    """
+    """Writes record batches to standard output."""
 
     def __init__(self, lines: pylog.LineFormat, *, is_mixed: bool = False) -> None:
         self._lines_of = lines.lines_of_several if is_mixed else lines.lines_of
         self._output = sys.stdout.buffer
-        self.records = 0
+        self.records = 0  # how many have been written
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write the lines of a record batch."""

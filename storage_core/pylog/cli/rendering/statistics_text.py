@@ -29,21 +29,7 @@ _INDENT = "  "
 
 
 class StatisticsText:
-    """Lines about `LogStatistics`.
-
-    Parameters
-    ----------
-    found
-        What to show.
-    width
-        Of the terminal; no line goes beyond it, but for those of names and keys that are longer.
-    blocks
-        Whether the output takes block characters.
-    most_topics
-        How many topics have a part of their own; the others are in the table of topics.
-    heading, drawing
-        What is done to headings and to bars, such as giving them a colour.
-    """
+    """Lines about `LogStatistics`."""
 
     def __init__(
         self,

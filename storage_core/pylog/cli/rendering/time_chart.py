@@ -18,15 +18,7 @@ _HOUR_MS = 3_600_000
 
 
 def time_chart(steps: TimeSteps, *, blocks: bool = True) -> Iterator[str]:
-    """Yield three lines: a character for each step of time, and what they stand for.
-
-    Parameters
-    ----------
-    steps
-        Of `LogStatistics.time_steps`.
-    blocks
-        Whether the output takes block characters.
-    """
+    """Yield three lines: a character for each step of time, and what they stand for."""
     yield columns_chart(steps.size_bytes, blocks=blocks)
     highest = format_bytes(max(steps.size_bytes))
     what = f"each character is {_length(steps.step_ms)}, the highest one {highest}"

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_whole(output: BinaryIO, content: memoryview) -> None:
-    """Write all of ``content``, in as many pieces as ``output`` takes it in.
-
-    Raises
-    ------
-    OSError
-        Not all could be written; BlockingIOError if ``output`` does not wait for its reader.
-    """
+    """Write all of ``content``, in as many pieces as ``output`` takes it in."""
     try:
         while len(content):
             written: int | None = output.write(content)
