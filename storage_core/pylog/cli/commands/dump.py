@@ -8,14 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.parameter_types import FILE, TIME
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.printable_lines import printable_lines
-from pylog.cli.rendering.whole_output import write_whole
-from pylog.cli.storage_options import stored_paths
+from pylog.cli import exit_status, options, progress
+from pylog.cli.options import FILE, TIME, command, stored_paths
+from pylog.cli.output import announce_compilation, printable_lines, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import csv
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.parameter_types import TIME
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.aligned_columns import aligned_columns
-from pylog.cli.rendering.counted import counted
-from pylog.cli.rendering.output_traits import OutputTraits
-from pylog.cli.rendering.summary import write_json
+from pylog.cli import exit_status, options, progress
+from pylog.cli.options import TIME, command
+from pylog.cli.output import OutputTraits, document_of, write_json
+from pylog.cli.table import aligned_columns
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -231,25 +227,8 @@ def _notes(listing: GroupListing) -> Iterator[str]:
 
 
 def _document(listing: GroupListing) -> dict[str, Any]:
-    """Return the document of ``--json``."""
-    return {
-        "groups": [_group_fields(each) for each in listing.groups],
-        "partitions": list(listing.partitions),
-        "unreadableRecords": listing.unreadable_records,
-        "ignoredRecords": listing.ignored_records,
-        "errors": [str(each) for each in listing.errors],
-    }
-
-
-def _group_fields(group: ConsumerGroup) -> dict[str, Any]:
-    fields = _camel_cased(group)
-    fields["members"] = [
-        _camel_cased(member) | {"assigned": [each._asdict() for each in member.assigned]}
-        for member in group.members
-    ]
-    fields["offsets"] = [_camel_cased(each) | {"lag": each.lag} for each in group.offsets]
-    return fields
-
-
-def _camel_cased(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
-    return {pylog.json_name(name): each for name, each in asdict(value).items()}
+    document: dict[str, Any] = document_of(listing)
+    for group, fields in zip(listing.groups, document["groups"], strict=True):
+        for each, committed in zip(group.offsets, fields["offsets"], strict=True):
+            committed["lag"] = each.lag
+    return document

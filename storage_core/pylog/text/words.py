@@ -1,8 +1,28 @@
-"""Times and durations for people."""
+"""Sizes, times, durations and counts as people read them."""
 
 from __future__ import annotations
 
 import datetime as dt
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def format_bytes(size_bytes: int) -> str:
+    """Return ``512B``, ``1.5KiB``, ``120MiB``: three digits, no blank, powers of 1024."""
+    if size_bytes < 1024:
+        return f"{size_bytes}B"
+    size = float(size_bytes)
+    for unit in _UNITS:
+        size /= 1024
+        if size < 1023.5 or unit == _UNITS[-1]:
+            break
+    return f"{size:.1f}{unit}" if size < 99.95 else f"{size:.0f}{unit}"
+
+
+def counted(number: int, thing: str, plural: str | None = None) -> str:
+    """Return ``1 record``, ``2 records``; ``plural`` where an ``s`` does not make it."""
+    return f"{number} {thing if number == 1 else plural or thing + 's'}"
+
 
 _UNITS_MS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))
 _LATEST_MS = 253_402_300_799_999  # the end of the year 9999

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.cli.rendering.instants import duration_text, time_text
+from pylog.text.words import duration_text, time_text
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.cli import progress
 from pylog.cli.main import run
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.progress import ProgressBar
+from pylog.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
     from pathlib import Path

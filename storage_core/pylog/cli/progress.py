@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import rich.progress
 
+
 DELAY_SECONDS = 1.0
 
 

@@ -1,4 +1,4 @@
-"""A table as plain text: columns aligned, two blanks apart, and as wide as the terminal at most.
+"""Tables, bars and small charts of characters.
 
 Where a table is wider than the terminal, it first does without the columns that are needed least.
 If that is not enough, long cells go on in the next line, within their column. No cell is shortened,
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
 
 _GAP = "  "
 _LEAST_FOLDED = 12
@@ -89,3 +90,36 @@ def _parts(cell: str, width: int) -> list[str]:
     if len(cell) <= width:
         return [cell]
     return textwrap.wrap(cell, width, break_on_hyphens=False)
+
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_LEVELS = " ▁▂▃▄▅▆▇█"
+
+
+def can_show_blocks(encoding: str | None) -> bool:
+    """Return whether an output of this encoding takes block characters."""
+    try:
+        (_EIGHTHS + _LEVELS).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def bar(share: float, width: int, *, blocks: bool = True) -> str:
+    """Return a bar over a share, 0 to 1, of ``width`` characters; something for what is not 0."""
+    share = min(1.0, max(0.0, share))
+    if not blocks:
+        return "#" * max(round(share * width), int(share > 0))
+    eighths = max(round(share * width * 8), int(share > 0))
+    full, rest = divmod(eighths, 8)
+    return _EIGHTHS[8] * full + (_EIGHTHS[rest] if rest else "")
+
+
+def columns_chart(values: Sequence[float], *, blocks: bool = True) -> str:
+    """Return a character for each value, as high as it is of the highest."""
+    highest = max(values, default=0)
+    levels = _LEVELS if blocks else " .:-=+*#@"
+    if highest <= 0:
+        return levels[0] * len(values)
+    steps = len(levels) - 1
+    return "".join(levels[max(round(value / highest * steps), int(value > 0))] for value in values)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.cli import line_source
+from pylog.cli.commands import append as line_source
+from pylog.cli.commands.append import STANDARD_INPUT, LineSource
 from pylog.cli.interruption import Interruption
-from pylog.cli.line_source import STANDARD_INPUT, LineSource
 
 if TYPE_CHECKING:
     from pathlib import Path

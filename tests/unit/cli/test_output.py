@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pylog.cli.rendering.whole_output import write_whole
+from pylog.cli.output import write_whole
 
 
 class BareFile(io.RawIOBase):

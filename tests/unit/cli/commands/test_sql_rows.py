@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from pylog.cli.rendering.query_rows import csv_lines, json_lines, rows_of, table_lines
+from pylog.cli.commands.sql import csv_lines, json_lines, rows_of, table_lines
 
 TIME = dt.datetime(2026, 11, 1, 12, 30, tzinfo=dt.UTC)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.cli.rendering.byte_size import format_bytes
+from pylog.text.words import format_bytes
 
 
 @pytest.mark.parametrize(
