@@ -75,6 +75,7 @@ STANDARD_INPUT = "-"
 @click.option("--level", metavar="L", type=int, help="The codec's level. Default: Kafka's.")
 @click.option(
     "--batch-size",
+    "batch_size_bytes",
     metavar="BYTES",
     type=click.IntRange(min=1),
     default=16_384,
@@ -100,16 +101,11 @@ def append(
     file: str,
     *,
     topic: str | None,
-    partition: int | None,
-    partitioner: str,
-    compression: str,
-    level: int | None,
-    batch_size: int,
     line_format: str,
     values: str | None,
-    creates_similar_topic: bool,
     server_properties: pylog.ServerProperties | None,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.LineAppender` has, too
 ) -> int:
     r"""Append records to a topic, from JSON lines or text.
 
@@ -153,13 +149,8 @@ def append(
                 line_format=line_format,
                 values=values or "base64",
                 topic=topic,
-                partition=partition,
                 partitions=1 if server_properties is None else server_properties.num_partitions,
-                partitioner=partitioner,
-                creates_similar_topic=creates_similar_topic,
-                compression=compression,
-                level=level,
-                batch_size_bytes=batch_size,
+                **of_library,
             )
             is_interrupted = not _append_all(appender, lines)
     finally:

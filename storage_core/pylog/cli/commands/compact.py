@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,12 +40,9 @@ def compact(
     directory: str,
     *,
     topics: tuple[str, ...],
-    server_properties: pylog.ServerProperties | None,
-    config: dict[str, str],
-    now_ms: int | None,
-    once: bool,
     dry_run: bool,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.compact` has, too
 ) -> int:
     """Keep the last record of each key, in topics that are compacted.
 
@@ -90,12 +87,9 @@ def compact(
             summary = pylog.compact(
                 directory,
                 topics=options.names_in(topics, None) or None,
-                server_properties=server_properties,
-                config=config,
-                now_ms=now_ms,
-                once=once,
                 dry_run=dry_run,
                 progress=between_steps,
+                **of_library,
             )
         except KeyboardInterrupt:
             click.echo(_STOPPED_DRY_RUN if dry_run else _STOPPED, err=True)

@@ -70,12 +70,11 @@ def doctor(
     paths: tuple[str, ...],
     *,
     topics: tuple[str, ...],
-    partitions: tuple[int, ...],
     severity: str,
-    threads: int | None,
     repair_to: str | None,
     stop_at_damage: bool,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.doctor` has, too
 ) -> int:
     """Find everything that is wrong in log directories, and say what to do.
 
@@ -98,32 +97,23 @@ def doctor(
     copy is like), 2 wrong usage, nothing under a PATH can be read, or DIR cannot be written.
     """
     least = pylog.Severity(severity)
-    has_bar = progress.is_seen()
     if repair_to is not None and len(paths) > 1:
         msg = "--repair-to takes one PATH: the copy is one log directory"
         raise click.UsageError(msg)
     if stop_at_damage and repair_to is None:
         msg = "--stop-at-damage is about the copy that --repair-to writes"
         raise click.UsageError(msg)
-    names = options.names_in(topics, None) or None
-    numbers = partitions or None
+    of_library["topics"] = options.names_in(topics, None) or None
+    of_library["partitions"] = of_library["partitions"] or None
     announce_compilation()
     summary = None
     with progress.ProgressBar("reading", None) as bar:
-        show = bar.show if has_bar else None
+        of_library["progress"] = bar.show if progress.is_seen() else None
         if repair_to is None:
-            report = pylog.doctor(
-                *paths, topics=names, partitions=numbers, threads=threads, progress=show
-            )
+            report = pylog.doctor(*paths, **of_library)
         else:
             summary = pylog.repair_copy(
-                paths[0],
-                repair_to,
-                topics=names,
-                partitions=numbers,
-                stop_at_damage=stop_at_damage,
-                threads=threads,
-                progress=show,
+                paths[0], repair_to, stop_at_damage=stop_at_damage, **of_library
             )
             report = summary.source
     if as_json:

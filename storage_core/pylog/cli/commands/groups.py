@@ -16,7 +16,7 @@ from pylog.cli.table import aligned_columns
 from pylog.text.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pylog import CommittedOffset, ConsumerGroup, GroupListing
 
@@ -67,12 +67,10 @@ def groups(
     paths: tuple[str, ...],
     *,
     group_ids: tuple[str, ...],
-    at_ms: int | None,
-    isolation: str,
     shows_members: bool,
     as_csv: bool,
-    threads: int | None,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.groups` has, too
 ) -> int:
     """List consumer groups: committed offsets, lag, members.
 
@@ -96,14 +94,11 @@ def groups(
         msg = "give one of --members, --csv and --json"
         raise click.UsageError(msg)
     with progress.ProgressBar("reading groups", None) as bar:
-        show: Callable[[int, int], None] | None = bar.show if progress.is_seen() else None
         listing = pylog.groups(
             *paths,
             groups=group_ids or None,
-            at_ms=at_ms,
-            isolation=isolation,
-            threads=threads,
-            progress=show,
+            progress=bar.show if progress.is_seen() else None,
+            **of_library,
         )
     if as_json:
         write_json(_document(listing))
@@ -118,7 +113,7 @@ def groups(
         lines = _lines(
             listing,
             shows_members=shows_members,
-            is_past=at_ms is not None,
+            is_past=of_library["at_ms"] is not None,
             width=OutputTraits.of(sys.stdout).width,
         )
         sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -36,12 +36,10 @@ def retention(
     directory: str,
     *,
     topics: tuple[str, ...],
-    server_properties: pylog.ServerProperties | None,
-    config: dict[str, str],
-    now_ms: int | None,
     once: bool,
     dry_run: bool,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.apply_retention` has, too
 ) -> int:
     """Remove segments that topics no longer keep, by age and size.
 
@@ -76,11 +74,9 @@ def retention(
         summary = pylog.apply_retention(
             directory,
             topics=options.names_in(topics, None) or None,
-            server_properties=server_properties,
-            config=config,
-            now_ms=now_ms,
             dry_run=dry_run,
             progress=bar.show if has_bar else None,
+            **of_library,
         )
     write_summary(_document(summary), retention_lines(summary), as_json=as_json)
     has_failed = any(each.failure is not None for each in summary.partitions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import click
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 @chosen_records
 @click.option(
     "--key",
-    "keys",
     metavar="TEXT",
     multiple=True,
     help="The key is exactly this text (in UTF-8); of several, one of them.",
@@ -105,17 +104,11 @@ def search(
     chosen: ChosenRecords,
     way: WayOfReading,
     *,
-    keys: tuple[str, ...],
-    value_contains: tuple[str, ...],
-    value_regex: tuple[str, ...],
-    header: tuple[str, ...],
-    json_path: tuple[str, ...],
-    min_timestamp: int | None,
-    max_timestamp: int | None,
     limit: int | None,
     only_count: bool,
     format_text: str | None,
     as_json: bool,
+    **tests: Any,  # noqa: ANN401 - options that `pylog.search` has, too
 ) -> int:
     r"""Print the records that match: by key, value, header, JSON path or time.
 
@@ -143,15 +136,15 @@ def search(
     if format_text is not None and (as_json or only_count):
         msg = "-f is neither for --json nor for --count"
         raise click.UsageError(msg)
-    tests = (keys, value_contains, value_regex, header, json_path)
-    if not any(tests) and min_timestamp is None and max_timestamp is None:
+    tests["key"] = tests["key"] or None
+    if all(each is None or each == () for each in tests.values()):
         msg = (
             "give what to search for: --key, --value-contains, --value-regex, --header, "
             "--json-path, --min-timestamp or --max-timestamp; pylog cat prints all records"
         )
         raise click.UsageError(msg)
     lines = _format(format_text, only_count=only_count, as_json=as_json)
-    has_pattern = bool(value_regex)
+    has_pattern = bool(tests["value_regex"])
     with (
         progress.ProgressBar("searching", None) as bar,
         StalledPattern(bar if progress.is_seen() else None, is_watched=has_pattern) as stalled,
@@ -160,13 +153,7 @@ def search(
             *chosen.paths,
             **chosen.arguments(),
             **way.arguments() | ({"threads": 1} if has_pattern else {}),
-            key=keys or None,
-            value_contains=value_contains,
-            value_regex=value_regex,
-            header=header,
-            json_path=json_path,
-            min_timestamp=min_timestamp,
-            max_timestamp=max_timestamp,
+            **tests,
             columns=lines.columns,
             timestamp_unit="ms",
             limit=limit,

@@ -84,14 +84,12 @@ def stats(
     paths: tuple[str, ...],
     *,
     topics: tuple[str, ...],
-    partitions: tuple[int, ...],
     sample: bool,
     full: bool,
-    sample_bytes: int,
     top: int,
     html: str | None,
     as_json: bool,
-    threads: int | None,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.stats` has, too
 ) -> int:
     """Show what logs are made of: sizes, batches, codecs, keys, times.
 
@@ -124,12 +122,10 @@ def stats(
         found = pylog.stats(
             *paths,
             topics=options.names_in(topics, None) or None,
-            partitions=partitions,
             read="all" if full else "sample" if sample else "headers",
-            sample_bytes=sample_bytes,
             most=top,
-            threads=threads,
             progress=bar.show if has_bar else None,
+            **of_library,
         )
     if html is not None:
         _write_page(found, html)

@@ -15,7 +15,7 @@ from pylog.cli.table import aligned_columns
 from pylog.text.words import counted, duration_text, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pylog import ListedTransaction, TransactionListing
 
@@ -47,12 +47,8 @@ def transactions(
     paths: tuple[str, ...],
     *,
     topics: tuple[str, ...],
-    partitions: tuple[int, ...],
-    max_timeout_ms: int,
-    now_ms: int | None,
-    includes_ended: bool,
-    threads: int | None,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.transactions` has, too
 ) -> int:
     """List open transactions: since when, and whose they are.
 
@@ -72,18 +68,12 @@ def transactions(
     Exit status: 0 nothing wrong was seen, 1 damage was found, or a transaction is overdue, 2 wrong
     usage or a path that cannot be read.
     """
-    names = options.names_in(topics, None)
     with progress.ProgressBar("reading headers", None) as bar:
-        show: Callable[[int, int], None] | None = bar.show if progress.is_seen() else None
         listing = pylog.transactions(
             *paths,
-            topics=names or None,
-            partitions=partitions,
-            max_timeout_ms=max_timeout_ms,
-            now_ms=now_ms,
-            includes_ended=includes_ended,
-            threads=threads,
-            progress=show,
+            topics=options.names_in(topics, None) or None,
+            progress=bar.show if progress.is_seen() else None,
+            **of_library,
         )
     if as_json:
         write_json(_document(listing))
