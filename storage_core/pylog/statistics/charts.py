@@ -6,17 +6,16 @@ their labels are ordinary text beside them, which keeps its size and can be sele
 
 from __future__ import annotations
 
-import datetime as dt
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pylog.text.words import format_bytes, minute_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-_EPOCH = dt.datetime.fromtimestamp(0, dt.UTC)
 _SPACE = "\u00a0"
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _MOST_CHARACTERS = 200
 _CHART_HEIGHT = 120
 NONE = "\u2013"
@@ -46,13 +45,7 @@ def number(value: float) -> str:
 
 def size(size_bytes: float) -> str:
     """Return ``512 B``, ``1.5 KiB``, ``120 MiB``."""
-    value = float(size_bytes)
-    for unit in _UNITS:
-        if value < 1023.5 or unit == _UNITS[-1]:
-            break
-        value /= 1024
-    digits = 0 if unit == "B" or value >= 99.95 else 1
-    return f"{value:.{digits}f}{_SPACE}{unit}"
+    return format_bytes(size_bytes, _SPACE)
 
 
 def percent(share: float) -> str:
@@ -65,12 +58,7 @@ def percent(share: float) -> str:
 
 def moment(milliseconds: int | None) -> str:
     """Return a timestamp in UTC, to the minute."""
-    if milliseconds is None:
-        return NONE
-    try:
-        return f"{_EPOCH + dt.timedelta(milliseconds=milliseconds):%Y-%m-%d %H:%M}"
-    except OverflowError:  # Kafka stores any 64-bit number
-        return f"{milliseconds} ms"
+    return NONE if milliseconds is None else minute_text(milliseconds)
 
 
 def duration(milliseconds: int) -> str:
@@ -191,20 +179,34 @@ def _column(kind: str, x: float, width: float, y: float, height: float) -> str:
     )
 
 
-def share_bar(parts: Sequence[tuple[str, float, str]]) -> str:
-    """Return one bar that is shared by parts: class, value, and tip of each."""
-    total = sum(value for _, value, _ in parts) or 1
-    drawn, x = [], 0.0
-    for kind, value, tip in parts:
-        width = 100 * value / total
-        drawn.append(
-            f'<rect class="{kind}" x="{x:.3f}" width="{width:.3f}" height="10">'
-            f"<title>{text(tip)}</title></rect>"
+class Share(NamedTuple):
+    """A part of a whole: its name, its value, a tip, and two classes of the style sheet."""
+
+    name: str
+    value: float
+    tip: str
+    kind: str
+    colour: str
+
+
+def share_chart(parts: Sequence[Share]) -> str:
+    """Return one bar that is shared by parts, and a legend with sizes."""
+    total = sum(each.value for each in parts) or 1
+    drawn, legend, x = "", "", 0.0
+    for each in parts:
+        width = 100 * each.value / total
+        drawn += (
+            f'<rect class="{each.kind}" x="{x:.3f}" width="{width:.3f}" height="10">'
+            f"<title>{text(each.tip)}</title></rect>"
+        )
+        legend += (
+            f'<li><i style="background:var(--{each.colour})"></i>{text(each.name)}'
+            f"<small>{size(each.value)}, {percent(each.value / total)}</small></li>"
         )
         x += width
     return (
         '<svg class="share" viewBox="0 0 100 10" preserveAspectRatio="none" role="img">'
-        f"{''.join(drawn)}</svg>"
+        f'{drawn}</svg><ul class="legend">{legend}</ul>'
     )
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 
-_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_EPOCH = dt.datetime.fromtimestamp(0, dt.UTC)
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
-def format_bytes(size_bytes: int) -> str:
-    """Return ``512B``, ``1.5KiB``, ``120MiB``: three digits, no blank, powers of 1024."""
-    if size_bytes < 1024:
-        return f"{size_bytes}B"
+def format_bytes(size_bytes: float, blank: str = "") -> str:
+    """Return ``512B``, ``1.5KiB``, ``120MiB``: three digits, powers of 1024."""
     size = float(size_bytes)
     for unit in _UNITS:
-        size /= 1024
         if size < 1023.5 or unit == _UNITS[-1]:
             break
-    return f"{size:.1f}{unit}" if size < 99.95 else f"{size:.0f}{unit}"
+        size /= 1024
+    digits = 0 if unit == "B" or size >= 99.95 else 1
+    return f"{size:.{digits}f}{blank}{unit}"
 
 
 def counted(number: int, thing: str, plural: str | None = None) -> str:
@@ -48,3 +48,11 @@ def duration_text(milliseconds: int | None) -> str:
         if count or parts:
             parts.append(f"{count}{unit}")
     return sign + " ".join(parts[:2] or ["0s"])
+
+
+def minute_text(milliseconds: int) -> str:
+    """Return a time in UTC to the minute, ``2026-11-23 04:00``."""
+    try:
+        return f"{_EPOCH + dt.timedelta(milliseconds=milliseconds):%Y-%m-%d %H:%M}"
+    except OverflowError:  # Kafka stores any 64-bit number
+        return f"{milliseconds} ms"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import errno
 import os
 import sys
@@ -16,7 +15,7 @@ from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, command
 from pylog.cli.output import BOLD, GREEN, OutputTraits, announce_compilation, write_json
 from pylog.cli.table import aligned_columns, bar, can_show_blocks, columns_chart
-from pylog.text.words import counted, format_bytes
+from pylog.text.words import counted, format_bytes, minute_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -476,7 +475,6 @@ def _duration(milliseconds: int) -> str:
     return f"{milliseconds} ms"
 
 
-_EPOCH = dt.datetime.fromtimestamp(0, dt.UTC)
 _HOUR_MS = 3_600_000
 
 
@@ -485,15 +483,8 @@ def time_chart(steps: TimeSteps, *, blocks: bool = True) -> Iterator[str]:
     yield columns_chart(steps.size_bytes, blocks=blocks)
     highest = format_bytes(max(steps.size_bytes))
     what = f"each character is {_length(steps.step_ms)}, the highest one {highest}"
-    yield f"{_minute(steps.start_ms)} to {_minute(steps.end_ms)}"
+    yield f"{minute_text(steps.start_ms)} to {minute_text(steps.end_ms)}"
     yield what
-
-
-def _minute(milliseconds: int) -> str:
-    try:
-        return f"{_EPOCH + dt.timedelta(milliseconds=milliseconds):%Y-%m-%d %H:%M}"
-    except OverflowError:  # Kafka stores any 64-bit number
-        return f"{milliseconds} ms"
 
 
 def _length(step_ms: int) -> str:
