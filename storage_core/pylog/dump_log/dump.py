@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Literal
 
 from pylog.dump_log.batches import Decoders
 from pylog.dump_log.files import DumpFile, dump_files
-from pylog.dump_log.indexes import offset_index_lines, time_index_lines, transaction_index_lines
+from pylog.dump_log.indexes import (
+    offset_index_lines,
+    snapshot_lines,
+    time_index_lines,
+    transaction_index_lines,
+)
 from pylog.dump_log.lines import json_line
 from pylog.dump_log.log import Part, log_parts, text_part
 from pylog.dump_log.options import DEFAULT_MAX_MESSAGE_BYTES, DumpOptions, RecordRange
 from pylog.dump_log.report import FileReport
-from pylog.dump_log.snapshot import snapshot_lines
 from pylog.errors import LogStorageError
 from pylog.files.storage import open_file
 from pylog.internal_topics.decoders import DecoderName, dump_decoder

@@ -1,4 +1,4 @@
-"""``.index``, ``.timeindex`` and ``.txnindex`` files: the entries, held against the log.
+"""``.index``, ``.timeindex`` and ``.txnindex`` files, held against the log; ``.snapshot`` files.
 
 Entries are those that the tool sees: raw, slot 0 included, up to the zero tail of a preallocated
 file. Of an offset index, the batch that an entry points to has to end with its offset. Of a time
@@ -17,11 +17,12 @@ import numpy as np
 from pylog.columnar.window import Window
 from pylog.dump_log.batches import ALL_OFFSETS
 from pylog.dump_log.line_template import write_lines
-from pylog.dump_log.lines import entry_lines, in_utf8
+from pylog.dump_log.lines import entry_lines, in_utf8, json_line
 from pylog.dump_log.log import ensure_normal_end
 from pylog.dump_log.records import RecordsOneByOne
 from pylog.errors import CorruptIndexError, CorruptRecordError, InvalidRecordError, LogStorageError
 from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.producer_snapshot import NO_OFFSET, ProducerStateEntry, read_producer_snapshot
 from pylog.files.storage import open_file
 from pylog.files.time_index import TimeIndexEntries
 from pylog.files.transaction_index import ENTRY, ensure_readable_size
@@ -300,3 +301,47 @@ def _max_timestamps(
                 raise InvalidRecordError(batch.fault) from None
             maxima[index] = max(largest_ones)
     return maxima[inverse]
+
+
+_MOST_SEQUENCE = 0x7FFFFFFF
+
+
+def snapshot_lines(file: DumpFile, options: DumpOptions) -> Iterator[memoryview]:
+    """Yield a line for each producer; its last batch is there if it has one."""
+    text = ""
+    for entry in read_producer_snapshot(file.location):
+        start = None if entry.current_txn_first_offset < 0 else entry.current_txn_first_offset
+        producer, batch = _fields(entry, start)
+        if options.is_json:
+            text += json_line({"type": "producer", "path": file.path, **producer, **batch})
+            continue
+        producer["currentTxnFirstOffset"] = (
+            "OptionalLong.empty" if start is None else f"OptionalLong[{start}]"
+        )
+        text += " ".join(f"{name}: {value}" for name, value in (producer | batch).items())
+        has_blank = not batch and options.kafka_version < KafkaVersion.V4_3
+        text += " \n" if has_blank else "\n"
+    yield in_utf8(text)
+
+
+def _fields(
+    entry: ProducerStateEntry, start: int | None
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Return what is known of a producer, and of its last batch, by the tool's names."""
+    producer: dict[str, object] = {
+        "producerId": entry.producer_id,
+        "producerEpoch": entry.producer_epoch,
+        "coordinatorEpoch": entry.coordinator_epoch,
+        "currentTxnFirstOffset": start,
+        "lastTimestamp": entry.timestamp,
+    }
+    if entry.last_offset <= NO_OFFSET:
+        return producer, {}
+    return producer, {
+        # Sequences wrap from 0 back to 2^31-1.
+        "firstSequence": (entry.last_sequence - entry.offset_delta) & _MOST_SEQUENCE,
+        "lastSequence": entry.last_sequence,
+        "lastOffset": entry.last_offset,
+        "offsetDelta": entry.offset_delta,
+        "timestamp": entry.timestamp,
+    }

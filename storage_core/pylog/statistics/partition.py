@@ -32,8 +32,7 @@ from pylog.record.append_rules import MAX_INT64
 from pylog.record.batch_scan import BatchHeaders
 from pylog.statistics.batches import BatchStatistics
 from pylog.statistics.keys import FrequentKeys, LargestRecords, counted_hot_keys
-from pylog.tables.cleaning import find_config
-from pylog.tables.live_records import find_live_records
+from pylog.tables.cleaning import find_config, find_live_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

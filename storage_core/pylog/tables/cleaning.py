@@ -1,11 +1,22 @@
-"""Table ``cleaning``: what a cleaner and retention would take away, by their own rules."""
+"""Table ``cleaning``: what a cleaner and retention would take away, by their own rules.
+
+Live records, which a cleaning of the whole log keeps, are found by their keys. The log is read
+twice: first every key's last offset goes into an offset map, then each record is held against
+it. Where the map has no room for all keys, that is done for a share of the keys at a time, chosen
+by their hash, so that memory is bounded whatever the log holds.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from pylog.cleaner.checked_windows import CheckedWindow
 from pylog.cleaner.cleanable_offsets import CleanableBytes, CleanableOffsets, CleanableParams
+from pylog.cleaner.keyed_records import KeyedRecordReader
+from pylog.cleaner.offset_map import HashKey, OffsetMap
 from pylog.clock import SystemClock
 from pylog.columnar.rows import TableText
 from pylog.errors import CorruptCheckpointError
@@ -14,17 +25,21 @@ from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
 from pylog.files.topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.locations import is_remote, join, name_of
 from pylog.log.retention import RetentionParams, RetentionReason, deletable_segments
+from pylog.reading.aborted_transactions import AbortedTransactions, find_aborted_transactions
 from pylog.reading.attempts import Attempts
 from pylog.reading.dated_segments import dated_segments
 from pylog.reading.headers import SegmentHeaders
 from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.record.append_rules import MAX_INT64
-from pylog.tables.live_records import LiveRecords, find_live_records
+from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
 from pylog.tables.metadata_table import table_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy.typing as npt
+
+    from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.config import LogConfig
     from pylog.reading.log_view import LogView
 
@@ -231,6 +246,141 @@ def find_config(view: LogView) -> LogConfig | None:
     except ValueError as error:
         reason = f"configuration of topic {view.topic!r}: {error}"
         raise CorruptCheckpointError(reason, path) from error
+
+
+_MAP_BYTES = 128 << 20
+"""As much as a broker's ``log.cleaner.dedupe.buffer.size``: room for five million keys."""
+_LOAD_FACTOR = 0.9
+
+
+@dataclass(slots=True)
+class LiveRecords:
+    """What of one segment is live; None where headers and records do not tell."""
+
+    records: int | None = 0  # all records, control records too
+    live_records: int | None = 0  # those of them that are live
+    # what these take of the file; a batch's bytes are shared by its records
+    live_bytes: float = 0.0
+
+    def add_batches(
+        self, sizes_bytes: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], *, are_live: bool
+    ) -> None:
+        """Add whole batches by their headers."""
+        count = None if (counts == UNKNOWN_RECORD_COUNT).any() else int(counts.sum())
+        self.records = _sum(self.records, count)
+        if are_live:
+            self.live_records = _sum(self.live_records, count)
+            self.live_bytes += int(sizes_bytes.sum())
+
+
+def _sum(left: int | None, right: int | None) -> int | None:
+    return None if left is None or right is None else left + right
+
+
+def find_live_records(view: LogView, *, map_bytes: int = _MAP_BYTES) -> list[LiveRecords]:
+    """Return for every segment what is live in it.
+
+    Live is what consumers get, or will once it is decided, and a cleaning would keep: the last
+    record of each key among those below the last stable offset that are not aborted, everything
+    from there on, control batches, and batches without records, which stand for a producer.
+    """
+    search = _Search(view, map_bytes)
+    shares = 1
+    while (found := search.run(shares)) is None:
+        shares *= 2
+    return found
+
+
+class _Search:
+    """One look at all keys of a log; one thread."""
+
+    def __init__(self, view: LogView, map_bytes: int) -> None:
+        self._view = view
+        self._map = OffsetMap(map_bytes, _LOAD_FACTOR)
+        self._start = view.log_start_offset
+        self._end = find_last_stable_offset(view)
+        aborted = find_aborted_transactions(view, self._start, self._end)
+        self._aborted = AbortedTransactions(aborted)
+        self._reader = KeyedRecordReader()
+
+    def run(self, shares: int) -> list[LiveRecords] | None:
+        """Return what is live; None if the map has no room for a share of the keys."""
+        found = [LiveRecords() for _ in self._view.segments]
+        # One hash key for the whole run: the hash says which share a key belongs to.
+        hash_key = HashKey.random()
+        for share in range(shares):
+            self._map.clear()
+            if not self._fill(hash_key, share, shares):
+                return None
+            self._judge(found, hash_key, share, shares)
+        return found
+
+    def _fill(self, hash_key: HashKey, share: int, shares: int) -> bool:
+        for index in range(len(self._view.segments)):
+            for window, batches in self._windows(index, None):
+                for records in self._read(window, batches, hash_key):
+                    rows = self._rows(records, share, shares)
+                    if self._map.put(records.hashes, records.offsets, rows) < rows.size:
+                        return False
+        return True
+
+    def _judge(self, found: list[LiveRecords], hash_key: HashKey, share: int, shares: int) -> None:
+        for index, live in enumerate(found):
+            whole = live if share == 0 else None
+            for window, batches in self._windows(index, whole):
+                for records in self._read(window, batches, hash_key):
+                    rows = self._rows(records, share, shares)
+                    last = self._map.find(records.hashes, rows)
+                    kept = rows[last == records.offsets[rows]]
+                    live.live_bytes += float(_shares_of_bytes(records)[kept].sum())
+                    live.live_records = _sum(live.live_records, kept.size)
+                    if share == 0:
+                        live.records = _sum(live.records, records.offsets.size)
+
+    def _windows(
+        self, index: int, whole: LiveRecords | None
+    ) -> Iterator[tuple[CheckedWindow, npt.NDArray[np.int64]]]:
+        """Yield the windows of a segment, and which of their batches have records to judge.
+
+        The other batches are added to ``whole``: they are live or not as headers say.
+        """
+        path = self._view.segments[index].file_path()
+        for window in SegmentHeaders(self._view, index, verifies_checksums=True):
+            headers = window.scan.headers
+            is_gone = (headers.last_offsets < self._start) | self._aborted.mask(headers)
+            is_kept = (
+                headers.is_control
+                | (headers.last_offsets >= self._end)
+                | (headers.record_counts == 0)
+            ) & ~is_gone
+            if whole is not None:
+                for mask, are_live in ((is_gone, False), (is_kept, True)):
+                    sizes, counts = headers.sizes_bytes[mask], headers.record_counts[mask]
+                    whole.add_batches(sizes, counts, are_live=are_live)
+            checked = CheckedWindow(path, window.file_position, window.scan)
+            yield checked, np.flatnonzero(~is_gone & ~is_kept)
+
+    def _read(
+        self, window: CheckedWindow, batches: npt.NDArray[np.int64], hash_key: HashKey
+    ) -> Iterator[KeyedRecords]:
+        return self._reader.read(window, batches, hash_key, range(self._start, self._end))
+
+    def _rows(self, records: KeyedRecords, share: int, shares: int) -> npt.NDArray[np.int64]:
+        """Return the rows of records that are served and whose keys are of a share."""
+        chosen = records.has_key & (records.offsets >= self._start)
+        if shares > 1:
+            chosen &= records.hashes[:, 1].view(np.uint64) % np.uint64(shares) == share
+        return np.flatnonzero(chosen)
+
+
+def _shares_of_bytes(records: KeyedRecords) -> npt.NDArray[np.float64]:
+    """Return what each record takes of its batch's bytes."""
+    sizes = records.sizes_bytes
+    starts, ends = records.batch_starts, records.batch_ends
+    sums = np.concatenate([[0], np.cumsum(sizes)])
+    shares = records.headers.sizes_bytes / np.maximum(1, sums[ends] - sums[starts])
+    result: npt.NDArray[np.float64] = sizes * np.repeat(shares, ends - starts)
+    return result
 
 
 CLEANING = table_of_rows("cleaning", _TEXT, _rows, check_keys="says nothing of keys")

@@ -13,7 +13,7 @@ import pylog
 from pylog.errors import CorruptRecordError
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
-from pylog.tables.live_records import find_live_records
+from pylog.tables.cleaning import find_live_records
 from pylog.testing import ManualClock
 from tests.support.batches import (
     ABORT,
