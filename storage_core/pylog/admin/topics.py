@@ -102,7 +102,7 @@ class DescribedTopic:
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """What `pylog.admin.topics.topics` returns.
+    """What `pylog.topics` returns.
 
     Attributes
     ----------

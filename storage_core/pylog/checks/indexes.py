@@ -1,8 +1,7 @@
 """Offset and time indexes: all entries of a file at once, held against the batches.
 
 Readers do without an index that is wrong, and a broker rebuilds it, so that these are warnings.
-`missing_time_indexes` has those about time indexes that are not there. Of
-entries that nothing bears out, a finding names the first of each file and counts them.
+Of entries that nothing bears out, a finding names the first of each file and counts them.
 
 Time indexes came with Kafka 0.10.1. An older broker writes none, and nothing is wrong with its log;
 a later one makes those that are missing when it opens a log. So it is a warning if a segment has

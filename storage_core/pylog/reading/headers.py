@@ -59,7 +59,7 @@ class SegmentHeaders:
         self.next_offset = self._segment.base_offset
 
     def __iter__(self) -> Iterator[SegmentWindow]:
-        """Yield windows in file order; see `header_windows` for the errors."""
+        """Yield windows in file order."""
         opened = open_slice(self._slice, self._damage)
         if opened is None:
             return

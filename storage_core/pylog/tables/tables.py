@@ -57,7 +57,7 @@ def metadata_table(
     Parameters
     ----------
     name
-        One of `pylog.tables.names.TABLE_NAMES`.
+        One of `pylog.TABLE_NAMES`.
     check_crc
         Whether ``batches`` says which checksums are right.
     check_keys
@@ -151,8 +151,7 @@ def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a us
         returned. Never written to or locked, nor read through a mapping.
     table
         "partitions", "segments", "batches", "index_entries", "transactions", "producers",
-        "leader_epochs", "cleaning" or "findings"; `pylog.inspect.tables` has a module for each,
-        which documents its columns.
+        "leader_epochs", "cleaning" or "findings"; docs/table-columns.md has their columns.
     topics, assign, pattern
         Which partitions: topic names, partitions by topic, or a regular expression found in topic
         names. By default all topics but internal ones, which must be named: ``topics`` may be the
