@@ -2,7 +2,7 @@
 
 The public names are those in ``pylog.__all__`` and in `pylog.errors`. Each is loaded at its first
 use, so that ``import pylog`` and the command line start without NumPy, Numba and Arrow. Values that
-a caller passes in or gets back never need those.
+a caller passes in never need those.
 """
 
 from __future__ import annotations
@@ -21,65 +21,59 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 _PUBLIC = LazyNames(
     __name__,
     {
+        "pylog.admin.consumer_groups": (
+            "CommittedOffset",
+            "ConsumerGroup",
+            "GroupListing",
+            "GroupMember",
+            "groups",
+        ),
+        "pylog.admin.log_dirs": ("list_partitions", "ListedPartition", "PartitionListing"),
+        "pylog.admin.topics": (
+            "DescribedPartition",
+            "DescribedTopic",
+            "TopicDescription",
+            "topics",
+        ),
+        "pylog.admin.transactions": ("ListedTransaction", "TransactionListing", "transactions"),
         "pylog.append_origin": ("AppendOrigin",),
+        "pylog.checks.doctor": ("doctor",),
+        "pylog.checks.repair": ("repair_copy",),
+        "pylog.checks.report": (
+            "DoctorReport",
+            "Finding",
+            "LogDirectoryReport",
+            "PartitionReport",
+            "RepairedPartition",
+            "RepairSummary",
+            "Severity",
+        ),
+        "pylog.cleaner.cleaning_task": ("CleaningTask",),
+        "pylog.cleaner.large_cleaning": ("GroupTask", "LargeCleaning", "LargeCleaningPlan"),
+        "pylog.cleaner.log_cleaner": ("LogCleaner",),
+        "pylog.cleaner.record_keys": ("RecordKeysTask",),
+        "pylog.cleaner.segment_transactions": ("SegmentTransactions", "SegmentTransactionsTask"),
+        "pylog.cleaner.staged_cleaning": ("CleanedGroup", "StagedCleaning"),
         "pylog.columnar.arrow_schema": ("record_schema",),
         "pylog.config.cleaner_config": ("CleanerConfig",),
         "pylog.config.config_entry": ("ConfigEntry", "ConfigSource"),
         "pylog.config.log_config": ("LogConfig",),
         "pylog.config.log_manager_config": ("LogManagerConfig", "RecoveryMode"),
         "pylog.duckdb": ("LogDatabase",),
+        "pylog.dump_log.dump": ("Dump", "dump"),
+        "pylog.dump_log.report": ("FileReport",),
         "pylog.errors": ("LogStorageError",),
+        "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
         "pylog.files.given_file_system": ("location",),
         "pylog.files.offset_json_file": ("read_offset_json_file",),
         "pylog.files.partition_metadata": ("format_uuid", "parse_uuid"),
         "pylog.files.server_properties": ("ServerProperties",),
         "pylog.files.staged_files": ("StagedRecords",),
-        "pylog.inspect.export": ("ExportedFile", "export"),
-        "pylog.inspect.doctor": ("doctor",),
-        "pylog.inspect.doctor_report": (
-            "DoctorReport",
-            "LogDirectoryReport",
-            "PartitionReport",
-        ),
-        "pylog.inspect.findings.finding": ("Finding",),
-        "pylog.inspect.findings.severity": ("Severity",),
-        "pylog.inspect.group_listing": (
-            "CommittedOffset",
-            "ConsumerGroup",
-            "GroupListing",
-            "GroupMember",
-        ),
-        "pylog.inspect.groups": ("groups",),
-        "pylog.inspect.listed_transactions": ("transactions",),
-        "pylog.inspect.dump.dump": ("Dump", "dump"),
-        "pylog.inspect.dump.file_report": ("FileReport",),
-        "pylog.inspect.partition_listing": (
-            "ListedPartition",
-            "PartitionListing",
-            "list_partitions",
-        ),
-        "pylog.inspect.read_table": ("read_table",),
-        "pylog.inspect.statistics.log_statistics": ("LogStatistics",),
-        "pylog.inspect.statistics.stats": ("stats",),
-        "pylog.inspect.search": ("Search", "SearchSummary", "search"),
-        "pylog.inspect.statistics.time_steps": ("TimeSteps",),
-        "pylog.inspect.repair_copy": ("repair_copy",),
-        "pylog.inspect.repair_summary": ("RepairSummary", "RepairedPartition"),
-        "pylog.inspect.tables.metadata_table": ("MetadataTable", "metadata_table"),
-        "pylog.inspect.tables.table_names": ("TABLE_NAMES",),
-        "pylog.inspect.topic_description": (
-            "DescribedPartition",
-            "DescribedTopic",
-            "TopicDescription",
-        ),
-        "pylog.inspect.topics": ("topics",),
-        "pylog.inspect.transaction_listing": ("ListedTransaction", "TransactionListing"),
         "pylog.internal_topics.decoders": ("DECODER_NAMES", "DecoderName"),
         "pylog.internal_topics.versions": ("KafkaVersion",),
-        "pylog.json_names": ("JSON_SCHEMA_VERSION", "json_name"),
+        "pylog.json_names": ("json_name", "JSON_SCHEMA_VERSION"),
         "pylog.kernel_compilation": ("compile_kernels",),
         "pylog.locations": ("absolute_location",),
-        "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
         "pylog.log.log_context": ("LogContext",),
         "pylog.log.log_manager": ("LogManager",),
         "pylog.log.retention": ("DeletedSegment", "RetentionReason"),
@@ -108,12 +102,12 @@ _PUBLIC = LazyNames(
             "Timestamp",
         ),
         "pylog.printable_text": ("printable",),
-        "pylog.reading.damage": ("DamageReport", "DamagedRange", "ReadMode"),
-        "pylog.reading.discovery": ("PartitionDirectory",),
+        "pylog.reading.byte_limit": ("ends_within_bytes",),
         "pylog.reading.comparison": ("Comparison", "to_record_filter"),
         "pylog.reading.consumer_record": ("ConsumerRecord",),
-        "pylog.reading.byte_limit": ("ends_within_bytes",),
-        "pylog.reading.followed_directory": ("FollowedDirectory", "follow"),
+        "pylog.reading.damage": ("DamagedRange", "DamageReport", "ReadMode"),
+        "pylog.reading.discovery": ("PartitionDirectory",),
+        "pylog.reading.followed_directory": ("follow", "FollowedDirectory"),
         "pylog.reading.followed_partition": ("FollowedLog",),
         "pylog.reading.followed_records": ("FollowedRecords",),
         "pylog.reading.log_directory": ("LogDirectory", "open_directory"),
@@ -125,20 +119,21 @@ _PUBLIC = LazyNames(
         "pylog.reading.scan": ("Scan", "scan"),
         "pylog.reading.scan_task": ("ScanTask",),
         "pylog.reading.timeline": ("merge_by_timestamp",),
-        "pylog.record_lines.line_format": ("LineFormat", "VALUE_FORMATS"),
         "pylog.record.decompression_limit": ("DEFAULT_MAX_DECOMPRESSED_BYTES",),
         "pylog.record.legacy_builder": ("LegacyBatchBuilder",),
         "pylog.record.record": ("Record", "RecordHeader"),
         "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
+        "pylog.record_export": ("export", "ExportedFile"),
+        "pylog.record_lines.line_format": ("LineFormat", "VALUE_FORMATS"),
+        "pylog.record_search": ("Search", "search", "SearchSummary"),
+        "pylog.statistics.charts": ("TimeSteps",),
+        "pylog.statistics.stats": ("LogStatistics", "stats"),
+        "pylog.tables.metadata_table": ("MetadataTable",),
+        "pylog.tables.names": ("TABLE_NAMES",),
+        "pylog.tables.tables": ("metadata_table", "read_table"),
         "pylog.time_text": ("parse_cleanup_time", "parse_duration", "parse_time"),
-        "pylog.versions": ("show_versions",),
         "pylog.validation.log_append_info": ("AppendedBatches", "LogAppendInfo"),
-        "pylog.cleaner.log_cleaner": ("LogCleaner",),
-        "pylog.cleaner.cleaning_task": ("CleaningTask",),
-        "pylog.cleaner.staged_cleaning": ("CleanedGroup", "StagedCleaning"),
-        "pylog.cleaner.large_cleaning": ("GroupTask", "LargeCleaning", "LargeCleaningPlan"),
-        "pylog.cleaner.record_keys": ("RecordKeysTask",),
-        "pylog.cleaner.segment_transactions": ("SegmentTransactions", "SegmentTransactionsTask"),
+        "pylog.versions": ("show_versions",),
         "pylog.writing.compaction_job": ("CompactionJob",),
         "pylog.writing.compaction_run": ("compact",),
         "pylog.writing.compaction_summary": (
@@ -146,7 +141,6 @@ _PUBLIC = LazyNames(
             "CompactionTotals",
             "PartitionCompaction",
         ),
-        "pylog.writing.retention_run": ("apply_retention",),
         "pylog.writing.line_appender": ("LineAppender",),
         "pylog.files.high_watermarks": ("HIGH_WATERMARKS",),
         "pylog.writing.held_back": ("HeldBack",),
@@ -155,12 +149,13 @@ _PUBLIC = LazyNames(
         "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
         "pylog.writing.record_removal": ("delete_records", "truncate_log"),
         "pylog.writing.removal_plan": ("plan_record_deletion", "plan_truncation"),
+        "pylog.writing.retention_run": ("apply_retention",),
         "pylog.writing.retention_summary": (
             "PartitionRetention",
             "RetentionSummary",
             "RetentionTotals",
         ),
-        "pylog.writing.topic_alteration": ("AlteredTopic", "alter_topic"),
+        "pylog.writing.topic_alteration": ("alter_topic", "AlteredTopic"),
         "pylog.writing.topic_creation": ("create_topic", "delete_topic"),
         "pylog.writing.write_job": ("WriteJob",),
         "pylog.writing.write_summary": ("PartitionSummary", "WriteJobSummary", "WriteSummary"),
@@ -172,7 +167,31 @@ __all__ = ["__version__", *_PUBLIC.names]  # noqa: PLE0604 - text, as `LazyNames
 
 if TYPE_CHECKING:
     # What type checkers see; tests/unit/test_public_names.py holds it against the list above.
+    from pylog.admin.consumer_groups import CommittedOffset as CommittedOffset
+    from pylog.admin.consumer_groups import ConsumerGroup as ConsumerGroup
+    from pylog.admin.consumer_groups import GroupListing as GroupListing
+    from pylog.admin.consumer_groups import GroupMember as GroupMember
+    from pylog.admin.consumer_groups import groups as groups
+    from pylog.admin.log_dirs import ListedPartition as ListedPartition
+    from pylog.admin.log_dirs import PartitionListing as PartitionListing
+    from pylog.admin.log_dirs import list_partitions as list_partitions
+    from pylog.admin.topics import DescribedPartition as DescribedPartition
+    from pylog.admin.topics import DescribedTopic as DescribedTopic
+    from pylog.admin.topics import TopicDescription as TopicDescription
+    from pylog.admin.topics import topics as topics
+    from pylog.admin.transactions import ListedTransaction as ListedTransaction
+    from pylog.admin.transactions import TransactionListing as TransactionListing
+    from pylog.admin.transactions import transactions as transactions
     from pylog.append_origin import AppendOrigin as AppendOrigin
+    from pylog.checks.doctor import doctor as doctor
+    from pylog.checks.repair import repair_copy as repair_copy
+    from pylog.checks.report import DoctorReport as DoctorReport
+    from pylog.checks.report import Finding as Finding
+    from pylog.checks.report import LogDirectoryReport as LogDirectoryReport
+    from pylog.checks.report import PartitionReport as PartitionReport
+    from pylog.checks.report import RepairedPartition as RepairedPartition
+    from pylog.checks.report import RepairSummary as RepairSummary
+    from pylog.checks.report import Severity as Severity
     from pylog.cleaner.cleaning_task import CleaningTask as CleaningTask
     from pylog.cleaner.large_cleaning import GroupTask as GroupTask
     from pylog.cleaner.large_cleaning import LargeCleaning as LargeCleaning
@@ -193,6 +212,9 @@ if TYPE_CHECKING:
     from pylog.config.log_manager_config import LogManagerConfig as LogManagerConfig
     from pylog.config.log_manager_config import RecoveryMode as RecoveryMode
     from pylog.duckdb import LogDatabase as LogDatabase
+    from pylog.dump_log.dump import Dump as Dump
+    from pylog.dump_log.dump import dump as dump
+    from pylog.dump_log.report import FileReport as FileReport
     from pylog.errors import LogStorageError as LogStorageError
     from pylog.fetch_data_info import FetchDataInfo as FetchDataInfo
     from pylog.fetch_data_info import FetchIsolation as FetchIsolation
@@ -203,45 +225,6 @@ if TYPE_CHECKING:
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
     from pylog.files.server_properties import ServerProperties as ServerProperties
     from pylog.files.staged_files import StagedRecords as StagedRecords
-    from pylog.inspect.doctor import doctor as doctor
-    from pylog.inspect.doctor_report import DoctorReport as DoctorReport
-    from pylog.inspect.doctor_report import LogDirectoryReport as LogDirectoryReport
-    from pylog.inspect.doctor_report import PartitionReport as PartitionReport
-    from pylog.inspect.dump.dump import Dump as Dump
-    from pylog.inspect.dump.dump import dump as dump
-    from pylog.inspect.dump.file_report import FileReport as FileReport
-    from pylog.inspect.export import ExportedFile as ExportedFile
-    from pylog.inspect.export import export as export
-    from pylog.inspect.findings.finding import Finding as Finding
-    from pylog.inspect.findings.severity import Severity as Severity
-    from pylog.inspect.group_listing import CommittedOffset as CommittedOffset
-    from pylog.inspect.group_listing import ConsumerGroup as ConsumerGroup
-    from pylog.inspect.group_listing import GroupListing as GroupListing
-    from pylog.inspect.group_listing import GroupMember as GroupMember
-    from pylog.inspect.groups import groups as groups
-    from pylog.inspect.listed_transactions import transactions as transactions
-    from pylog.inspect.partition_listing import ListedPartition as ListedPartition
-    from pylog.inspect.partition_listing import PartitionListing as PartitionListing
-    from pylog.inspect.partition_listing import list_partitions as list_partitions
-    from pylog.inspect.read_table import read_table as read_table
-    from pylog.inspect.repair_copy import repair_copy as repair_copy
-    from pylog.inspect.repair_summary import RepairedPartition as RepairedPartition
-    from pylog.inspect.repair_summary import RepairSummary as RepairSummary
-    from pylog.inspect.search import Search as Search
-    from pylog.inspect.search import SearchSummary as SearchSummary
-    from pylog.inspect.search import search as search
-    from pylog.inspect.statistics.log_statistics import LogStatistics as LogStatistics
-    from pylog.inspect.statistics.stats import stats as stats
-    from pylog.inspect.statistics.time_steps import TimeSteps as TimeSteps
-    from pylog.inspect.tables.metadata_table import MetadataTable as MetadataTable
-    from pylog.inspect.tables.metadata_table import metadata_table as metadata_table
-    from pylog.inspect.tables.table_names import TABLE_NAMES as TABLE_NAMES
-    from pylog.inspect.topic_description import DescribedPartition as DescribedPartition
-    from pylog.inspect.topic_description import DescribedTopic as DescribedTopic
-    from pylog.inspect.topic_description import TopicDescription as TopicDescription
-    from pylog.inspect.topics import topics as topics
-    from pylog.inspect.transaction_listing import ListedTransaction as ListedTransaction
-    from pylog.inspect.transaction_listing import TransactionListing as TransactionListing
     from pylog.internal_topics.decoders import DECODER_NAMES as DECODER_NAMES
     from pylog.internal_topics.decoders import DecoderName as DecoderName
     from pylog.internal_topics.versions import KafkaVersion as KafkaVersion
@@ -306,8 +289,20 @@ if TYPE_CHECKING:
     from pylog.record.record import Record as Record
     from pylog.record.record import RecordHeader as RecordHeader
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
+    from pylog.record_export import ExportedFile as ExportedFile
+    from pylog.record_export import export as export
     from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
     from pylog.record_lines.line_format import LineFormat as LineFormat
+    from pylog.record_search import Search as Search
+    from pylog.record_search import SearchSummary as SearchSummary
+    from pylog.record_search import search as search
+    from pylog.statistics.charts import TimeSteps as TimeSteps
+    from pylog.statistics.stats import LogStatistics as LogStatistics
+    from pylog.statistics.stats import stats as stats
+    from pylog.tables.metadata_table import MetadataTable as MetadataTable
+    from pylog.tables.names import TABLE_NAMES as TABLE_NAMES
+    from pylog.tables.tables import metadata_table as metadata_table
+    from pylog.tables.tables import read_table as read_table
     from pylog.time_text import parse_cleanup_time as parse_cleanup_time
     from pylog.time_text import parse_duration as parse_duration
     from pylog.time_text import parse_time as parse_time

@@ -31,14 +31,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from pylog.inspect.read_table import table_views
-from pylog.inspect.tables.metadata_table import metadata_table
-from pylog.inspect.tables.table_names import TABLE_NAMES
 from pylog.pushdown.log_datasets import RecordsDataset, TableDataset
 from pylog.pushdown.missing_package import missing_package
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.scan import scan
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.tables.tables import table_views, tables_with_options
 
 try:
     import duckdb
@@ -143,14 +141,10 @@ def _register(
     connection.register(RECORDS, RecordsDataset(records, errors))
     views = table_views(path, **{name: arguments[name] for name in _OF_TABLES if name in arguments})
     most = arguments.get("max_decompressed_bytes", DEFAULT_MAX_DECOMPRESSED_BYTES)
-    for name in TABLE_NAMES:
-        table = metadata_table(
-            name,
-            check_crc=check_crc and name == "batches",
-            check_keys=check_keys and name == "cleaning",
-            max_decompressed_bytes=most,
-        )
-        connection.register(name, TableDataset(table, path, views, errors))
+    for table in tables_with_options(
+        check_crc=check_crc, check_keys=check_keys, max_decompressed_bytes=most
+    ):
+        connection.register(table.name, TableDataset(table, path, views, errors))
     return records
 
 

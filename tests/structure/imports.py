@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.structure.source_tree import Problem, SourceTree
 
 PUBLIC_MODULES = frozenset({"pylog", "pylog.errors"})
-"""What of pylog the connector, the jobs and the command line may import."""
+"""What of pylog the connector, the jobs and the command line may import; that also `pylog.text`."""
 
 USERS = ("pyspark_pylog", "pylog_jobs", "pylog.cli")
 """The packages that are held to the public modules, as users are."""
@@ -153,4 +153,5 @@ def private_imports(tree: SourceTree) -> Iterator[Problem]:
 def _is_allowed(target: str, user: str) -> bool:
     is_own = target == user or target.startswith(f"{user}.")
     is_loader = target == LOADER_MODULE and user == "pylog.cli"
-    return is_own or is_loader or target in PUBLIC_MODULES
+    is_text = target.startswith("pylog.text.") and user == "pylog.cli"
+    return is_own or is_loader or is_text or target in PUBLIC_MODULES

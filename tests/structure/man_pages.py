@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import click
 
 import pylog
-from pylog.cli.command_help import DocumentedArgument, DocumentedCommand
 from pylog.cli.main import COMMANDS, PROGRAM, load_command, program
+from pylog.cli.options import DocumentedArgument, DocumentedCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,9 +1,9 @@
 """The command line, ``pylog``: parses arguments, calls what `pylog` exports, renders the answer.
 
-`pylog.cli.main` is the program, `pylog.cli.commands` has a file for each command and
-`pylog.cli.rendering` what a terminal shows. A command's module is imported when that command runs,
-and reaches Numba and Arrow through `pylog`'s lazy names, so that ``--help`` and ``ls`` start
-without them.
+`pylog.cli.main` is the program; `pylog.cli.commands` has a file for each command, with its options,
+its help and what a terminal shows of it. A command's module is imported when that command runs, and
+reaches Numba and Arrow through `pylog`'s lazy names, so that ``--help`` and ``ls`` start without
+them.
 """
 
 import sys

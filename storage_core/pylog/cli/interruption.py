@@ -66,11 +66,6 @@ def stopped_by(stop: Callable[[], None]) -> Iterator[None]:
     For code that is not Python's, which looks for signals late or never, and reports them as errors
     of its own. Where Ctrl-C is not Python's to answer, as outside of the main thread, nothing is
     changed.
-
-    Parameters
-    ----------
-    stop
-        Called in another thread, at once.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

@@ -18,11 +18,10 @@ import traceback
 from typing import TYPE_CHECKING, cast
 
 import click
-from click.shell_completion import add_completion_class, shell_complete
+from click.shell_completion import FishComplete, add_completion_class, shell_complete
 
 import pylog
 from pylog.cli import exit_status
-from pylog.cli.fish_completion import WholeFishComplete
 from pylog.errors import LogStorageError
 from pylog.lazy_modules import load_name
 
@@ -150,6 +149,15 @@ def run(arguments: Sequence[str]) -> int:
     finally:
         logging.getLogger("pylog").removeHandler(warnings)
     return status
+
+
+class WholeFishComplete(FishComplete):
+    """Gives fish values (``--topic orders,payments``) and descriptions with their commas."""
+
+    # Click's own function cuts everything at a comma.
+    source_template = FishComplete.source_template.replace(
+        'string split ","', 'string split -m 1 ","'
+    )
 
 
 class _WarningsOnStderr(logging.Handler):

@@ -1,18 +1,282 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and how help explains them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 import pylog
-from pylog.cli.command_help import argument
-from pylog.cli.parameter_types import DIRECTORY, FILE, NOW, TOPIC, TOPICS
-from pylog.cli.storage_options import stored_paths
+from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+
+class DocumentedArgument(click.Argument):
+    """A click argument with a help text and an explicit metavar, which messages call it by."""
+
+    def __init__(
+        self,
+        declarations: Sequence[str],
+        *,
+        metavar: str,
+        help_text: str,
+        **attributes: Any,  # noqa: ANN401 - click's own
+    ) -> None:
+        super().__init__(declarations, metavar=metavar, **attributes)
+        self.help_record = (metavar, help_text)
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the metavar, in brackets if it may be left out, with dots if it repeats."""
+        metavar = self.help_record[0]
+        return [(metavar if self.required else f"[{metavar}]") + "..." * (self.nargs == -1)]
+
+
+class DocumentedCommand(click.Command):
+    """A command that lists its arguments before its options, and ends its help with examples."""
+
+    examples: Sequence[str] = ()  # lines to be typed into a shell
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, each as one line, however long it is: it is to be copied."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples:
+                    formatter.write(f"{' ' * formatter.current_indent}{line}\n")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write both sections; that of the arguments only if there are any."""
+        arguments = [each for each in self.params if isinstance(each, DocumentedArgument)]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl([each.help_record for each in arguments])
+        super().format_options(ctx, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, so that every error knows which command's help to point to."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
+
+def command(name: str, *examples: str) -> Callable[[Callable[..., int]], click.Command]:
+    """Return the decorator that makes a command of a function, which returns its exit status.
+
+    ``examples`` are lines for the end of its help.
+    """
+
+    def decorate(function: Callable[..., int]) -> click.Command:
+        made = click.command(name, cls=DocumentedCommand)(function)
+        made.examples = examples
+        return made
+
+    return decorate
+
+
+def argument(
+    name: str,
+    *,
+    metavar: str,
+    help_text: str,
+    **attributes: Any,  # noqa: ANN401 - click's own
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the decorator that gives a command an argument; see `DocumentedArgument`."""
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        # Made again at each use: click before 8.1.4 forgets the class after the first.
+        return click.argument(
+            name, cls=DocumentedArgument, metavar=metavar, help_text=help_text, **attributes
+        )(function)
+
+    return decorate
+
+
+class LocationType(click.types.StringParamType):
+    """A local path or a URI."""
+
+    def __init__(self, completion: str) -> None:
+        self._completion = completion
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Leave it to the shell, which knows its files and directories."""
+        return [CompletionItem(incomplete, type=self._completion)]
+
+
+class TopicType(click.types.StringParamType):
+    """The name of a topic of the directories that the line names."""
+
+    def __init__(self, *, takes_list: bool = False) -> None:
+        self._takes_list = takes_list
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Offer the topics that can be seen at once: no object store is asked."""
+        before, comma, name = "", "", incomplete
+        if self._takes_list:
+            before, comma, name = incomplete.rpartition(",")
+        topics: set[str] = set()
+        for path in _paths_given(ctx):
+            with suppress(LogStorageError, ValueError, OSError):
+                topics.update(pylog.open_directory(path).topics)
+        return [
+            CompletionItem(f"{before}{comma}{topic}")
+            for topic in sorted(topics)
+            if topic.startswith(name)
+        ]
+
+
+def _paths_given(ctx: click.Context) -> list[str]:
+    """Return the local paths among a command's arguments, as far as they have been typed."""
+    given = [ctx.params.get("directory"), *(ctx.params.get("paths") or ())]
+    # An option without its value, which is what is being completed, keeps click from giving the
+    # arguments their names.
+    given += ctx.args
+    return [path for path in given if path and "://" not in path]
+
+
+class CodecType(click.types.StringParamType):
+    """The name of a compression codec."""
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Offer the codecs that Kafka knows."""
+        labels = [codec.label for codec in pylog.CompressionType]
+        return [CompletionItem(label) for label in labels if label.startswith(incomplete.lower())]
+
+
+class TimeType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no arguments there
+    """An instant, as milliseconds since 1970-01-01 UTC."""
+
+    name = "time"
+
+    def __init__(self, parse: Callable[[str, int], int]) -> None:
+        self._parse = parse
+
+    def convert(
+        self,
+        value: str,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        """Return the milliseconds."""
+        try:
+            return self._parse(value, int(time.time() * 1000))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class DurationType(click.ParamType):  # type: ignore[type-arg]  # as of TimeType
+    """A length of time, such as ``15m``, as milliseconds."""
+
+    name = "duration"
+
+    def convert(
+        self,
+        value: str | int,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        """Return the milliseconds."""
+        if isinstance(value, int):
+            return value
+        try:
+            return pylog.parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+DIRECTORY = LocationType("dir")
+DURATION = DurationType()
+FILE = LocationType("file")
+NOW = TimeType(pylog.parse_cleanup_time)
+TIME = TimeType(pylog.parse_time)
+TOPIC = TopicType()
+TOPICS = TopicType(takes_list=True)
+
+
+_META = "pylog.storage_options"
+_HELP = (
+    "A parameter of the store that PATH lies in, such as region=eu-central-1; may be given several "
+    "times. Credentials are better in the environment, since other users of this machine see "
+    "command lines."
+)
+
+
+def stored_paths(
+    *,
+    metavar: str = "PATH",
+    help_text: str,
+    type: click.ParamType,  # type: ignore[type-arg]  # noqa: A002 - click's name
+    required: bool = True,
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the decorator that gives a command the argument ``paths``, and ``--storage-option``.
+
+    The command gets paths that have the parameters with them, and does not know of the option.
+    """
+    takes_paths = argument(
+        "paths",
+        metavar=metavar,
+        nargs=-1,
+        required=required,
+        type=type,
+        help_text=help_text,
+        callback=_located,
+    )
+    takes_parameters = click.option(
+        "--storage-option",
+        metavar="KEY=VALUE",
+        multiple=True,
+        is_eager=True,  # so that it is known when paths are looked at
+        expose_value=False,
+        callback=_parsed,
+        help=_HELP,
+    )
+    return lambda function: takes_paths(takes_parameters(function))
+
+
+def _parsed(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> None:
+    """Keep the parameters for `_located`. No message repeats a text, which may be a secret."""
+    parameters: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            msg = "a --storage-option is not of the form KEY=VALUE"
+            raise click.UsageError(msg, context)
+        if name in parameters:
+            msg = f"--storage-option names {name} twice"
+            raise click.UsageError(msg, context)
+        parameters[name] = value
+    context.meta[_META] = parameters
+
+
+def _located(
+    context: click.Context, parameter: click.Parameter, paths: tuple[str, ...]
+) -> tuple[str, ...]:
+    parameters = context.meta.get(_META)
+    if not parameters:
+        return paths
+    return tuple(pylog.location(path, storage_options=parameters) for path in paths)
+
 
 LINE_FORMATS = ("jsonl", "text")
 """How records are printed, and read back."""
@@ -208,17 +472,7 @@ recover_as_broker = click.option(
 def cleanup(
     *, all_topics: str, counted: str, once: str
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the argument and the options of a command that removes what topics no longer keep.
-
-    Parameters
-    ----------
-    all_topics
-        Which topics are meant where none is named.
-    counted
-        What is counted to ``--now``.
-    once
-        What ``--once`` does.
-    """
+    """Return the argument and the options of a command that removes what topics no longer keep."""
     parts = (
         writable_directory,
         topics(f"Only these topics; may be given several times. Default: {all_topics}."),

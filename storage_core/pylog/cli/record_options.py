@@ -13,8 +13,7 @@ import click
 
 import pylog
 from pylog.cli import options
-from pylog.cli.parameter_types import FILE, TIME
-from pylog.cli.storage_options import stored_paths
+from pylog.cli.options import FILE, TIME, stored_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

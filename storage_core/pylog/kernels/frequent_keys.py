@@ -2,7 +2,7 @@
 
 An entry is a row of eight words; a slot whose RECORDS is 0 is empty. Probing is linear. What is
 done when the table is full, and what the ERROR columns mean, is in
-`pylog.inspect.statistics.frequent_keys`.
+`pylog.statistics.keys`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernel: lines of text about batches, each followed by lines about its records.
 
-What a line consists of is a table of *steps*, made once by `pylog.inspect.dump.line_template`: a
+What a line consists of is a table of *steps*, made once by `pylog.dump_log.line_template`: a
 literal, a number of the batch, the record's key as text, and so on. So one kernel writes what
 ``kafka-dump-log`` prints, its JSON form, and the entries of an index.
 

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from pylog.inspect.tables.table_rows import rows_of_logs
 from pylog.pushdown.arrow_expression import columns_of, comparisons_of
 from pylog.reading.comparison import to_record_filter
 from pylog.reading.scan_views import covered_views
+from pylog.tables.tables import rows_of_logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableSequence, Sequence
 
     import pyarrow.compute as pc
 
-    from pylog.inspect.tables.metadata_table import MetadataTable
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan import Scan
+    from pylog.tables.metadata_table import MetadataTable
 
 
 class LogDataset(ds.Dataset, ABC):  # type: ignore[misc]  # pyarrow has no types

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from click.testing import CliRunner
 
-from pylog.cli.command_help import argument, command
 from pylog.cli.main import COMMANDS, load_command
+from pylog.cli.options import argument, command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.cli.command_help import DocumentedCommand
+    from pylog.cli.options import DocumentedCommand
     from tests.unit.cli.conftest import Outcome
 
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 import pylog
 from pylog.cli import main as program
 from pylog.cli.main import COMMANDS, load_command, run
+from pylog.cli.record_options import ChosenRecords, WayOfReading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,3 +179,16 @@ def test_closed_output_is_reported(monkeypatch: pytest.MonkeyPatch, capfd: Any) 
     monkeypatch.setattr(sys, "stdout", None)
     assert run(["--version"]) == 2
     assert capfd.readouterr().err == "pylog: error: standard output is closed\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_that_a_command_passes_on_are_parameters_of_the_library(name: str) -> None:
+    command = load_command(name)
+    assert command.callback is not None
+    callback: Any = inspect.unwrap(command.callback)
+    accepted = {each.name for kind in (ChosenRecords, WayOfReading) for each in fields(kind)}
+    accepted |= set(inspect.signature(callback).parameters)
+    for function in re.findall(r"pylog\.(\w+)\(", inspect.getsource(callback)):
+        accepted |= set(inspect.signature(inspect.unwrap(getattr(pylog, function))).parameters)
+    given = {each.name or "" for each in command.params if each.expose_value}
+    assert {each for each in given - accepted if not each.endswith("_decoder")} == set()

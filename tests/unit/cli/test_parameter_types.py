@@ -5,7 +5,7 @@ import time
 import click
 import pytest
 
-from pylog.cli.parameter_types import TIME
+from pylog.cli.options import TIME
 
 NOW_MS = 1_800_000_000_500
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pylog.inspect.dump import line_writer
-from pylog.inspect.dump.line_template import Style, TemplateBuilder
-from pylog.inspect.dump.line_writer import write_lines
-from pylog.inspect.dump.record_arrays import RecordArrays
+from pylog.dump_log import line_template as line_writer
+from pylog.dump_log.line_template import Style, line_template, write_lines
+from pylog.dump_log.records import Records
+from pylog.dump_log.records import records_of as as_records
 from pylog.model import TimestampType
 from pylog.record.java_utf8 import decode_utf8
 from pylog.record.record import Record, RecordHeader
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.inspect.dump.line_template import LineTemplate
+    from pylog.dump_log.line_template import LineTemplate
 
 TEXTS = [
     *(b"", b"a", b"exactly8", b"more than eight bytes, ASCII alone", b"x" * 200),
@@ -50,8 +50,8 @@ TEXTS = [
 NUMBERS = [0, 1, 9, 10, 99, 100, 12345, 2**31, 10**18, 2**63 - 1, -1, -10, -(2**63)]
 
 
-def records_of(values: Sequence[bytes | None]) -> RecordArrays:
-    return RecordArrays.of_records(
+def records_of(values: Sequence[bytes | None]) -> Records:
+    return as_records(
         [
             Record(offset, 0, TimestampType.CREATE_TIME, key=value, value=None)
             for offset, value in enumerate(values)
@@ -60,7 +60,7 @@ def records_of(values: Sequence[bytes | None]) -> RecordArrays:
 
 
 def lines_of(
-    template: LineTemplate, records: RecordArrays, table: npt.NDArray[np.int64] | None = None
+    template: LineTemplate, records: Records, table: npt.NDArray[np.int64] | None = None
 ) -> bytes:
     if table is None:
         table = np.zeros((1, 1), dtype=np.int64)
@@ -70,7 +70,7 @@ def lines_of(
 
 
 def key_template(style: Style) -> LineTemplate:
-    return TemplateBuilder().begin_record().key(style).text("\0").finish()
+    return line_template("", f"$key{style.name}\0")
 
 
 def test_text_is_decoded_as_java_decodes_it() -> None:
@@ -113,34 +113,30 @@ def test_base64_is_padded_and_of_the_standard_alphabet() -> None:
 
 
 def test_numbers_are_in_decimal() -> None:
-    template = TemplateBuilder().number(0).text(" ").finish()
+    template = line_template("$n ", columns=["n"])
     table = np.array([[number] for number in NUMBERS], dtype=np.int64)
     text = lines_of(template, records_of([]), table)
     assert text.decode().split() == list(map(str, NUMBERS))
 
 
 def test_choices_and_conditions_go_by_columns_of_the_batch() -> None:
-    lines = TemplateBuilder()
-    lines.text("<").choice(0, "zero", "one")
-    with lines.when(1, 7):
-        lines.text(" seven")
-    lines.text(">")
+    template = line_template(
+        "<$word$if7( seven$)>",
+        columns=["word", "n"],
+        words={"word": ("zero", "one")},
+        conditions={"if7": ("n", 7)},
+    )
     table = np.array([[0, 7], [1, 6], [2, 7], [-1, 0]], dtype=np.int64)
-    assert lines_of(lines.finish(), records_of([]), table) == b"<zero seven><one>< seven><>"
+    assert lines_of(template, records_of([]), table) == b"<zero seven><one>< seven><>"
 
 
 def test_null_and_empty_keys_are_told_apart() -> None:
-    lines = TemplateBuilder().begin_record().key_size()
-    with lines.if_key():
-        lines.text(" key: ").key(Style.TEXT)
-    with lines.if_key(is_null=True):
-        lines.text(" null")
-    lines.text(";")
-    assert lines_of(lines.finish(), records_of([None, b"", b"k"])) == b"-1 null;0 key: ;1 key: k;"
+    template = line_template("", "$keySize$ifKey( key: $keyTEXT$)$ifNoKey( null$);")
+    assert lines_of(template, records_of([None, b"", b"k"])) == b"-1 null;0 key: ;1 key: k;"
 
 
 def test_header_names_are_written_with_commas() -> None:
-    records = RecordArrays.of_records(
+    records = as_records(
         [
             Record(0, 0, TimestampType.CREATE_TIME, None, None, headers)
             for headers in (
@@ -150,13 +146,12 @@ def test_header_names_are_written_with_commas() -> None:
             )
         ]
     )
-    lines = TemplateBuilder().begin_record().text("[").header_names(Style.TEXT).text("]")
-    lines.text("[").header_names(Style.JSON).text("]")
-    assert lines_of(lines.finish(), records).decode() == '[][][a,,é"]["a","","é\\""][b]["b"]'
+    template = line_template("", "[$headersTEXT][$headersJSON]")
+    assert lines_of(template, records).decode() == '[][][a,,é"]["a","","é\\""][b]["b"]'
 
 
 def test_sequences_wrap_from_the_highest_to_zero() -> None:
-    template = TemplateBuilder().begin_record().sequence(0, 1).text(" ").finish()
+    template = line_template("", "$sequence ", columns=["baseSequence", "baseOffset"])
     for base, expected in ((2**31 - 2, [2**31 - 2, 2**31 - 1, 0]), (-1, [-1, -1, -1])):
         table = np.array([[base, 0]], dtype=np.int64)
         text = lines_of(template, records_of([b""] * 3), table)
@@ -177,7 +172,7 @@ def test_lines_do_not_depend_on_how_much_fits_into_the_output(
 
 
 def test_the_line_of_a_batch_that_was_begun_is_not_written_again() -> None:
-    template = TemplateBuilder().text("batch;").begin_record().offset().text(";").finish()
+    template = line_template("batch;", "$offset;")
     table, rows = np.zeros((2, 1), dtype=np.int64), np.array([1, 1])
     records = records_of([b"", b""])
     parts = write_lines(template, table, rows, records, is_continued=True)
@@ -185,7 +180,7 @@ def test_the_line_of_a_batch_that_was_begun_is_not_written_again() -> None:
 
 
 def test_records_that_are_not_those_of_the_batches_are_refused() -> None:
-    template = TemplateBuilder().begin_record().offset().finish()
+    template = line_template("", "$offset")
     with pytest.raises(ValueError, match="3 records for batches with 2"):
         list(
             write_lines(

@@ -9,8 +9,8 @@ import tomllib
 import click
 import pytest
 
-from pylog.cli.command_help import DocumentedArgument
 from pylog.cli.main import COMMANDS, load_command, program
+from pylog.cli.options import DocumentedArgument
 from tests.structure.__main__ import ROOT
 from tests.structure.man_pages import man_pages
 

@@ -1,24 +1,30 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from pylog.inspect.tables.metadata_table import METADATA_TABLES, MetadataTable
+from pylog.columnar.rows import TableText
+from pylog.tables.tables import METADATA_TABLES
 from tests.structure.__main__ import ROOT
-from tests.structure.table_page import PAGE, table_page, table_text
+from tests.structure.table_page import PAGE, table_page
+
+if TYPE_CHECKING:
+    from pylog.tables.metadata_table import MetadataTable
 
 
 @pytest.mark.parametrize("table", METADATA_TABLES, ids=lambda table: table.name)
-def test_every_column_is_documented_and_no_other(table: MetadataTable) -> None:
-    meanings = table_text(table.name).meanings
-    assert ["topic", "partition", *meanings] == table.schema.names
-    assert all(meanings.values())
+def test_every_column_has_a_meaning(table: MetadataTable) -> None:
+    assert table.text is not None
+    assert [name for name, _, _ in table.text.columns] == table.schema.names
+    assert all(meaning for _, _, meaning in table.text.columns)
 
 
 def test_a_meaning_that_goes_on_in_the_next_line_is_read_whole() -> None:
-    assert table_text("leader_epochs").meanings["defect"] == (
-        "in a row without an epoch: why the file cannot be read. In the row of the last epoch: why "
-        "the log end offset is not known"
-    )
+    text = TableText.parse("About.\n\na int64 one\n  two\nb_c list<int32> three\n\nNotes\n\nmore.")
+    assert text.columns == (("a", "int64", "one two"), ("b_c", "list<int32>", "three"))
+    assert text.notes == "Notes\n\nmore."
+    assert text.schema.names == ["a", "b_c"]
 
 
 def test_the_page_in_docs_is_up_to_date() -> None:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import select
+import stat
+import sys
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import argument, command
+from pylog.cli import exit_status, options, progress
 from pylog.cli.interruption import Interruption
-from pylog.cli.line_source import STANDARD_INPUT, LineSource
-from pylog.cli.parameter_types import FILE, TOPIC, CodecType
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.append_summary import append_document, append_line
-from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.summary import write_summary
+from pylog.cli.options import FILE, TOPIC, CodecType, argument, command
+from pylog.cli.output import announce_compilation, document_of, write_summary
+from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
-    from pylog import LineAppender
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from pylog import LineAppender, PartitionSummary
+
+
+STANDARD_INPUT = "-"
 
 
 @command("append")
@@ -69,6 +75,7 @@ if TYPE_CHECKING:
 @click.option("--level", metavar="L", type=int, help="The codec's level. Default: Kafka's.")
 @click.option(
     "--batch-size",
+    "batch_size_bytes",
     metavar="BYTES",
     type=click.IntRange(min=1),
     default=16_384,
@@ -95,17 +102,12 @@ def append(
     file: str,
     *,
     topic: str | None,
-    partition: int | None,
-    partitioner: str,
-    compression: str,
-    level: int | None,
-    batch_size: int,
     line_format: str,
     values: str | None,
-    creates_similar_topic: bool,
     server_properties: pylog.ServerProperties | None,
     recover_as_broker: bool,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.LineAppender` has, too
 ) -> int:
     r"""Append records to a topic, from JSON lines or text.
 
@@ -156,13 +158,8 @@ def append(
                 line_format=line_format,
                 values=values or "base64",
                 topic=topic,
-                partition=partition,
                 partitions=1 if server_properties is None else server_properties.num_partitions,
-                partitioner=partitioner,
-                creates_similar_topic=creates_similar_topic,
-                compression=compression,
-                level=level,
-                batch_size_bytes=batch_size,
+                **of_library,
             )
             is_interrupted = not _append_all(appender, lines)
     finally:
@@ -187,3 +184,134 @@ def _append_all(appender: LineAppender, source: LineSource) -> bool:
         except KeyboardInterrupt:
             return False
     return True
+
+
+def append_document(
+    line_count: int,
+    partitions: Sequence[PartitionSummary],
+    created_topics: Mapping[str, Sequence[int]],
+) -> dict[str, Any]:
+    """Return the summary as a JSON document."""
+    return {
+        "lines": line_count,
+        "records": sum(each.records for each in partitions),
+        "sizeInBytes": sum(each.size_bytes for each in partitions),
+        "partitions": document_of(partitions, {"end_offset": "logEndOffset"}),
+        "createdTopics": [
+            {"topic": topic, "partitions": list(numbers)}
+            for topic, numbers in created_topics.items()
+        ],
+    }
+
+
+def append_line(
+    partitions: Sequence[PartitionSummary],
+    created_topics: Mapping[str, Sequence[int]],
+    *,
+    is_interrupted: bool = False,
+) -> str:
+    """Return the summary in one line, however many topics and partitions there are."""
+    line = _created(created_topics) + _appended(partitions)
+    if not is_interrupted:
+        return line
+    kept = "; they are kept" if partitions else ""
+    return f"interrupted: {line}{kept}"
+
+
+def _created(topics: Mapping[str, Sequence[int]]) -> str:
+    if not topics:
+        return ""
+    names = f"topic {next(iter(topics))}" if len(topics) == 1 else counted(len(topics), "topic")
+    partitions = counted(sum(map(len, topics.values())), "partition")
+    return f"created {names} with {partitions}, "
+
+
+def _appended(partitions: Sequence[PartitionSummary]) -> str:
+    records = counted(sum(each.records for each in partitions), "record")
+    if not partitions:
+        return f"appended {records}"
+    size = format_bytes(sum(each.size_bytes for each in partitions))
+    if len(partitions) == 1:
+        (only,) = partitions
+        where = f"{only.topic_partition}, which ends at offset {only.end_offset} (exclusive)"
+    else:
+        topics = {each.topic_partition.topic for each in partitions}
+        what = f"topic {topics.pop()}" if len(topics) == 1 else counted(len(topics), "topic")
+        where = f"{len(partitions)} partitions of {what}"
+    return f"appended {records} ({size} in batches) to {where}"
+
+
+READ_BYTES = 1 << 20
+BYTES_AT_ONCE = 4 << 20
+
+
+class LineSource:
+    """Reads a file, or standard input for ``-``; a context manager."""
+
+    def __init__(self, path: str, interruption: Interruption) -> None:
+        self._interruption = interruption
+        self._is_own = path != STANDARD_INPUT
+        if self._is_own:
+            self._descriptor = os.open(path, os.O_RDONLY)
+        elif sys.stdin is None:
+            msg = "standard input is closed"
+            raise ValueError(msg)
+        else:
+            self._descriptor = sys.stdin.fileno()
+        status = os.fstat(self._descriptor)
+        # length of the file; None if it has none, like a pipe
+        self.total_bytes = status.st_size if stat.S_ISREG(status.st_mode) else None
+        self.read_bytes = 0  # how many have been read
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._is_own:
+            os.close(self._descriptor)
+
+    def __iter__(self) -> Iterator[list[bytes]]:
+        """Yield all lines without their ends, some at a time; a last one without an end counts."""
+        rest: list[bytes] = []
+        while True:
+            read, has_line, is_end = self._read_what_is_there()
+            rest += read
+            if not has_line and not is_end:
+                continue
+            lines = b"".join(rest).split(b"\n")
+            last = lines.pop()
+            rest = [last] if last else []
+            if is_end and last:
+                lines.append(last)
+            if lines:
+                yield lines
+            if is_end:
+                return
+
+    def _read_what_is_there(self) -> tuple[list[bytes], bool, bool]:
+        """Return what was read, whether a line ends in it, and whether the input does."""
+        parts: list[bytes] = []
+        size = 0
+        has_line = False
+        while True:
+            with self._interruption.allowed():
+                part = os.read(self._descriptor, READ_BYTES)
+            if not part:
+                return parts, has_line, True
+            parts.append(part)
+            size += len(part)
+            self.read_bytes += len(part)
+            has_line = has_line or b"\n" in part
+            if size >= BYTES_AT_ONCE or not self._has_more():
+                return parts, has_line, False
+
+    def _has_more(self) -> bool:
+        """Tell whether a read would return at once, also at the end."""
+        waiting = select.poll()  # not select(), to which descriptors above 1,023 are unknown
+        waiting.register(self._descriptor, select.POLLIN)
+        return bool(waiting.poll(0))

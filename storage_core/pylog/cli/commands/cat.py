@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from time import sleep
 from typing import TYPE_CHECKING
 
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.following import follow_records
+from pylog.cli import exit_status, options, progress
+from pylog.cli.options import command
+from pylog.cli.output import RecordOutput, announce_compilation, line_format, lines_of_format
 from pylog.cli.record_options import chosen_records, way_of_reading
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.record_output import RecordOutput, line_format, lines_of_format
-from pylog.cli.rendering.scan_note import nothing_matched
 from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pylog import Scan
     from pylog.cli.record_options import ChosenRecords, WayOfReading
 
 
@@ -233,3 +232,64 @@ def _print_merged(
         for batch in merged:
             output.write(batch)
     return output.records
+
+
+LOOK_EVERY_SECONDS = 0.25
+"""A look at partitions in which nothing has changed costs a few system calls for each."""
+
+
+def follow_records(
+    chosen: ChosenRecords,
+    way: WayOfReading,
+    lines: pylog.LineFormat,
+    *,
+    mode: str,
+    where: pylog.RecordFilter | None,
+    limit: int | None,
+) -> int:
+    """Print records as they come, without an end or up to ``limit``; return the exit status."""
+    names = chosen.names
+    followed = pylog.follow(
+        *chosen.paths,
+        topics=names or None,
+        pattern=chosen.pattern,
+        isolation=chosen.isolation,
+        mode=mode,
+        use_indexes=not way.ignore_indexes,
+    )
+    records = pylog.FollowedRecords(
+        followed,
+        start=chosen.start,
+        partitions=chosen.partitions,
+        columns=lines.columns,
+        mode=mode,
+        timestamp_unit="ms",
+        where=where,
+        limit=limit,
+        isolation=chosen.isolation,
+        **way.arguments(),
+    )
+    output = RecordOutput(lines)
+    is_first_look = True
+    while True:
+        for batch in records.poll():
+            output.write(batch)
+        if output.records == limit:
+            break
+        # Whoever reads the output sees what is there, however long nothing follows.
+        output.flush()
+        if is_first_look and not records.partitions:
+            sys.stderr.write("pylog: note: nothing to print is there yet; waiting for it\n")
+        is_first_look = False
+        sleep(LOOK_EVERY_SECONDS)
+    # Each has been named on stderr when it was found.
+    return exit_status.FINDINGS if records.damage else exit_status.SOUND
+
+
+def nothing_matched(scan: Scan) -> str:
+    """Return the sentence that tells an empty range from one in which nothing matched."""
+    where = counted(len(scan.partitions), "partition")
+    offsets = sum(task.end_offset - task.start_offset for task in scan.plan())
+    if not offsets:
+        return f"no record matches: the range that was asked for is empty ({where})"
+    return f"no record matches: {counted(offsets, 'offset')} of {where} were looked at"

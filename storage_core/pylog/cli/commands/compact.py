@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
+from pylog.cli import exit_status, options, progress
+from pylog.cli.cleanup import cleanup_document, cleanup_lines
 from pylog.cli.interruption import Interruption
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.compaction_text import compaction_document, compaction_lines
-from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.summary import write_summary
+from pylog.cli.options import command
+from pylog.cli.output import announce_compilation, write_summary
+from pylog.text.words import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog import CompactionSummary, CompactionTotals, PartitionCompaction
+
 
 _STOPPED = (
     "pylog: stopped: no segment is half replaced and no record is lost; run it again for the rest"
 )
 _STOPPED_DRY_RUN = "pylog: stopped: nothing was changed"
+
+_NAMES = {"segments": "removedSegments", "records": "removedRecords"}
 
 
 @command("compact")
@@ -31,14 +40,9 @@ def compact(
     directory: str,
     *,
     topics: tuple[str, ...],
-    server_properties: pylog.ServerProperties | None,
-    config: dict[str, str],
-    now_ms: int | None,
-    high_watermark: str,
-    recover_as_broker: bool,
-    once: bool,
     dry_run: bool,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.compact` has, too
 ) -> int:
     """Keep the last record of each key, in topics that are compacted.
 
@@ -84,18 +88,56 @@ def compact(
             summary = pylog.compact(
                 directory,
                 topics=options.names_in(topics, None) or None,
-                server_properties=server_properties,
-                config=config,
-                now_ms=now_ms,
-                high_watermark=high_watermark,
-                recover_as_broker=recover_as_broker,
-                once=once,
                 dry_run=dry_run,
                 progress=between_steps,
+                **of_library,
             )
         except KeyboardInterrupt:
             click.echo(_STOPPED_DRY_RUN if dry_run else _STOPPED, err=True)
             raise
-    write_summary(compaction_document(summary), compaction_lines(summary), as_json=as_json)
+    write_summary(cleanup_document(summary, _NAMES), compaction_lines(summary), as_json=as_json)
     has_failed = any(each.failure is not None for each in summary.partitions)
     return exit_status.FINDINGS if has_failed else exit_status.SOUND
+
+
+def compaction_lines(summary: CompactionSummary) -> Iterator[str]:
+    """Yield a table of the topics that are cleaned, what went wrong, and the sum."""
+    verb = "would not be" if summary.is_dry_run else "was not"
+    yield from cleanup_lines(
+        summary,
+        _columns({each: of for each, of in summary.by_topic.items() if of.cleaned_partitions}),
+        (
+            f"{each.topic_partition} {verb} fully cleaned: {each.failure}"
+            for each in summary.partitions
+            if each.failure is not None
+        ),
+        _removed(summary),
+        done="cleaned",
+    )
+
+
+def _columns(topics: dict[str, CompactionTotals]) -> dict[str, list[str]]:
+    rows = topics.values()
+    return {
+        "TOPIC": list(topics),
+        "PARTITIONS": [str(each.cleaned_partitions) for each in rows],
+        "RECORDS": [str(each.records) for each in rows],
+        "REMOVED": [format_bytes(each.removed_bytes) for each in rows],
+        "LEFT": [format_bytes(each.size_bytes) for each in rows],
+    }
+
+
+def _removed(summary: CompactionSummary) -> str | None:
+    totals = summary.totals
+    if not totals.cleaned_partitions:
+        return None
+    is_more = summary.is_dry_run and any(map(_needs_rounds, summary.partitions))
+    size = format_bytes(totals.removed_bytes)
+    return (
+        f"{'at least ' if is_more else ''}{counted(totals.records, 'record')} of "
+        f"{counted(totals.cleaned_partitions, 'partition')} ({size})"
+    )
+
+
+def _needs_rounds(each: PartitionCompaction) -> bool:
+    return each.rounds > 0 and not each.is_complete and each.failure is None

@@ -10,9 +10,8 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.summary import write_summary
+from pylog.cli.options import command
+from pylog.cli.output import announce_compilation, write_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,8 +6,8 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.rendering.summary import write_summary
+from pylog.cli.options import command
+from pylog.cli.output import write_summary
 
 
 @command("create-topic")

@@ -9,11 +9,9 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.parameter_types import FILE
-from pylog.cli.rendering.cleanup_text import held_back_document
-from pylog.cli.rendering.removal_text import removal_json, removal_lines
-from pylog.cli.rendering.summary import write_summary
+from pylog.cli.cleanup import removal_json, removal_lines
+from pylog.cli.options import FILE, command
+from pylog.cli.output import document_of, write_summary
 from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
 
 
@@ -138,5 +136,5 @@ def _document(place: pylog.TopicPartition, start: pylog.MovedOffset) -> dict[str
         "partition": place.partition,
         "startOffsetBefore": start.before,
         "logStartOffset": start.after,
-        "heldBack": held_back_document(start.held_back),
+        "heldBack": document_of(start.held_back),
     } | removal_json(start.removal)

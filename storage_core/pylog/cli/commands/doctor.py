@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import sys
+import textwrap
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.parameter_types import DIRECTORY
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.doctor_json import doctor_document
-from pylog.cli.rendering.doctor_text import print_doctor_report, print_repair_summary
-from pylog.cli.rendering.summary import write_json
+from pylog import Severity
+from pylog.cli import exit_status, options, progress
+from pylog.cli.options import DIRECTORY, command
+from pylog.cli.output import (
+    BOLD,
+    BOLD_MAGENTA,
+    BOLD_RED,
+    OutputTraits,
+    announce_compilation,
+    document_of,
+    write_json,
+)
+from pylog.text.words import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import TextIO
+
+    from pylog import DoctorReport, Finding, LogDirectoryReport, PartitionReport, RepairSummary
 
 
 @command(
@@ -57,12 +70,11 @@ def doctor(
     paths: tuple[str, ...],
     *,
     topics: tuple[str, ...],
-    partitions: tuple[int, ...],
     severity: str,
-    threads: int | None,
     repair_to: str | None,
     stop_at_damage: bool,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.doctor` has, too
 ) -> int:
     """Find everything that is wrong in log directories, and say what to do.
 
@@ -85,36 +97,27 @@ def doctor(
     copy is like), 2 wrong usage, nothing under a PATH can be read, or DIR cannot be written.
     """
     least = pylog.Severity(severity)
-    has_bar = progress.is_seen()
     if repair_to is not None and len(paths) > 1:
         msg = "--repair-to takes one PATH: the copy is one log directory"
         raise click.UsageError(msg)
     if stop_at_damage and repair_to is None:
         msg = "--stop-at-damage is about the copy that --repair-to writes"
         raise click.UsageError(msg)
-    names = options.names_in(topics, None) or None
-    numbers = partitions or None
+    of_library["topics"] = options.names_in(topics, None) or None
+    of_library["partitions"] = of_library["partitions"] or None
     announce_compilation()
     summary = None
     with progress.ProgressBar("reading", None) as bar:
-        show = bar.show if has_bar else None
+        of_library["progress"] = bar.show if progress.is_seen() else None
         if repair_to is None:
-            report = pylog.doctor(
-                *paths, topics=names, partitions=numbers, threads=threads, progress=show
-            )
+            report = pylog.doctor(*paths, **of_library)
         else:
             summary = pylog.repair_copy(
-                paths[0],
-                repair_to,
-                topics=names,
-                partitions=numbers,
-                stop_at_damage=stop_at_damage,
-                threads=threads,
-                progress=show,
+                paths[0], repair_to, stop_at_damage=stop_at_damage, **of_library
             )
             report = summary.source
     if as_json:
-        write_json(doctor_document(report, least, summary))
+        write_json(_document(report, least, summary))
     else:
         print_doctor_report(report, least, sys.stdout)
         if summary is not None:
@@ -132,3 +135,265 @@ def _status_of(report: pylog.DoctorReport) -> int:
     worst = report.worst
     is_wrong = worst is not None and worst.is_at_least(pylog.Severity.WARNING)
     return exit_status.FINDINGS if is_wrong else exit_status.SOUND
+
+
+_SHOWN_PLACES = 3
+_LEAST_WIDTH = 40
+_DEEP = 4  # blanks before what stands below a label that is too long for its line
+_STYLES = {Severity.ERROR: BOLD_RED, Severity.WARNING: BOLD_MAGENTA, Severity.INFO: BOLD}
+# Not worth a line of their own.
+_NOTHING, _NO_NEED = "nothing", "nothing needs to be done"
+
+
+class Paragraph(NamedTuple):
+    """Text that may be wrapped."""
+
+    label: str  # what its first line begins with, and later ones have blanks for
+    text: str  # the rest
+    style: str = ""  # escape sequence that the label is printed with in a terminal, or ""
+
+
+def print_doctor_report(report: DoctorReport, least: Severity, output: TextIO) -> None:
+    """Print the findings that are at least so severe, and a summary of all."""
+    _print(report_paragraphs(report, least), output)
+
+
+def print_repair_summary(summary: RepairSummary, output: TextIO) -> None:
+    """Print what a repaired copy holds."""
+    _print(_repair_paragraphs(summary), output)
+
+
+def _print(paragraphs: Iterable[Paragraph], output: TextIO) -> None:
+    traits = OutputTraits.of(output)
+    for paragraph in paragraphs:
+        output.writelines(_lines(paragraph, traits))
+
+
+def _repair_paragraphs(summary: RepairSummary) -> Iterator[Paragraph]:
+    partitions = counted(len(summary.partitions), "partition")
+    text = f"{partitions}, {format_bytes(summary.copied_bytes)}"
+    yield Paragraph("", "")
+    yield Paragraph(f"{summary.directory}  ", f"a copy of what is sound: {text}", BOLD)
+    for each in summary.partitions:
+        if each.left_out_bytes:
+            left_out = f"{each.left_out_bytes} of {each.left_out_bytes + each.copied_bytes} bytes"
+            text = f"{each.topic_partition}: {left_out} were left out; ends at {each.end_offset}"
+            yield Paragraph("  ", text)
+    for topic_partition in summary.left_out:
+        yield Paragraph("  ", f"{topic_partition}: not copied, other controllers have it")
+    wrong = [each for each in summary.copy.findings if each.severity is not Severity.INFO]
+    codes = ", ".join(sorted({each.code for each in wrong}))
+    yield Paragraph("  ", f"left in the copy: {codes}" if wrong else "nothing is wrong with it")
+
+
+def _lines(paragraph: Paragraph, traits: OutputTraits) -> Iterator[str]:
+    label, text = pylog.printable(paragraph.label), pylog.printable(paragraph.text)
+    start = traits.styled(label, paragraph.style)
+    if traits.width is None:
+        yield f"{start}{text}".rstrip() + "\n"
+        return
+    width = max(_LEAST_WIDTH, traits.width)
+    indent = len(label)
+    if text and len(label) > width // 2 and len(label) + len(text) > width:
+        # As of a topic whose name fills the line.
+        yield f"{traits.styled(label.rstrip(), paragraph.style)}\n"
+        start, indent = " " * _DEEP, _DEEP
+    lines = textwrap.wrap(text, width - indent, break_on_hyphens=False, break_long_words=False) or [
+        ""
+    ]
+    yield f"{start}{lines[0]}".rstrip() + "\n"
+    for line in lines[1:]:
+        yield f"{' ' * indent}{line}\n"
+
+
+def report_paragraphs(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
+    """Yield all that is printed, in order."""
+    for directory in report.directories:
+        found = [each for each in directory.findings if each.severity.is_at_least(least)]
+        if found:
+            yield Paragraph(directory.path, "", BOLD)
+            yield from _kinds(found, directory.path)
+            yield Paragraph("", "")
+    for partition in report.partitions:
+        found = [each for each in partition.findings if each.severity.is_at_least(least)]
+        if found:
+            yield from _partition(partition, found)
+            yield Paragraph("", "")
+    yield from _summary(report, least)
+
+
+def _partition(partition: PartitionReport, found: Sequence[Finding]) -> Iterator[Paragraph]:
+    yield Paragraph(f"{partition.topic_partition}  ", partition.path, BOLD)
+    yield from _kinds(found, partition.path)
+    worst = min(each.severity.rank for each in found)
+    if worst == Severity.INFO.rank or partition.start is None:
+        return
+    offsets = partition.offsets
+    counts = [
+        f"{offsets.records} records",
+        f"{offsets.control_records} control records" if offsets.control_records else "",
+        f"{offsets.compacted} removed by compaction" if offsets.compacted else "",
+        f"{offsets.missing} missing" if offsets.missing else "",
+        f"{offsets.damaged} damaged" if offsets.damaged else "",
+    ]
+    text = f"{partition.start_offset} to {partition.end_offset} (exclusive): "
+    yield Paragraph("  offsets   ", text + ", ".join(each for each in counts if each))
+    yield Paragraph("  start     ", partition.start.describe())
+
+
+def _kinds(found: Iterable[Finding], directory: str) -> Iterator[Paragraph]:
+    """Yield the findings, the worst first, and what is said of each kind once."""
+    kinds: dict[tuple[Severity, str], list[Finding]] = {}
+    for each in sorted(found, key=lambda finding: finding.severity.rank):
+        kinds.setdefault((each.severity, each.code), []).append(each)
+    for (severity, code), findings in kinds.items():
+        count = f", {len(findings)} times" if len(findings) > 1 else ""
+        yield Paragraph(f"  {severity:<9} ", f"{code}{count}", _STYLES[severity])
+        for each in findings[:_SHOWN_PLACES]:
+            yield Paragraph("    ", f"{_place(each, directory)}: {each.message}")
+        if len(findings) > _SHOWN_PLACES:
+            rest = len(findings) - _SHOWN_PLACES
+            yield Paragraph("    ", f"and {rest} more, which --json lists")
+        if findings[0].broker_action != _NOTHING:
+            yield Paragraph("    broker  ", findings[0].broker_action)
+        if findings[0].advice != _NO_NEED:
+            yield Paragraph("    advice  ", findings[0].advice)
+
+
+def _place(finding: Finding, directory: str) -> str:
+    """Return the file, below the directory if it lies there, with bytes and offsets."""
+    path = finding.path
+    if path == directory:
+        return "the directory"
+    above = directory.rstrip("/").rpartition("/")[0]
+    if path.startswith(f"{directory}/"):
+        path = path[len(directory) + 1 :]
+    elif above and path.startswith(f"{above}/"):
+        path = f"../{path[len(above) + 1 :]}"
+    where = ""
+    if finding.position is not None and finding.end_position is not None:
+        where = f" bytes {finding.position} to {finding.end_position}"
+    elif finding.position is not None:
+        where = f" at byte {finding.position}"
+    if finding.next_offset is not None and finding.end_offset is not None:
+        if finding.next_offset < finding.end_offset:
+            where += f", offsets {finding.next_offset} to {finding.end_offset}"
+    elif finding.next_offset is not None:
+        where += f", from offset {finding.next_offset} on"
+    return f"{path}{where}"
+
+
+def _summary(report: DoctorReport, least: Severity) -> Iterator[Paragraph]:
+    topics = {each.topic_partition.topic for each in report.partitions}
+    parts = [
+        counted(len(topics), "topic"),
+        counted(len(report.partitions), "partition"),
+        f"{format_bytes(report.scanned_bytes)} of {format_bytes(report.size_bytes)} sound",
+        *_severities(report),
+    ]
+    yield Paragraph("", ", ".join(parts))
+    for directory in report.directories:
+        yield Paragraph("", _start_of(directory))
+    yield from _losses(report.partitions)
+    hidden = sum(not each.severity.is_at_least(least) for each in report.findings)
+    if hidden:
+        yield Paragraph("", f"{counted(hidden, 'finding')} below --severity {least} not shown")
+
+
+def _losses(partitions: Sequence[PartitionReport]) -> Iterator[Paragraph]:
+    """Yield what a broker's start would cost, once for all partitions in which something is wrong.
+
+    Damage at the end of a log is cut off as well, but no record that can be read goes with it.
+    """
+    bad = [each for each in partitions if _is_wrong(each.findings)]
+    losing = [each for each in bad if each.start and each.start.loses_records]
+    cut = [each for each in bad if each.start and each.start.cut_path and each not in losing]
+    unknown = [each for each in bad if each.start is None]
+    if losing:
+        yield Paragraph("", f"a broker that starts on this would lose records of {_names(losing)}")
+    elif bad and not unknown:
+        yield Paragraph("", "a broker that starts on this would lose no record that can be read")
+    if cut:
+        yield Paragraph("", f"a broker would cut off the damaged end of {_names(cut)}")
+    if unknown:
+        yield Paragraph("", f"what a broker would do to {_names(unknown)} is not known")
+
+
+def _names(partitions: Sequence[PartitionReport]) -> str:
+    names = ", ".join(str(each.topic_partition) for each in partitions[:_SHOWN_PLACES])
+    more = len(partitions) - _SHOWN_PLACES
+    return f"{names} and {more} more" if more > 0 else names
+
+
+def _severities(report: DoctorReport) -> Iterator[str]:
+    plurals = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "info"}
+    counts = report.counts
+    if not any(counts.values()):
+        yield "nothing found"
+    for severity, count in counts.items():
+        if count:
+            yield counted(count, str(severity), plurals[severity])
+
+
+def _start_of(directory: LogDirectoryReport) -> str:
+    if directory.is_clean:
+        return f"{directory.path} was closed in order: a broker scans no batches at its start"
+    return (
+        f"{directory.path} was not closed in order, or is in use: a broker scans its logs from "
+        "their recovery points on"
+    )
+
+
+def _is_wrong(findings: Iterable[Finding]) -> bool:
+    return any(each.severity.is_at_least(Severity.WARNING) for each in findings)
+
+
+_NAMES = {
+    "scanned_bytes": "soundBytes",
+    "is_clean": "cleanShutdown",
+    "start": "brokerStart",
+}
+
+
+def _document(
+    report: DoctorReport, least: Severity, summary: RepairSummary | None = None
+) -> dict[str, Any]:
+    """Return what was found that is bad enough, and a repaired copy, if one was written."""
+    document = _report_document(report, least)
+    if summary is not None:
+        document["copy"] = {
+            "directory": summary.directory,
+            "partitions": document_of(summary.partitions),
+            "leftOut": [str(each) for each in summary.left_out],
+            "report": _report_document(summary.copy, least),
+        }
+    return document
+
+
+def _report_document(report: DoctorReport, least: Severity) -> dict[str, Any]:
+    def with_findings(each: PartitionReport | LogDirectoryReport) -> dict[str, Any]:
+        document: dict[str, Any] = document_of(each, _NAMES)
+        document["findings"] = [
+            document_of(one) | {"brokerAction": one.broker_action, "advice": one.advice}
+            for one in each.findings
+            if one.severity.is_at_least(least)
+        ]
+        return document
+
+    partitions = []
+    for partition in report.partitions:
+        document = with_findings(partition)
+        if partition.start is not None:
+            del document["brokerStart"]["endOffset"]
+            document["brokerStart"]["losesRecords"] = partition.start.loses_records
+        partitions.append(document)
+    return {
+        "directories": [with_findings(each) for each in report.directories],
+        "partitions": partitions,
+        "summary": {
+            "partitions": len(report.partitions),
+            "sizeInBytes": report.size_bytes,
+            "soundBytes": report.scanned_bytes,
+            **{f"{severity}s": count for severity, count in report.counts.items()},
+        },
+    }

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.parameter_types import FILE, TIME
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.printable_lines import printable_lines
-from pylog.cli.rendering.whole_output import write_whole
-from pylog.cli.storage_options import stored_paths
+from pylog.cli import exit_status, options, progress
+from pylog.cli.options import FILE, TIME, command, stored_paths
+from pylog.cli.output import announce_compilation, printable_lines, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,27 +158,12 @@ def dump(
     *,
     files: tuple[str, ...],
     topics: tuple[str, ...],
-    partitions: tuple[int, ...],
-    print_data_log: bool,
-    deep_iteration: bool,
-    skip_record_metadata: bool,
-    max_bytes: int | None,
-    max_message_size: int,
-    verify_index_only: bool,
-    index_sanity_check: bool,
     key_decoder_class: str | None,
     value_decoder_class: str | None,
-    kafka_version: str,
     offset: int | None,
-    start_offset: int | None,
-    end_offset: int | None,
-    start_timestamp: int | None,
-    end_timestamp: int | None,
     as_json: bool,
     values: str | None,
-    threads: int | None,
-    max_decompressed_bytes: int,
-    **decoders: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.dump` has, too, and decoders
 ) -> int:
     r"""Print what kafka-dump-log prints: batches, records, index entries, producers.
 
@@ -217,28 +197,20 @@ def dump(
         msg = "--values is for --json; the text has what Kafka's tool prints"
         raise click.UsageError(msg)
     _ensure_known_classes(key_decoder_class, value_decoder_class)
-    start_offset, end_offset = _offsets(offset, start_offset, end_offset)
+    if offset is not None:
+        if of_library["start_offset"] is not None or of_library["end_offset"] is not None:
+            msg = "give either --offset, or --start-offset and --end-offset"
+            raise click.UsageError(msg)
+        of_library |= {"start_offset": offset, "end_offset": offset + 1}
+    # The first decoder that was asked for, in the order of the tool.
+    asked = {name: of_library.pop(f"{name.replace('-', '_')}_decoder") for name in _DECODERS}
     dumped = pylog.dump(
         *_named(paths, files),
         topics=options.names_in(topics, None),
-        partitions=partitions,
-        print_data_log=print_data_log,
-        deep_iteration=deep_iteration,
-        skip_record_metadata=skip_record_metadata,
-        max_bytes=max_bytes,
-        max_message_size=max_message_size,
-        verify_index_only=verify_index_only,
-        index_sanity_check=index_sanity_check,
-        decoder=_first_decoder(decoders),
-        kafka_version=kafka_version,
-        start_offset=start_offset,
-        end_offset=end_offset,
-        start_timestamp=start_timestamp,
-        end_timestamp=end_timestamp,
+        decoder=next((name for name in pylog.DECODER_NAMES if asked[name]), None),
         output="jsonl" if as_json else "text",
         values="text" if values == "text" else "base64",
-        threads=threads,
-        max_decompressed_bytes=max_decompressed_bytes,
+        **of_library,
     )
     announce_compilation()
     _print(dumped)
@@ -259,26 +231,6 @@ def _ensure_known_classes(*names: str | None) -> None:
         if name is not None and name.rpartition(".")[2] != _STRING_DECODER:
             msg = f"decoder class {name!r}: classes of Java cannot be loaded here"
             raise click.UsageError(msg)
-
-
-def _offsets(
-    offset: int | None, start_offset: int | None, end_offset: int | None
-) -> tuple[int | None, int | None]:
-    """Return the range of offsets that the three options ask for."""
-    if offset is None:
-        return start_offset, end_offset
-    if start_offset is not None or end_offset is not None:
-        msg = "give either --offset, or --start-offset and --end-offset"
-        raise click.UsageError(msg)
-    return offset, offset + 1
-
-
-def _first_decoder(decoders: dict[str, bool]) -> pylog.DecoderName | None:
-    """Return the name of the first decoder that was asked for."""
-    for name in pylog.DECODER_NAMES:
-        if decoders[f"{name.replace('-', '_')}_decoder"]:
-            return name
-    return None
 
 
 def _print(dumped: pylog.Dump) -> None:

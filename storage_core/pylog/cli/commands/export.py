@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 import pylog
-from pylog.cli import exit_status
-from pylog.cli.command_help import command
-from pylog.cli.parameter_types import FILE
+from pylog.cli import exit_status, progress
+from pylog.cli.options import FILE, command
+from pylog.cli.output import announce_compilation, write_summary
 from pylog.cli.record_options import chosen_records, way_of_reading
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.byte_size import format_bytes
-from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.counted import counted
-from pylog.cli.rendering.summary import write_summary
+from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
     from pylog.cli.record_options import ChosenRecords, WayOfReading

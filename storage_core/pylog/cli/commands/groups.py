@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import csv
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.parameter_types import TIME
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.group_text import (
-    csv_lines,
-    group_document,
-    group_lines,
-    left_out_lines,
-    note_lines,
-)
-from pylog.cli.rendering.output_traits import OutputTraits
-from pylog.cli.rendering.summary import write_json
+from pylog.cli import exit_status, options, progress
+from pylog.cli.options import TIME, command
+from pylog.cli.output import OutputTraits, document_of, write_json
+from pylog.cli.table import aligned_columns
+from pylog.text.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
+
+    from pylog import CommittedOffset, ConsumerGroup, GroupListing
+
+
+_LEFT = {"GROUP", "TOPIC", "CONSUMER-ID", "HOST", "CLIENT-ID", "ASSIGNMENT", "INSTANCE-ID"}
+_LEAST_NEEDED = ("GROUP",)  # which the line above the table has
 
 
 @command(
@@ -68,12 +67,10 @@ def groups(
     paths: tuple[str, ...],
     *,
     group_ids: tuple[str, ...],
-    at_ms: int | None,
-    isolation: str,
     shows_members: bool,
     as_csv: bool,
-    threads: int | None,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.groups` has, too
 ) -> int:
     """List consumer groups: committed offsets, lag, members.
 
@@ -97,31 +94,136 @@ def groups(
         msg = "give one of --members, --csv and --json"
         raise click.UsageError(msg)
     with progress.ProgressBar("reading groups", None) as bar:
-        show: Callable[[int, int], None] | None = bar.show if progress.is_seen() else None
         listing = pylog.groups(
             *paths,
             groups=group_ids or None,
-            at_ms=at_ms,
-            isolation=isolation,
-            threads=threads,
-            progress=show,
+            progress=bar.show if progress.is_seen() else None,
+            **of_library,
         )
     if as_json:
-        write_json(group_document(listing))
+        write_json(_document(listing))
     elif as_csv:
-        sys.stdout.writelines(f"{line}\n" for line in csv_lines(listing))
+        csv.writer(sys.stdout, lineterminator="\n").writerows(
+            (group.group_id, each.topic, each.partition, each.offset)
+            for group in listing.groups
+            for each in group.offsets
+            if each.offset is not None  # what is not known is left out
+        )
     else:
-        lines = group_lines(
+        lines = _lines(
             listing,
             shows_members=shows_members,
-            is_past=at_ms is not None,
+            is_past=of_library["at_ms"] is not None,
             width=OutputTraits.of(sys.stdout).width,
         )
         sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
-    for line in note_lines(listing):
+    for line in _notes(listing):
         sys.stderr.write(f"pylog: note: {line}\n")
-    for line in left_out_lines(listing):
+    for line in _left_out(listing):
         sys.stderr.write(f"pylog: warning: {pylog.printable(line)}\n")
     is_sound = not listing.errors and not listing.unreadable_records
     return exit_status.SOUND if is_sound else exit_status.FINDINGS
+
+
+def _lines(
+    listing: GroupListing,
+    *,
+    shows_members: bool = False,
+    is_past: bool = False,
+    width: int | None = None,
+) -> Iterator[str]:
+    """Yield for each group a line about it, and a table of its offsets or members.
+
+    ``width`` is that of the terminal, None where the lines go elsewhere.
+    """
+    for group in listing.groups:
+        epoch = "" if group.epoch is None else f", epoch {group.epoch}"
+        protocol = f", {group.protocol}" if group.protocol else ""
+        yield (
+            f"{pylog.printable(group.group_id)}: {group.kind}, {group.state}, "
+            f"{counted(len(group.members), 'member')}{epoch}{pylog.printable(protocol)}"
+        )
+        if shows_members and group.members:
+            yield from aligned_columns(_member_columns(group), _LEFT, width, _LEAST_NEEDED)
+        elif group.offsets and not shows_members:
+            columns = _offset_columns(group, is_past=is_past)
+            yield from aligned_columns(columns, _LEFT, width, _LEAST_NEEDED)
+        yield ""
+    read = counted(len(listing.partitions), "partition")
+    yield f"{counted(len(listing.groups), 'group')}, in {read} of __consumer_offsets"
+
+
+def _offset_columns(group: ConsumerGroup, *, is_past: bool) -> dict[str, list[str]]:
+    members = {each.member_id: each for each in group.members}
+    rows = group.offsets
+    owners = [members.get(row.member_id or "") for row in rows]
+    columns = {
+        "GROUP": [pylog.printable(group.group_id)] * len(rows),
+        "TOPIC": [pylog.printable(row.topic) for row in rows],
+        "PARTITION": [str(row.partition) for row in rows],
+        "CURRENT-OFFSET": [_offset(row, is_past=is_past) for row in rows],
+        "LOG-END-OFFSET": [_known(row.log_end_offset) for row in rows],
+        "LAG": [_known(row.lag) for row in rows],
+    }
+    if any(owners):
+        columns |= {
+            "CONSUMER-ID": [pylog.printable(row.member_id or "-") for row in rows],
+            "HOST": [pylog.printable(each.client_host) if each else "-" for each in owners],
+            "CLIENT-ID": [pylog.printable(each.client_id) if each else "-" for each in owners],
+        }
+    return columns
+
+
+def _offset(row: CommittedOffset, *, is_past: bool) -> str:
+    if row.offset is None:
+        return "?" if is_past and row.member_id is None else "-"
+    return str(row.offset)
+
+
+def _member_columns(group: ConsumerGroup) -> dict[str, list[str]]:
+    rows = group.members
+    return {
+        "GROUP": [pylog.printable(group.group_id)] * len(rows),
+        "CONSUMER-ID": [pylog.printable(row.member_id) for row in rows],
+        "INSTANCE-ID": [pylog.printable(row.instance_id or "-") for row in rows],
+        "HOST": [pylog.printable(row.client_host) for row in rows],
+        "CLIENT-ID": [pylog.printable(row.client_id) for row in rows],
+        "ASSIGNMENT": [
+            ", ".join(pylog.printable(str(each)) for each in row.assigned) or "-" for row in rows
+        ],
+    }
+
+
+def _known(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _left_out(listing: GroupListing) -> Iterator[str]:
+    """Yield what the listing lacks, and why."""
+    yield from map(str, listing.errors)
+    if listing.unreadable_records:
+        yield (
+            f"{counted(listing.unreadable_records, 'record')} of __consumer_offsets cannot be "
+            "understood: a later version of Kafka wrote them, or they are broken (see pylog dump "
+            "--offsets-decoder)"
+        )
+
+
+def _notes(listing: GroupListing) -> Iterator[str]:
+    """Yield what was passed over, and is not missing."""
+    count = listing.ignored_records
+    if count:
+        are, say, them = ("is", "says", "it") if count == 1 else ("are", "say", "them")
+        yield (
+            f"{counted(count, 'record')} of __consumer_offsets {are} of a type that Kafka does not "
+            f"have any more, and {say} nothing of groups: brokers ignore {them}, too"
+        )
+
+
+def _document(listing: GroupListing) -> dict[str, Any]:
+    document: dict[str, Any] = document_of(listing)
+    for group, fields in zip(listing.groups, document["groups"], strict=True):
+        for each, committed in zip(group.offsets, fields["offsets"], strict=True):
+            committed["lag"] = each.lag
+    return document

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import pylog
 from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.rendering.listing_json import listing_document
-from pylog.cli.rendering.listing_text import print_listing
-from pylog.cli.rendering.summary import write_json
+from pylog.cli.options import command
+from pylog.cli.output import BOLD, RED, OutputTraits, document_of, write_json
+from pylog.cli.table import aligned_columns, aligned_rows, can_show_blocks
+from pylog.text.words import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TextIO
+
+    from pylog import ListedPartition, PartitionListing
 
 
 @command(
@@ -58,7 +65,129 @@ def ls(
     names = options.names_in(topics, pattern)
     listing = pylog.list_partitions(*paths, topics=names or None, pattern=pattern)
     if as_json:
-        write_json(listing_document(listing))
+        write_json(_document(listing))
     else:
         print_listing(listing, sys.stdout)
     return exit_status.status_of_listing(listing)
+
+
+_LEFT = {"TOPIC", "TOPIC ID", "DIRECTORY", "NOTE"}
+_LEAST_NEEDED = ("TOPIC ID",)
+
+_STATES = {
+    "delete": "being deleted",
+    "stray": "not owned by its broker",
+    "future": "being moved between disks",
+}
+
+
+def print_listing(listing: PartitionListing, output: TextIO) -> None:
+    """Print the listing, as a table with colours if ``output`` is a terminal."""
+    if output.isatty():
+        _print_table(listing, output)
+        output.writelines(f"{line}\n" for line in finding_lines(listing))
+    else:
+        output.writelines(f"{line}\n" for line in plain_table(listing))
+    output.writelines(f"{line}\n" for line in closing_lines(listing))
+
+
+def _columns(
+    listing: PartitionListing, note: Callable[[ListedPartition], str]
+) -> dict[str, list[str]]:
+    """Return the cells by heading; directories only where there are several, notes only if any."""
+    rows = listing.partitions
+    columns = {
+        "TOPIC": [pylog.printable(row.topic) for row in rows],
+        "PARTITION": [str(row.partition) for row in rows],
+        "START": [_known(row.log_start_offset, "?") for row in rows],
+        "END": [_known(row.log_end_offset, "?") for row in rows],
+        "SEGMENTS": [str(row.segments) for row in rows],
+        "SIZE": [format_bytes(row.size_bytes) for row in rows],
+        "EPOCH": [_known(row.leader_epoch, "-") for row in rows],
+        "TOPIC ID": [row.topic_id or "-" for row in rows],
+        "DIRECTORY": [pylog.printable(row.log_directory) for row in rows],
+        "NOTE": [note(row) for row in rows],
+    }
+    if len(set(columns["DIRECTORY"])) <= 1:
+        del columns["DIRECTORY"]
+    if not any(columns["NOTE"]):
+        del columns["NOTE"]
+    return columns
+
+
+def _full_note(row: ListedPartition) -> str:
+    return "; ".join([*map(pylog.printable, [*row.findings, *row.notes]), *_leftovers(row)])
+
+
+def _short_note(row: ListedPartition) -> str:
+    findings = [counted(len(row.findings), "finding")] if row.findings else []
+    notes = [counted(len(row.notes), "note")] if row.notes else []
+    return ", ".join([*findings, *notes, *_leftovers(row)])
+
+
+def _leftovers(row: ListedPartition) -> list[str]:
+    return [counted(row.leftover_files, "leftover file")] if row.leftover_files else []
+
+
+def _known(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else str(value)
+
+
+def plain_table(listing: PartitionListing) -> Iterator[str]:
+    """Yield the lines of the table, columns aligned and two blanks apart; none without rows."""
+    if not listing.partitions:
+        return
+    yield from aligned_columns(_columns(listing, _full_note), _LEFT)
+
+
+def _print_table(listing: PartitionListing, output: TextIO) -> None:
+    """Print the table to a terminal; `finding_lines` spell out what its notes only count."""
+    traits = OutputTraits.of(output)
+    columns = _columns(listing, _short_note)
+    heading, *rows = aligned_rows(columns, _LEFT, traits.width, _LEAST_NEEDED)
+    rule = "─" if can_show_blocks(output.encoding or "utf-8") else "-"
+    output.writelines(f"{traits.styled(line, BOLD)}\n" for line in heading)
+    output.write(rule * max(len(line) for lines in (heading, *rows) for line in lines) + "\n")
+    for row, lines in zip(listing.partitions, rows, strict=True):
+        style = RED if row.findings else ""
+        output.writelines(f"{traits.styled(line, style)}\n" for line in lines)
+
+
+def finding_lines(listing: PartitionListing) -> Iterator[str]:
+    """Yield the findings and notes, each with its partition."""
+    for row in listing.partitions:
+        for finding in [*row.findings, *row.notes]:
+            yield pylog.printable(f"{row.topic}-{row.partition}: {finding}")
+
+
+def closing_lines(listing: PartitionListing) -> Iterator[str]:
+    """Yield what follows the table: directories that are not live, and the summary."""
+    for each in listing.not_live:
+        yield f"not live (-{each.state}, {_STATES[each.state]}): {pylog.printable(each.path)}"
+    totals = listing.totals
+    parts = [
+        counted(totals.topics, "topic"),
+        counted(totals.partitions, "partition"),
+        counted(totals.segments, "segment"),
+        format_bytes(totals.size_bytes),
+    ]
+    if totals.not_live:
+        parts.append(counted(totals.not_live, "directory not live", "directories not live"))
+    if totals.leftover_files:
+        leftover_files = counted(totals.leftover_files, "leftover file")
+        parts.append(f"{leftover_files} (.deleted, .cleaned, .swap)")
+    if totals.findings:
+        parts.append(counted(totals.findings, "finding"))
+    yield ", ".join(parts)
+
+
+def _document(listing: PartitionListing) -> dict[str, Any]:
+    """Return the whole listing; sizes in bytes."""
+    left_out = dict.fromkeys(("log_directory", "errors", "warnings", "is_readable"))
+    return {
+        "partitions": [
+            document_of(each, left_out) | {"findings": each.findings} for each in listing.partitions
+        ],
+        "notLive": document_of(listing.not_live),
+        "summary": document_of(listing.totals),
+    }

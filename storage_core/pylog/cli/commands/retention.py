@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.retention_text import retention_document, retention_lines
-from pylog.cli.rendering.summary import write_summary
+from pylog.cli import exit_status, options, progress
+from pylog.cli.cleanup import cleanup_document, cleanup_lines
+from pylog.cli.options import command
+from pylog.cli.output import write_summary
+from pylog.text.words import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog import RetentionSummary, RetentionTotals
+
+
+_NAMES = {
+    "deleted": "removed",
+    "segments": "removedSegments",
+    "records": "removedRecords",
+    "deleted_bytes": "removedBytes",
+}
 
 
 @command("retention")
@@ -21,14 +36,10 @@ def retention(
     directory: str,
     *,
     topics: tuple[str, ...],
-    server_properties: pylog.ServerProperties | None,
-    config: dict[str, str],
-    now_ms: int | None,
-    high_watermark: str,
-    recover_as_broker: bool,
     once: bool,
     dry_run: bool,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.apply_retention` has, too
 ) -> int:
     """Remove segments that topics no longer keep, by age and size.
 
@@ -64,14 +75,60 @@ def retention(
         summary = pylog.apply_retention(
             directory,
             topics=options.names_in(topics, None) or None,
-            server_properties=server_properties,
-            config=config,
-            now_ms=now_ms,
-            high_watermark=high_watermark,
-            recover_as_broker=recover_as_broker,
             dry_run=dry_run,
             progress=bar.show if has_bar else None,
+            **of_library,
         )
-    write_summary(retention_document(summary), retention_lines(summary), as_json=as_json)
+    write_summary(_document(summary), retention_lines(summary), as_json=as_json)
     has_failed = any(each.failure is not None for each in summary.partitions)
     return exit_status.FINDINGS if has_failed else exit_status.SOUND
+
+
+def retention_lines(summary: RetentionSummary) -> Iterator[str]:
+    """Yield a table of the topics that lose segments, what was left alone, and the sum."""
+    would = "would be" if summary.is_dry_run else "was"
+    yield from cleanup_lines(
+        summary,
+        _columns({topic: each for topic, each in summary.by_topic.items() if each.segments}),
+        (
+            f"nothing {would} removed from {each.topic_partition}: {each.failure}"
+            for each in summary.partitions
+            if each.failure is not None
+        ),
+        _removed(summary.totals),
+        done="removed",
+    )
+
+
+def _columns(topics: dict[str, RetentionTotals]) -> dict[str, list[str]]:
+    rows = topics.values()
+    columns = {
+        "TOPIC": list(topics),
+        "PARTITIONS": [str(each.changed_partitions) for each in rows],
+        "SEGMENTS": [str(each.segments) for each in rows],
+        "RECORDS": ["?" if each.records is None else str(each.records) for each in rows],
+        "REMOVED": [format_bytes(each.deleted_bytes) for each in rows],
+        "LEFT": [format_bytes(each.size_bytes) for each in rows],
+    }
+    if all(each.records is None for each in rows):
+        del columns["RECORDS"]
+    return columns
+
+
+def _removed(totals: RetentionTotals) -> str | None:
+    if not totals.segments:
+        return None
+    size = format_bytes(totals.deleted_bytes)
+    if totals.records is not None:
+        size = f"{counted(totals.records, 'record')}, {size}"
+    return (
+        f"{counted(totals.segments, 'segment')} of "
+        f"{counted(totals.changed_partitions, 'partition')} ({size})"
+    )
+
+
+def _document(summary: RetentionSummary) -> dict[str, Any]:
+    document = cleanup_document(summary, _NAMES)
+    for each, fields in zip(summary.partitions, document["partitions"], strict=True):
+        fields["removedBytes"] = each.deleted_bytes
+    return document

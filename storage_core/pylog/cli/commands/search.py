@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import click
 
 import pylog
-from pylog.cli import exit_status
-from pylog.cli.command_help import command
-from pylog.cli.parameter_types import TIME
+from pylog.cli import exit_status, progress
+from pylog.cli.options import TIME, command
+from pylog.cli.output import (
+    RecordOutput,
+    announce_compilation,
+    line_format,
+    lines_of_format,
+    write_json,
+)
 from pylog.cli.record_options import chosen_records, way_of_reading
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.record_output import RecordOutput, line_format, lines_of_format
-from pylog.cli.rendering.search_text import summary_lines
-from pylog.cli.rendering.summary import write_json
-from pylog.cli.stalled_pattern import StalledPattern
+from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType, TracebackType
+
+    from pylog import SearchSummary
+    from pylog.cli.progress import ProgressBar
     from pylog.cli.record_options import ChosenRecords, WayOfReading
 
 
@@ -32,7 +40,6 @@ if TYPE_CHECKING:
 @chosen_records
 @click.option(
     "--key",
-    "keys",
     metavar="TEXT",
     multiple=True,
     help="The key is exactly this text (in UTF-8); of several, one of them.",
@@ -97,17 +104,11 @@ def search(
     chosen: ChosenRecords,
     way: WayOfReading,
     *,
-    keys: tuple[str, ...],
-    value_contains: tuple[str, ...],
-    value_regex: tuple[str, ...],
-    header: tuple[str, ...],
-    json_path: tuple[str, ...],
-    min_timestamp: int | None,
-    max_timestamp: int | None,
     limit: int | None,
     only_count: bool,
     format_text: str | None,
     as_json: bool,
+    **tests: Any,  # noqa: ANN401 - options that `pylog.search` has, too
 ) -> int:
     r"""Print the records that match: by key, value, header, JSON path or time.
 
@@ -135,15 +136,15 @@ def search(
     if format_text is not None and (as_json or only_count):
         msg = "-f is neither for --json nor for --count"
         raise click.UsageError(msg)
-    tests = (keys, value_contains, value_regex, header, json_path)
-    if not any(tests) and min_timestamp is None and max_timestamp is None:
+    tests["key"] = tests["key"] or None
+    if all(each is None or each == () for each in tests.values()):
         msg = (
             "give what to search for: --key, --value-contains, --value-regex, --header, "
             "--json-path, --min-timestamp or --max-timestamp; pylog cat prints all records"
         )
         raise click.UsageError(msg)
     lines = _format(format_text, only_count=only_count, as_json=as_json)
-    has_pattern = bool(value_regex)
+    has_pattern = bool(tests["value_regex"])
     with (
         progress.ProgressBar("searching", None) as bar,
         StalledPattern(bar if progress.is_seen() else None, is_watched=has_pattern) as stalled,
@@ -152,13 +153,7 @@ def search(
             *chosen.paths,
             **chosen.arguments(),
             **way.arguments() | ({"threads": 1} if has_pattern else {}),
-            key=keys or None,
-            value_contains=value_contains,
-            value_regex=value_regex,
-            header=header,
-            json_path=json_path,
-            min_timestamp=min_timestamp,
-            max_timestamp=max_timestamp,
+            **tests,
             columns=lines.columns,
             timestamp_unit="ms",
             limit=limit,
@@ -194,3 +189,77 @@ def _print_summary(summary: pylog.SearchSummary, *, only_count: bool, as_json: b
             sys.stdout.write(f"{summary.matches}\n")
         sys.stdout.flush()
         sys.stderr.writelines(f"pylog: {line}\n" for line in summary_lines(summary))
+
+
+def summary_lines(summary: SearchSummary) -> Iterator[str]:
+    """Yield what was found, how much was looked through, and how much could not be."""
+    where = counted(summary.partitions, "partition")
+    sets = summary.uncounted_batches
+    wrapped = f" and {counted(sets, 'compressed message set')} of v0 or v1" if sets else ""
+    of_all = "" if summary.is_complete else f" of {format_bytes(summary.total_bytes)}"
+    yield (
+        f"{counted(summary.matches, 'match', 'matches')} in "
+        f"{counted(summary.scanned_records, 'record')}{wrapped} of {where}, "
+        f"{format_bytes(summary.scanned_bytes)}{of_all} looked through"
+        f"{'' if summary.is_complete else '; stopped at the limit'}"
+    )
+    if summary.unreadable:
+        size_bytes = sum(each.end_position - each.position for each in summary.unreadable)
+        yield (
+            f"{counted(len(summary.unreadable), 'damaged range')} ({format_bytes(size_bytes)}) "
+            "could not be searched, see above"
+        )
+
+
+MOST_SECONDS = 60.0
+"""Of processor time, for the records of one window of a file: some megabytes, decompressed more."""
+
+
+class StalledPattern:
+    """A context that raises `TimeoutError` where a search gets no further; see `note_progress`.
+
+    Outside of the main thread it changes nothing.
+    """
+
+    def __init__(self, bar: ProgressBar | None, *, is_watched: bool) -> None:
+        self._bar = bar
+        is_main = threading.current_thread() is threading.main_thread()
+        self._is_watched = is_watched and is_main
+        self._before: signal.Handlers | signal._HANDLER = signal.SIG_DFL
+
+    def __enter__(self) -> Self:
+        if self._is_watched:
+            self._before = signal.getsignal(signal.SIGVTALRM)
+            signal.signal(signal.SIGVTALRM, _give_up)
+            self.note_progress()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._is_watched:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, self._before)
+
+    def show(self, done_bytes: int, total_bytes: int) -> None:
+        """Note that a window has been looked through, and show how far the search has come."""
+        self.note_progress()
+        if self._bar is not None:
+            self._bar.show(done_bytes, total_bytes)
+
+    def note_progress(self) -> None:
+        """Say that a window has been looked through, or a match found: the time begins anew."""
+        if self._is_watched:
+            signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+
+
+def _give_up(number: int, frame: FrameType | None) -> NoReturn:
+    msg = (
+        f"--value-regex has been at the same records for {MOST_SECONDS:.0f} s of processor time, "
+        "so the pattern backtracks: have no repetition inside of another one ((a+)+), or search "
+        "for plain text by --value-contains"
+    )
+    raise TimeoutError(msg)

@@ -6,20 +6,24 @@ import errno
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.parameter_types import FILE
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.bars import can_show_blocks
-from pylog.cli.rendering.byte_size import format_bytes
-from pylog.cli.rendering.compile_notice import announce_compilation
-from pylog.cli.rendering.output_traits import BOLD, GREEN, OutputTraits
-from pylog.cli.rendering.statistics_text import StatisticsText
-from pylog.cli.rendering.summary import write_json
+from pylog.cli import exit_status, options, progress
+from pylog.cli.options import FILE, command
+from pylog.cli.output import BOLD, GREEN, OutputTraits, announce_compilation, write_json
+from pylog.cli.table import aligned_columns, bar, can_show_blocks, columns_chart
+from pylog.text.words import counted, format_bytes, minute_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pylog import LogStatistics, TimeSteps
+
+    Row = Mapping[str, Any]
+
 
 _WIDTH_ELSEWHERE = 100
 _MOST_WIDTH = 140
@@ -79,14 +83,12 @@ def stats(
     paths: tuple[str, ...],
     *,
     topics: tuple[str, ...],
-    partitions: tuple[int, ...],
     sample: bool,
     full: bool,
-    sample_bytes: int,
     top: int,
     html: str | None,
     as_json: bool,
-    threads: int | None,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.stats` has, too
 ) -> int:
     """Show what logs are made of: sizes, batches, codecs, keys, times.
 
@@ -119,12 +121,10 @@ def stats(
         found = pylog.stats(
             *paths,
             topics=options.names_in(topics, None) or None,
-            partitions=partitions,
             read="all" if full else "sample" if sample else "headers",
-            sample_bytes=sample_bytes,
             most=top,
-            threads=threads,
             progress=bar.show if has_bar else None,
+            **of_library,
         )
     if html is not None:
         _write_page(found, html)
@@ -167,3 +167,328 @@ def _print(found: pylog.LogStatistics, top: int) -> None:
         drawing=lambda bar: traits.styled(bar, GREEN),
     )
     sys.stdout.writelines(f"{line}\n" for line in text.lines())
+
+
+_MOST_PARTITIONS = 12
+_LEAST_NEEDED = ("BYTES/BATCH", "BATCHES", "PARTITIONS")
+"""Columns that a table of topics does without where it is wider than the terminal."""
+
+_MOST_SAVINGS = 3  # with batches as they are, and with others
+_KEY_CHARACTERS = 32
+_LEAST_BAR, _MOST_BAR = 10, 60
+_INDENT = "  "
+
+
+class StatisticsText:
+    """Lines about `LogStatistics`."""
+
+    def __init__(
+        self,
+        found: LogStatistics,
+        width: int,
+        *,
+        blocks: bool,
+        most_topics: int,
+        heading: Callable[[str], str],
+        drawing: Callable[[str], str],
+    ) -> None:
+        self._found = found
+        self._document = found.document()
+        self._width = width
+        self._blocks = blocks
+        self._most_topics = most_topics
+        self._heading = heading
+        self._drawing = drawing
+
+    def lines(self) -> Iterator[str]:
+        """Yield all lines."""
+        topics = sorted(self._document["topics"], key=lambda each: -each["sizeInBytes"])
+        yield from self._topics(topics)
+        for topic in topics[: self._most_topics]:
+            if topic["batches"]:
+                yield ""
+                yield self._heading(pylog.printable(topic["topic"]))
+                yield from self._topic(topic)
+        yield ""
+        yield from self._closing(topics)
+
+    def _topics(self, topics: Sequence[Row]) -> Iterator[str]:
+        columns = {
+            "TOPIC": [pylog.printable(each["topic"]) for each in topics],
+            "PARTITIONS": [str(each["partitions"]) for each in topics],
+            "SIZE": [format_bytes(each["sizeInBytes"]) for each in topics],
+            "RECORDS": [_records(each) for each in topics],
+            "BATCHES": [f"{each['batches']:,}" for each in topics],
+            "RECORDS/BATCH": [_mean(each["records"], _counted_batches(each)) for each in topics],
+            "BYTES/BATCH": [_mean(each["bytes"], each["batches"]) for each in topics],
+        }
+        if any(each["liveBytes"] is not None for each in topics):
+            columns["LIVE"] = [
+                "-"
+                if each["liveBytes"] is None
+                else _percent(each["liveBytes"], each["liveBytes"] + each["deadBytes"])
+                for each in topics
+            ]
+        yield from aligned_columns(columns, {"TOPIC"}, self._width, _LEAST_NEEDED)
+
+    def _topic(self, topic: Row) -> Iterator[str]:
+        yield from self._partitions(topic)
+        yield from self._codecs(topic)
+        yield from self._batch_sizes(topic)
+        yield from self._times(topic)
+        yield from self._savings(topic)
+        yield from self._hot_keys(topic)
+        yield from self._largest_records(topic)
+
+    def _rows(self, name: str, topic: Row) -> list[Row]:
+        return [each for each in self._document[name] if each["topic"] == topic["topic"]]
+
+    def _partitions(self, topic: Row) -> Iterator[str]:
+        rows = sorted(self._rows("partitions", topic), key=lambda each: -each["sizeInBytes"])
+        if len(rows) < 2:
+            return
+        yield (f"{_INDENT}partitions by size (the largest has {topic['skew']:.2f} times the mean)")
+        shown = rows[:_MOST_PARTITIONS]
+        yield from self._bars(
+            [str(each["partition"]) for each in shown],
+            [each["sizeInBytes"] for each in shown],
+            [format_bytes(each["sizeInBytes"]) for each in shown],
+        )
+        if len(rows) > len(shown):
+            yield f"{_INDENT * 2}and {len(rows) - len(shown)} smaller ones"
+
+    def _codecs(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("codecs", topic)
+        yield f"{_INDENT}bytes by codec"
+        yield from self._bars(
+            [each["codec"] for each in rows],
+            [each["bytes"] for each in rows],
+            [
+                f"{format_bytes(each['bytes'])}, {_percent(each['bytes'], topic['bytes'])}"
+                for each in rows
+            ],
+        )
+
+    def _batch_sizes(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("batchSizes", topic)
+        for measure, title, name in (
+            ("bytes", "bytes by the size of their batch", format_bytes),
+            ("records", "records by how many their batch holds", str),
+        ):
+            some = [each for each in rows if each["measure"] == measure]
+            if not some:
+                continue
+            weight = "bytes" if measure == "bytes" else "records"
+            total = sum(each[weight] for each in some)
+            yield f"{_INDENT}{title}"
+            yield from self._bars(
+                [_range(each["start"], each["end"], name) for each in some],
+                [each[weight] for each in some],
+                [f"{_percent(each[weight], total)}, {_batches(each['batches'])}" for each in some],
+            )
+
+    def _times(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("times", topic)
+        timed = [each for each in rows if each["start"] is not None]
+        steps = self._found.time_steps(topic["topic"], self._width - len(_INDENT) * 2)
+        if steps is not None:
+            yield f"{_INDENT}bytes by time of the largest timestamp of their batch (UTC)"
+            chart, *about = time_chart(steps, blocks=self._blocks)
+            for line in (self._drawing(chart), *about):
+                yield f"{_INDENT * 2}{line}"
+        spanning = sum(each["spanningBytes"] for each in timed)
+        if spanning:
+            share = _percent(spanning, topic["bytes"])
+            yield f"{_INDENT * 2}{share} of the bytes are in batches that began in an earlier hour"
+        for each in rows:
+            if each["start"] is None:
+                yield (
+                    f"{_INDENT * 2}{_batches(each['batches'])} without a "
+                    f"timestamp: {format_bytes(each['bytes'])}"
+                )
+        if topic["lateBatches"]:
+            batches = counted(topic["lateBatches"], "batch has", "batches have")
+            yield (
+                f"{_INDENT * 2}{batches} an earlier timestamp than one before, by up to "
+                f"{_duration(topic['lateByMs'])}"
+            )
+        if topic["futureBatches"]:
+            batches = counted(topic["futureBatches"], "batch has", "batches have")
+            yield f"{_INDENT * 2}{batches} a timestamp in the future"
+
+    def _savings(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("recompression", topic)
+        if not rows:
+            return
+        sampled = format_bytes(rows[0]["sampledBytes"])
+        yield f"{_INDENT}size with other codecs and batch sizes ({sampled} were compressed again)"
+        by_ratio = sorted(rows, key=lambda each: each["ratio"])
+        best = [
+            *[each for each in by_ratio if each["batchSize"] is None][:_MOST_SAVINGS],
+            *[each for each in by_ratio if each["batchSize"] is not None][:_MOST_SAVINGS],
+        ]
+        stored = {"codec": "as it is", "level": None, "batchSize": None}
+        labels = [_variant(each) for each in best]
+        yield from self._bars(
+            [_variant(stored), *labels],
+            [topic["bytes"], *(each["estimatedBytes"] for each in best)],
+            [
+                format_bytes(topic["bytes"]),
+                *(f"{format_bytes(each['estimatedBytes'])}, {_change(each)}" for each in best),
+            ],
+        )
+
+    def _hot_keys(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("hotKeys", topic)
+        if not rows:
+            return
+        how = "by a sample, 95 % bounds" if rows[0]["isSampled"] else "of all records"
+        yield f"{_INDENT}most frequent keys, {how}"
+        columns = {
+            "KEY": [_key(each) for each in rows],
+            "OF RECORDS": [_share(each["ofRecords"]) for each in rows],
+            "OF BYTES": [_share(each["ofBytes"]) for each in rows],
+            "PARTITION": [_known(each["partition"]) for each in rows],
+        }
+        yield from (f"{_INDENT * 2}{line}" for line in aligned_columns(columns, {"KEY"}))
+
+    def _largest_records(self, topic: Row) -> Iterator[str]:
+        rows = self._rows("largestRecords", topic)
+        if not rows:
+            return
+        how = " of a sample" if rows[0]["isSampled"] else ""
+        yield f"{_INDENT}largest records{how}, before compression"
+        columns = {
+            "SIZE": [format_bytes(each["recordBytes"]) for each in rows],
+            "PARTITION": [str(each["partition"]) for each in rows],
+            "OFFSET": [str(each["offset"]) for each in rows],
+            "KEY": [_key(each) for each in rows],
+        }
+        yield from (f"{_INDENT * 2}{line}" for line in aligned_columns(columns, {"KEY"}))
+
+    def _bars(
+        self, labels: Sequence[str], values: Sequence[float], notes: Sequence[str]
+    ) -> Iterator[str]:
+        """Yield a line for each value: label, bar, note. The largest value has the longest bar."""
+        label_width = max(map(len, labels))
+        note_width = max(map(len, notes))
+        rest = self._width - 2 * len(_INDENT) - label_width - note_width - 2
+        width = min(_MOST_BAR, max(_LEAST_BAR, rest))
+        highest = max(values) or 1
+        for label, value, note in zip(labels, values, notes, strict=True):
+            drawn = self._drawing(bar(value / highest, width, blocks=self._blocks))
+            yield f"{_INDENT * 2}{label.rjust(label_width)} {drawn} {note}".rstrip()
+
+    def _closing(self, topics: Sequence[Row]) -> Iterator[str]:
+        more = sum(1 for each in topics[self._most_topics :] if each["batches"])
+        if more:
+            topics_are = counted(more, "smaller topic is", "smaller topics are")
+            yield f"{topics_are} only in the table (--top shows more of them)"
+        for problem in self._document["problems"]:
+            yield pylog.printable(problem)
+        summary = self._document["summary"]
+        parts = [
+            counted(summary["topics"], "topic"),
+            counted(summary["partitions"], "partition"),
+            counted(summary["segments"], "segment"),
+            format_bytes(summary["sizeInBytes"]),
+        ]
+        if self._document["problems"]:
+            parts.append(counted(len(self._document["problems"]), "problem"))
+        if self._document["read"] == "headers":
+            parts.append("only headers were read (--sample: keys, savings; --full: checksums too)")
+        yield ", ".join(parts)
+
+
+def _counted_batches(row: Row) -> int:
+    return int(row["batches"] - row["uncountedBatches"])
+
+
+def _records(row: Row) -> str:
+    at_least = ">=" if row["uncountedBatches"] else ""
+    return f"{at_least}{row['records']:,}"
+
+
+def _batches(number: int) -> str:
+    return f"{number:,} {'batch' if number == 1 else 'batches'}"
+
+
+def _mean(part: int, whole: int) -> str:
+    if not whole:
+        return "-"
+    mean = part / whole
+    return f"{mean:.1f}" if mean < 100 else f"{mean:,.0f}"
+
+
+def _percent(part: float, whole: float) -> str:
+    return _shown_share(part / whole if whole else 0.0)
+
+
+def _shown_share(share: float) -> str:
+    percent = 100 * share
+    if 0 < percent < 0.1:
+        return f"{percent:.2g} %"
+    return f"{percent:.1f} %" if percent < 99.95 else f"{percent:.0f} %"
+
+
+def _share(share: Mapping[str, float]) -> str:
+    shown = _shown_share(share["share"])
+    low, high = _shown_share(share["low"]), _shown_share(share["high"])
+    if low == high:
+        return shown
+    return f"{shown} ({low.removesuffix(' %')} to {high.removesuffix(' %')})"
+
+
+def _range(start: int, end: int, name: Callable[[int], str]) -> str:
+    return name(start) if end - start <= 1 else f"{name(start)} to {name(end - 1)}"
+
+
+def _variant(row: Row) -> str:
+    level = "" if row["level"] is None else f" {row['level']}"
+    size = "" if row["batchSize"] is None else f", batches of {format_bytes(row['batchSize'])}"
+    return f"{row['codec']}{level}{size}"
+
+
+def _change(row: Row) -> str:
+    change = 100 * (row["ratio"] - 1)
+    return f"{change:+.0f} %" if abs(change) >= 0.5 else "the same"
+
+
+def _key(row: Row) -> str:
+    key = row["key"]
+    if row.get("offset") is None:
+        return "(no key)"
+    if key is None:
+        return "(none, or gone)"
+    text = f"base64:{key['base64']}" if isinstance(key, dict) else pylog.printable(key)
+    return text if len(text) <= _KEY_CHARACTERS else f"{text[: _KEY_CHARACTERS - 3]}..."
+
+
+def _known(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _duration(milliseconds: int) -> str:
+    for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)):
+        if milliseconds >= length:
+            return f"{milliseconds / length:.1f} {unit}"
+    return f"{milliseconds} ms"
+
+
+_HOUR_MS = 3_600_000
+
+
+def time_chart(steps: TimeSteps, *, blocks: bool = True) -> Iterator[str]:
+    """Yield three lines: a character for each step of time, and what they stand for."""
+    yield columns_chart(steps.size_bytes, blocks=blocks)
+    highest = format_bytes(max(steps.size_bytes))
+    what = f"each character is {_length(steps.step_ms)}, the highest one {highest}"
+    yield f"{minute_text(steps.start_ms)} to {minute_text(steps.end_ms)}"
+    yield what
+
+
+def _length(step_ms: int) -> str:
+    hours = step_ms // _HOUR_MS
+    if hours == 1:
+        return "an hour"
+    return f"{hours} hours" if hours < 48 else f"{hours / 24:g} days"

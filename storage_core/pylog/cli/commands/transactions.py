@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import pylog
-from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.parameter_types import DURATION
-from pylog.cli.rendering import progress
-from pylog.cli.rendering.output_traits import OutputTraits
-from pylog.cli.rendering.summary import write_json
-from pylog.cli.rendering.transaction_text import transaction_document, transaction_lines
+from pylog.cli import exit_status, options, progress
+from pylog.cli.options import DURATION, command
+from pylog.cli.output import OutputTraits, document_of, write_json
+from pylog.cli.table import aligned_columns
+from pylog.text.words import counted, duration_text, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pylog import ListedTransaction, TransactionListing
 
 
 @command(
@@ -47,12 +47,8 @@ def transactions(
     paths: tuple[str, ...],
     *,
     topics: tuple[str, ...],
-    partitions: tuple[int, ...],
-    max_timeout_ms: int,
-    now_ms: int | None,
-    includes_ended: bool,
-    threads: int | None,
     as_json: bool,
+    **of_library: Any,  # noqa: ANN401 - options that `pylog.transactions` has, too
 ) -> int:
     """List open transactions: since when, and whose they are.
 
@@ -72,21 +68,15 @@ def transactions(
     Exit status: 0 nothing wrong was seen, 1 damage was found, or a transaction is overdue, 2 wrong
     usage or a path that cannot be read.
     """
-    names = options.names_in(topics, None)
     with progress.ProgressBar("reading headers", None) as bar:
-        show: Callable[[int, int], None] | None = bar.show if progress.is_seen() else None
         listing = pylog.transactions(
             *paths,
-            topics=names or None,
-            partitions=partitions,
-            max_timeout_ms=max_timeout_ms,
-            now_ms=now_ms,
-            includes_ended=includes_ended,
-            threads=threads,
-            progress=show,
+            topics=options.names_in(topics, None) or None,
+            progress=bar.show if progress.is_seen() else None,
+            **of_library,
         )
     if as_json:
-        write_json(transaction_document(listing))
+        write_json(_document(listing))
     else:
         lines = transaction_lines(listing, OutputTraits.of(sys.stdout).width)
         sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -95,3 +85,76 @@ def transactions(
         sys.stderr.write(f"pylog: warning: {pylog.printable(str(error))}\n")
     is_sound = not listing.errors and not any(each.is_overdue for each in listing.transactions)
     return exit_status.SOUND if is_sound else exit_status.FINDINGS
+
+
+_LEFT = {"TOPIC", "STATE", "STARTED", "TRANSACTIONAL ID", "COORDINATOR", "NOTE"}
+
+
+def transaction_lines(listing: TransactionListing, width: int | None = None) -> Iterator[str]:
+    """Yield a table, if there is a row for it, and the sums; ``width`` is that of the terminal."""
+    rows = listing.transactions
+    if rows:
+        columns = {
+            "TOPIC": [pylog.printable(row.topic) for row in rows],
+            "PARTITION": [str(row.partition) for row in rows],
+            "PRODUCER": [f"{row.producer_id}/{row.producer_epoch}" for row in rows],
+            "STATE": [row.state for row in rows],
+            "FIRST": [_known(row.first_offset) for row in rows],
+            "LAST": [_known(row.last_offset) for row in rows],
+            "MARKER": [_known(row.marker_offset) for row in rows],
+            "STARTED": [time_text(row.started_ms) for row in rows],
+            "OPEN FOR": [duration_text(row.open_ms) for row in rows],
+            "TRANSACTIONAL ID": [pylog.printable(row.transactional_id or "-") for row in rows],
+            "COORDINATOR": [row.coordinator_state or "-" for row in rows],
+            "NOTE": [_note(row) for row in rows],
+        }
+        for heading in ("MARKER", "OPEN FOR"):
+            if not any(cell != "-" for cell in columns[heading]):
+                del columns[heading]
+        if not listing.has_coordinators:
+            del columns["TRANSACTIONAL ID"], columns["COORDINATOR"]
+        if not any(columns["NOTE"]):
+            del columns["NOTE"]
+        yield from aligned_columns(columns, _LEFT, width, _least_needed(columns))
+    totals = listing.totals
+    states = [f"{totals.get(state, 0)} {state}" for state in ("open", "committed", "aborted")]
+    if totals.get("unknown"):
+        states.append(f"{totals['unknown']} unknown (damage may have hidden a marker)")
+    where = f"{len(listing.counts)} of {counted(listing.partition_count, 'partition')}"
+    yield f"{', '.join(states)}, in {where}"
+
+
+def _least_needed(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the columns that a narrow terminal does without, the least needed first.
+
+    Place, owner, for how long and the note stay; the owner of one that has ended may go.
+    """
+    least_needed = ["COORDINATOR", "LAST", "MARKER"]
+    if "OPEN FOR" in columns:
+        least_needed.append("STARTED")
+    if set(columns["STATE"]) == {"open"}:
+        least_needed.append("STATE")
+    if "TRANSACTIONAL ID" in columns:
+        least_needed.append("PRODUCER")
+    return least_needed
+
+
+def _note(row: ListedTransaction) -> str:
+    notes = ["overdue"] if row.is_overdue else []
+    return ", ".join([*notes, "hanging"] if row.is_hanging else notes)
+
+
+def _known(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _document(listing: TransactionListing) -> dict[str, Any]:
+    return {
+        "transactions": document_of(listing.transactions),
+        "partitions": [
+            {**place._asdict(), "transactions": counts} for place, counts in listing.counts.items()
+        ],
+        "totals": listing.totals,
+        "hasCoordinators": listing.has_coordinators,
+        "errors": document_of(listing.errors),
+    }

@@ -6,9 +6,9 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options
-from pylog.cli.command_help import command
-from pylog.cli.rendering.removal_text import removal_json, removal_lines
-from pylog.cli.rendering.summary import write_summary
+from pylog.cli.cleanup import removal_json, removal_lines
+from pylog.cli.options import command
+from pylog.cli.output import write_summary
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 
 

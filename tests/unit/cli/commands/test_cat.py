@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pylog.cli import following
-from pylog.cli.rendering import record_output
+from pylog.cli import output as record_output
+from pylog.cli.commands import cat as following
 from tests.support.batches import Stored, batch_v2, joined, plain_records, with_bad_crc
 from tests.support.golden import Holds, differences, golden_partitions, read_expected
 from tests.support.images import chain, holding

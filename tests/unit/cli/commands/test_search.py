@@ -143,7 +143,7 @@ def test_a_name_with_control_characters_is_escaped(
 def test_a_pattern_that_backtracks_ends_the_search_in_time(
     tmp_path: Path, pylog_run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pylog.cli.stalled_pattern.MOST_SECONDS", 0.3)
+    monkeypatch.setattr("pylog.cli.commands.search.MOST_SECONDS", 0.3)
     write_partition(tmp_path, {0: [batch_v2([record(0, b"a" * 60 + b"!")])]})
     done = pylog_run("search", tmp_path, "--value-regex", "^(a+)+$", "--threads", 2)
     assert done.status == 2

@@ -12,7 +12,7 @@ import pytest
 
 import pylog
 from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_high_watermarks, write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,6 +178,7 @@ def test_checksums_and_keys_are_looked_at_where_that_is_asked_for(
     wrong = with_bad_crc(batch_v2(plain_records(3, 1)))
     write_partition(tmp_path, {0: [batch_v2(keyed)]}, name="sound-0")
     write_partition(tmp_path, {0: [batch_v2(keyed), wrong]}, name="wrong-0")
+    write_high_watermarks(tmp_path, {("sound", 0): 3})
     crc = "SELECT is_valid_crc FROM batches WHERE topic = 'wrong' ORDER BY base_offset"
     live = "SELECT live_records FROM cleaning WHERE topic = 'sound'"
     for query, option, without, asked in (

@@ -1,0 +1,1 @@
+"""What Kafka's Admin client would describe: groups, topics, transactions, log directories."""

@@ -1,0 +1,424 @@
+"""`groups`: consumer groups, their members, what they have committed, and their lag.
+
+Of each key in ``__consumer_offsets`` the last record counts, now or at an instant in the past.
+Records of a transaction count when its marker says commit, by then; in the place that they have in
+the log, as a coordinator takes them in.
+
+Source: CoordinatorLoaderImpl, OffsetMetadataManager (Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+import uuid
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPartitionError
+from pylog.files.partition_metadata import ZERO_UUID, format_uuid
+from pylog.internal_topics.consumer_offsets import group_records
+from pylog.internal_topics.group_state import GroupState, group_states
+from pylog.keyword_arguments import names_nearest_keyword
+from pylog.model import IsolationLevel, TopicPartition
+from pylog.reading.attempts import Attempts
+from pylog.reading.coordinator_log import coordinator_records
+from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.reading.producer_transactions import find_transactions
+from pylog.reading.replicas import open_replicas
+from pylog.reading.timestamp_lookup import find_offset_for_timestamp
+from pylog.side_by_side import SharedProgress
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pylog.internal_topics.coordinator_record import CoordinatorRecord
+    from pylog.internal_topics.group_state import StoredOffset
+    from pylog.reading.coordinator_log import StoredRecord
+    from pylog.reading.log_directory import LogDirectory
+    from pylog.reading.log_view import LogView
+
+
+CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member of a group; ``instance_id`` is None of dynamic members.
+
+    Topics that are known by their id alone have that for a name in ``assigned``.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    assigned: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """What a group has committed for a partition, against the partition's log.
+
+    Attributes
+    ----------
+    offset
+        The next one that the group would read; None where compaction has removed what was
+        committed at that time.
+    leader_epoch, metadata, commit_timestamp
+        As committed; the timestamp is the coordinator's, in ms.
+    log_start_offset, log_end_offset
+        Of the log under the paths; None where it is not there, or is of a later topic of that
+        name. Up to the last stable offset, for consumers that read committed records.
+    member_id
+        Who is assigned the partition; None if nobody is.
+    """
+
+    topic: str
+    partition: int
+    offset: int | None
+    leader_epoch: int | None
+    metadata: str | None
+    commit_timestamp: int | None
+    log_start_offset: int | None
+    log_end_offset: int | None
+    member_id: str | None
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets are between the group and the end; None if one is not known."""
+        if self.offset is None or self.log_end_offset is None:
+            return None
+        return self.log_end_offset - self.offset
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroup:
+    """A group.
+
+    Attributes
+    ----------
+    kind
+        ``classic``, ``consumer`` (KIP-848), ``share`` or ``streams``.
+    state
+        As a coordinator has it that has just loaded the group.
+    protocol_type, protocol
+        Of a classic group that has had members.
+    epoch
+        Of the group: the generation of a classic one; None where offsets are all that there is.
+    members, offsets
+        By member id, and by topic and partition.
+    """
+
+    group_id: str
+    kind: str
+    state: str
+    protocol_type: str | None
+    protocol: str | None
+    epoch: int | None
+    members: tuple[GroupMember, ...]
+    offsets: tuple[CommittedOffset, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupListing:
+    """What `pylog.groups` returns.
+
+    Attributes
+    ----------
+    groups
+        Sorted by id.
+    partitions
+        The partitions of ``__consumer_offsets`` that were read: a group is in one of them, and
+        those whose partition is elsewhere are not here.
+    unreadable_records
+        How many of their records are of types that later versions of Kafka have, or are broken.
+    ignored_records
+        How many are of types that only earlier versions have, and that brokers pass over: they say
+        nothing of what is here.
+    errors
+        What could not be read: partitions of ``__consumer_offsets``, whose groups are missing, and
+        logs of the groups' topics.
+    """
+
+    groups: list[ConsumerGroup]
+    partitions: tuple[int, ...]
+    unreadable_records: int = 0
+    ignored_records: int = 0
+    errors: list[LogStorageError] = field(default_factory=list)
+
+
+@names_nearest_keyword
+def groups(
+    *paths: str | os.PathLike[str],
+    groups: Iterable[str] | None = None,
+    at_ms: int | None = None,
+    isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> GroupListing:
+    """Return the groups whose partitions of ``__consumer_offsets`` lie under the paths.
+
+    Parameters
+    ----------
+    *paths
+        Log directories, of any number of brokers: of a partition that lies there twice the longest
+        replica counts.
+    groups
+        Only these ids; None for all.
+    at_ms
+        An instant in the past, in ms: what had been committed by then, and where logs ended then.
+        None for now.
+    isolation
+        "read_committed" counts lag to the last stable offset, as of now, and not to the end.
+    threads
+        How many partitions of ``__consumer_offsets`` are read side by side; None for what the
+        environment variable ``PYLOG_NUM_THREADS`` says, else as many as there are processors.
+    progress
+        Called from time to time with the bytes that have been gone through, and those of all.
+
+    Raises
+    ------
+    UnknownTopicOrPartitionError
+        No partition of ``__consumer_offsets`` is there, or no group of a name that was given.
+    LogStorageError
+        A path cannot be read. A damaged partition is no error of this function: the groups of the
+        others are returned, see `GroupListing.errors`.
+    ValueError
+        The isolation level makes no sense, or ``threads`` is below 1.
+    """
+    directory = open_replicas(*paths)
+    if CONSUMER_OFFSETS_TOPIC not in directory:
+        reason = (
+            f"no partition of {CONSUMER_OFFSETS_TOPIC} is here: committed offsets are in the log "
+            "directories of the brokers that have these"
+        )
+        raise UnknownTopicOrPartitionError(reason)
+    views = directory.topics[CONSUMER_OFFSETS_TOPIC]
+    found = _read_side_by_side(views, at_ms, threads, progress)
+    read = [each for each in found if isinstance(each, LastRecords)]
+    states: dict[str, GroupState] = {}
+    for each in read:
+        states |= group_states(each.records)
+    lost = group_states([record for each in read for record in each.unknown])
+    for group_id, state in lost.items():
+        states.setdefault(group_id, GroupState(group_id, state.kind))
+    logs = _Logs(directory, at_ms, IsolationLevel.parse(isolation))
+    described = [_group(states[each], lost.get(each), logs) for each in _chosen(states, groups)]
+    return GroupListing(
+        described,
+        tuple(view.partition for view in views),
+        sum(each.unreadable for each in read),
+        sum(each.ignored for each in read),
+        [*(each for each in found if isinstance(each, LogStorageError)), *logs.attempts.errors],
+    )
+
+
+def _read_side_by_side(
+    views: Sequence[LogView],
+    at_ms: int | None,
+    threads: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> list[LastRecords | LogStorageError]:
+    """Return what each partition says, or why it cannot be read."""
+    shared = SharedProgress(sum(view.size_bytes for view in views), progress)
+
+    def read(view: LogView) -> LastRecords | LogStorageError:
+        try:
+            return last_group_records(view, at_ms)
+        except LogStorageError as error:
+            return error
+        finally:
+            shared.advance(view.size_bytes)
+
+    return shared.side_by_side(read, views, threads)
+
+
+def _chosen(states: dict[str, GroupState], names: Iterable[str] | None) -> list[str]:
+    chosen = sorted(states if names is None else set(names))
+    for name in chosen:
+        if name not in states:
+            known = ", ".join(sorted(states)[:20]) or "none"
+            reason = f"no group {name!r} here; groups found: {known}"
+            raise UnknownTopicOrPartitionError(reason)
+    return chosen
+
+
+def _group(state: GroupState, lost: GroupState | None, logs: _Logs) -> ConsumerGroup:
+    members = []
+    owners: dict[TopicPartition, str] = {}
+    for member_id, each in sorted(state.members.items()):
+        assigned = tuple(sorted(_assigned(each.assigned, logs)))
+        owners |= dict.fromkeys(assigned, member_id)
+        members.append(
+            GroupMember(member_id, each.instance_id, each.client_id, each.client_host, assigned)
+        )
+    stored = {TopicPartition(*place): each for place, each in state.offsets.items()}
+    # What is assigned, and has nothing committed yet: Kafka's tool lists these, too.
+    places = {*stored, *owners, *(TopicPartition(*each) for each in (lost.offsets if lost else ()))}
+    return ConsumerGroup(
+        state.group_id,
+        state.kind,
+        state.state,
+        state.protocol_type,
+        state.protocol,
+        state.epoch,
+        tuple(members),
+        tuple(
+            _committed(each, stored.get(each), owners.get(each), logs) for each in sorted(places)
+        ),
+    )
+
+
+def _assigned(by_topic: dict[str | uuid.UUID, list[int]], logs: _Logs) -> Iterator[TopicPartition]:
+    for topic, numbers in by_topic.items():
+        name = logs.name_of(topic) if isinstance(topic, uuid.UUID) else topic
+        for number in numbers:
+            yield TopicPartition(name, number)
+
+
+def _committed(
+    where: TopicPartition, stored: StoredOffset | None, member_id: str | None, logs: _Logs
+) -> CommittedOffset:
+    start, end = logs.range_of(where, None if stored is None else stored.topic_id)
+    if stored is None:
+        return CommittedOffset(*where, None, None, None, None, start, end, member_id)
+    return CommittedOffset(
+        *where,
+        stored.offset,
+        stored.leader_epoch,
+        stored.metadata,
+        stored.commit_timestamp,
+        start,
+        end,
+        member_id,
+    )
+
+
+class _Logs:
+    """The logs that groups read, each looked at once."""
+
+    def __init__(
+        self, directory: LogDirectory, at_ms: int | None, isolation: IsolationLevel
+    ) -> None:
+        self.attempts = Attempts()
+        self._directory = directory
+        self._at_ms = at_ms
+        self._is_committed = isolation is IsolationLevel.READ_COMMITTED
+        self._ranges: dict[TopicPartition, tuple[int | None, int | None]] = {}
+        self._names: dict[uuid.UUID, str] | None = None
+
+    def name_of(self, topic_id: uuid.UUID) -> str:
+        """Return the name of a topic; its id as text if it has no partition here."""
+        if self._names is None:
+            ids = {self._topic_id(each[0]): name for name, each in self._directory.topics.items()}
+            self._names = {found: name for found, name in ids.items() if found is not None}
+        return self._names.get(topic_id, format_uuid(topic_id))
+
+    def range_of(
+        self, where: TopicPartition, topic_id: uuid.UUID | None
+    ) -> tuple[int | None, int | None]:
+        """Return start and end of a log; None where it is not here, or is another topic's."""
+        if where not in self._directory:
+            return None, None
+        view = self._directory[where]
+        has_id = topic_id is not None and topic_id != ZERO_UUID
+        if has_id and self._topic_id(view) not in (None, topic_id):
+            return None, None
+        if where not in self._ranges:
+            start = self.attempts.read(lambda: view.log_start_offset)
+            self._ranges[where] = start, self.attempts.read(lambda: self._end(view))
+        return self._ranges[where]
+
+    def _end(self, view: LogView) -> int:
+        end = find_last_stable_offset(view) if self._is_committed else view.log_end_offset
+        if self._at_ms is None:
+            return end
+        later = find_offset_for_timestamp(view, self._at_ms + 1)
+        return end if later is None else min(end, later.offset)
+
+    def _topic_id(self, view: LogView) -> uuid.UUID | None:
+        metadata = self.attempts.read(lambda: view.metadata)
+        return None if metadata is None else metadata.topic_id
+
+
+class LastRecords(NamedTuple):
+    """The last record of each key in one partition of ``__consumer_offsets``, tombstones left out.
+
+    ``unknown`` are records of after the instant: of their keys nothing is here from before, and
+    compaction may have removed it.
+    """
+
+    records: list[CoordinatorRecord]
+    unknown: list[CoordinatorRecord]
+    unreadable: int
+    ignored: int
+
+
+def last_group_records(view: LogView, at_ms: int | None = None) -> LastRecords:
+    """Return what a coordinator would have believed of one partition, now or at an instant."""
+    decided = _Decisions(view, at_ms)
+    last: dict[bytes, StoredRecord] = {}
+    later: dict[bytes, StoredRecord] = {}
+    earlier_count = 0
+    earlier_end = view.log_start_offset
+    for stored in coordinator_records(view):
+        is_later = at_ms is not None and stored.timestamp > at_ms
+        if not later:
+            earlier_end = stored.offset + (not is_later)
+            earlier_count += not is_later
+        if stored.key is None or not decided.counts(stored):
+            continue
+        if is_later:
+            later.setdefault(stored.key, stored)
+        else:
+            last[stored.key] = stored
+    markers = decided.markers_below(earlier_end)
+    has_gaps = earlier_end - view.log_start_offset > earlier_count + markers
+    unknown = [later[key] for key in later if key not in last] if has_gaps else []
+    records, unreadable, ignored = _decoded(last.values())
+    return LastRecords(records, _decoded(unknown)[0], unreadable, ignored)
+
+
+def _decoded(stored: Iterable[StoredRecord]) -> tuple[list[CoordinatorRecord], int, int]:
+    """Return records, how many are not understood, and how many Kafka has no longer."""
+    reader = group_records()
+    records = []
+    unreadable = ignored = 0
+    for each in stored:
+        if each.value is None:
+            continue
+        key = each.key or b""
+        try:
+            if reader.is_retired(reader.type_id(key)):
+                ignored += 1
+            else:
+                records.append(reader.read(key, each.value))
+        except InvalidRecordError:
+            unreadable += 1
+    return records, unreadable, ignored
+
+
+class _Decisions:
+    """Which transactions of a partition had been committed by an instant."""
+
+    def __init__(self, view: LogView, at_ms: int | None) -> None:
+        self._ends: dict[int, list[tuple[int, bool]]] = {}
+        for each in find_transactions(view):
+            if each.marker_offset is None:
+                continue
+            is_by_then = at_ms is None or (each.marker_timestamp or 0) <= at_ms
+            is_committed = each.state == "committed" and is_by_then
+            self._ends.setdefault(each.producer_id, []).append((each.marker_offset, is_committed))
+
+    def counts(self, stored: StoredRecord) -> bool:
+        """Whether a record is of no transaction, or of one that has been committed."""
+        if stored.producer_id is None:
+            return True
+        ends = self._ends.get(stored.producer_id, [])
+        place = bisect_right(ends, (stored.offset, True))
+        return place < len(ends) and ends[place][1]
+
+    def markers_below(self, offset: int) -> int:
+        """Return how many markers there are below an offset."""
+        return sum(marker < offset for ends in self._ends.values() for marker, _ in ends)

@@ -1,0 +1,251 @@
+"""`list_partitions`: what lies in log directories, even where something cannot be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.checks.files import directory_findings
+from pylog.checks.report import Severity
+from pylog.errors import CorruptRecordError, LogStorageError
+from pylog.files.partition_metadata import format_uuid
+from pylog.locations import printable_location
+from pylog.model import NO_PARTITION_LEADER_EPOCH
+from pylog.reading.attempts import Attempts
+from pylog.reading.discovery import directory_identity
+from pylog.reading.log_directory import open_directory
+from pylog.reading.log_end import ensure_last_batch_is_sound
+from pylog.reading.topic_choice import compile_topic_pattern, ensure_known_topics, no_topic_matches
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Iterable
+
+    from pylog.reading.log_view import LogView
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPartition:
+    """One live partition. A value is None if it does not exist, or if damage hides it.
+
+    Attributes
+    ----------
+    log_end_offset
+        The end of the log, exclusive.
+    size_bytes
+        The size of all ``.log`` files.
+    leader_epoch
+        The latest leader epoch.
+    topic_id
+        The topic id as Kafka prints it: 22 characters.
+    leftover_files
+        How many files end in ``.deleted``, ``.cleaned`` or ``.swap``; they are not part of the log.
+    path, log_directory
+        The directory of the partition, and the one above it, without the secrets of a URI.
+    errors
+        The errors of what could not be read, each once.
+    warnings
+        What else is wrong, a line for each.
+    notes
+        What is worth knowing and not wrong, such as that the log begins in remote storage.
+    is_readable
+        Whether anything of the log can be read: the directory can be listed and, if it holds
+        segments, one of their ``.log`` files can be opened.
+    """
+
+    topic: str
+    partition: int
+    log_start_offset: int | None
+    log_end_offset: int | None
+    segments: int
+    size_bytes: int
+    leader_epoch: int | None
+    topic_id: str | None
+    leftover_files: int
+    path: str
+    log_directory: str
+    errors: list[LogStorageError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    is_readable: bool = True
+
+    @property
+    def findings(self) -> list[str]:
+        """All that is wrong, a line for each."""
+        return [*map(str, self.errors), *self.warnings]
+
+
+class NotLiveDirectory(NamedTuple):
+    """A partition directory that is ``delete`` (being deleted), ``stray`` or ``future``."""
+
+    topic: str
+    partition: int
+    state: str
+    path: str
+
+
+class ListingTotals(NamedTuple):
+    """Sums over a listing."""
+
+    topics: int
+    partitions: int
+    segments: int
+    size_bytes: int
+    not_live: int
+    leftover_files: int
+    findings: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionListing:
+    """What `list_partitions` returns."""
+
+    partitions: list[ListedPartition]
+    not_live: list[NotLiveDirectory]
+
+    @property
+    def totals(self) -> ListingTotals:
+        """The sums over the partitions."""
+        return ListingTotals(
+            topics=len({each.topic for each in self.partitions}),
+            partitions=len(self.partitions),
+            segments=sum(each.segments for each in self.partitions),
+            size_bytes=sum(each.size_bytes for each in self.partitions),
+            not_live=len(self.not_live),
+            leftover_files=sum(each.leftover_files for each in self.partitions),
+            findings=sum(len(each.findings) for each in self.partitions),
+        )
+
+
+def list_partitions(
+    *paths: str | os.PathLike[str],
+    topics: Iterable[str] | None = None,
+    pattern: str | None = None,
+) -> PartitionListing:
+    """Return the listing of some paths, each partition directory once.
+
+    It comes from file names, side files and a few batch headers; no record is read. Each path is
+    opened by itself, so that the replicas of several brokers may be listed at once.
+
+    Parameters
+    ----------
+    *paths
+        Log directories or topic-partition directories.
+    topics
+        Only these; None for all.
+    pattern
+        Regular expression: only topics in whose name it is found, internal ones included; None for
+        all.
+
+    Raises
+    ------
+    UnknownTopicOrPartitionError
+        A topic that was named is under none of the paths, or no topic matches the pattern.
+    LogStorageError
+        A path cannot be read or holds no log.
+    ValueError
+        Both topics and a pattern were given, or the pattern is not a regular expression.
+    """
+    views: dict[str | tuple[int, int], LogView] = {}
+    not_live: dict[str | tuple[int, int], NotLiveDirectory] = {}
+    for path in paths:
+        directory = open_directory(path)
+        for view in directory:
+            views.setdefault(directory_identity(view.directory.path), view)
+        for each in directory.others:
+            not_live[directory_identity(each.path)] = NotLiveDirectory(
+                each.topic_partition.topic,
+                each.topic_partition.partition,
+                each.state.removeprefix("-"),
+                printable_location(each.path),
+            )
+    known = {view.topic for view in views.values()} | {each.topic for each in not_live.values()}
+    chosen = _chosen_topics(known, topics, pattern)
+    listed = [_list_partition(view) for view in views.values() if view.topic in chosen]
+    return PartitionListing(listed, [each for each in not_live.values() if each.topic in chosen])
+
+
+def _chosen_topics(
+    known: set[str], topics: Iterable[str] | None, pattern: str | None
+) -> Collection[str]:
+    if topics is not None and pattern is not None:
+        msg = "give either topics or a pattern, not both"
+        raise ValueError(msg)
+    if topics is not None:
+        names = set(topics)
+        ensure_known_topics(sorted(names), known)
+        return names
+    if pattern is None:
+        return known
+    compiled = compile_topic_pattern(pattern)
+    matching = {topic for topic in known if compiled.search(topic)}
+    if not matching:
+        raise no_topic_matches(pattern, known)
+    return matching
+
+
+def _list_partition(view: LogView) -> ListedPartition:
+    """Return what is known of one partition."""
+    attempts = Attempts()
+    is_listed = attempts.read(lambda: view.listing) is not None
+    segments = (attempts.read(lambda: view.segments) if is_listed else None) or ()
+    for segment in segments:
+        attempts.read(segment.ensure_readable)
+    is_readable = is_listed and (not segments or any(each.defect is None for each in segments))
+    metadata = attempts.read(lambda: view.metadata)
+    log_start_offset = attempts.read(lambda: view.log_start_offset)
+    log_end_offset = attempts.read(lambda: _log_end_offset(view, log_start_offset))
+    if log_end_offset is not None:
+        attempts.read(lambda: _check_last_batch(view))
+    leader_epoch = attempts.read(lambda: _latest_leader_epoch(view))
+    findings = list(directory_findings(view)) if is_listed else []
+    warnings = [
+        f"{each.message} in {printable_location(each.path)}"
+        for each in findings
+        if each.severity is Severity.WARNING
+    ]
+    return ListedPartition(
+        topic=view.topic,
+        partition=view.partition,
+        log_start_offset=log_start_offset,
+        log_end_offset=log_end_offset,
+        segments=len(segments),
+        size_bytes=sum(segment.size_bytes for segment in segments),
+        leader_epoch=leader_epoch,
+        topic_id=None if metadata is None else format_uuid(metadata.topic_id),
+        leftover_files=view.leftover_file_count if is_listed else 0,
+        path=printable_location(view.directory.path),
+        log_directory=printable_location(view.directory.log_directory),
+        errors=attempts.errors,
+        warnings=warnings,
+        notes=[each.message for each in findings if each.severity is Severity.INFO],
+        is_readable=is_readable,
+    )
+
+
+def _log_end_offset(view: LogView, log_start_offset: int | None) -> int:
+    """Return the log end offset; that of the files where the log's start is unknown."""
+    try:
+        return view.next_offset if log_start_offset is None else view.log_end_offset
+    except CorruptRecordError as error:
+        if view.end.last is None:
+            raise
+        reason = (
+            f"{error}; the batches before that end at offset {view.end.last.header.next_offset}"
+        )
+        raise CorruptRecordError(reason) from error
+
+
+def _check_last_batch(view: LogView) -> None:
+    if view.end.last is not None:
+        ensure_last_batch_is_sound(view.segments[-1], view.end.last)
+
+
+def _latest_leader_epoch(view: LogView) -> int | None:
+    """Return what the checkpoint says or, where there is none, the last batch."""
+    if view.leader_epochs:
+        return view.leader_epochs[-1].epoch
+    if view.end.last is None:
+        return None
+    epoch = view.end.last.header.partition_leader_epoch
+    return None if epoch == NO_PARTITION_LEADER_EPOCH else epoch

@@ -1,0 +1,303 @@
+"""Batches: damage, torn tails, sizes, what only v0 and v1 can have, leader epochs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.checks.report import Finding, Severity
+from pylog.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
+from pylog.files.file_names import LEADER_EPOCH_CHECKPOINT
+from pylog.files.storage import open_file
+from pylog.locations import join
+from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
+from pylog.model import NO_PARTITION_LEADER_EPOCH
+from pylog.record.batch_header import codec_of
+from pylog.record.batch_layout import MAGIC_OFFSET, RECORD_BATCH_OVERHEAD
+from pylog.record.compression import Decompressor
+from pylog.record.legacy_batch import wrapped_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pylog.checks.walk import SegmentWalk
+    from pylog.files.leader_epoch_checkpoint import EpochEntry
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.damage import DamagedRange
+    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.log_view import LogView
+
+
+DAMAGED = "damaged_batches"
+MISNAMED = "misnamed_segment"
+UNREADABLE = "unreadable"
+
+MOST_SEGMENT_BYTES = 2**31 - 1
+"""Positions in a ``.log`` file are int32 to a broker."""
+MOST_RELATIVE_OFFSET = 2**31 - 1
+"""So are offsets in an index, relative to the segment's."""
+
+
+def damage_findings(view: LogView, damaged: Iterable[DamagedRange]) -> Iterator[Finding]:
+    """Yield an error for each range that cannot be read."""
+    places = {each.file_path(): index for index, each in enumerate(view.segments)}
+    for each in damaged:
+        code, message = DAMAGED, each.reason
+        index = places.get(each.path)
+        if each.position == 0 and index is not None:
+            if not can_be_opened(view.segments[index]):
+                # Its batches may well be sound: whoever may open the file can say.
+                code = UNREADABLE
+            elif (offset := _misnamed_offset(view, index)) is not None:
+                code = MISNAMED
+                name = view.segments[index].base_offset
+                message = (
+                    f"the first batch, which is sound, has offset {offset}, and the file's name "
+                    f"says {name}"
+                )
+        yield Finding(
+            Severity.ERROR,
+            code,
+            each.path,
+            message,
+            each.position,
+            each.end_position,
+            each.next_offset,
+            each.end_offset,
+        )
+
+
+def can_be_opened(segment: LogSegmentView) -> bool:
+    """Return whether the ``.log`` file can be opened, or is gone, which others notice."""
+    try:
+        segment.open_log().close()
+    except UnreadableFileError:
+        return False
+    except SegmentVanishedError:
+        pass
+    return True
+
+
+def _misnamed_offset(view: LogView, index: int) -> int | None:
+    """Return the offset of a segment's first batch if that alone is wrong about it."""
+    segment, limit = view.segments[index], view.next_base_offset(index)
+    try:
+        with segment.open_log() as source:
+            batch = read_header(source, 0, source.size())
+            if batch is None or not has_valid_checksum(source, batch):
+                return None
+    except (CorruptRecordError, SegmentVanishedError, UnreadableFileError):
+        return None
+    offset = batch.header.offset
+    if segment.base_offset <= offset and (limit is None or offset < limit):
+        return None
+    return offset
+
+
+def size_findings(walk: SegmentWalk) -> Iterator[Finding]:
+    """Yield what no broker can open, or has to split."""
+    segment = walk.segment
+    if segment.size_bytes > MOST_SEGMENT_BYTES:
+        message = f"file has {segment.size_bytes} bytes, expected at most {MOST_SEGMENT_BYTES}"
+        yield Finding(Severity.ERROR, "oversized_segment", segment.file_path(), message)
+    relative = walk.next_offset - 1 - segment.base_offset
+    if relative > MOST_RELATIVE_OFFSET:
+        message = (
+            f"last offset is {walk.next_offset - 1}, {relative} above the base offset, expected at "
+            f"most {MOST_RELATIVE_OFFSET} above it"
+        )
+        yield Finding(
+            Severity.WARNING,
+            "offset_overflow",
+            segment.file_path(),
+            message,
+            next_offset=segment.base_offset,
+            end_offset=walk.next_offset,
+        )
+
+
+def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterator[Finding]:
+    """Yield a warning if bytes follow the last batch of a segment that is not the last one."""
+    segment, end = walk.segment, walk.end_position
+    is_reported = any(each.end_position >= segment.size_bytes for each in damaged)
+    if walk.slice.next_base_offset is None or end >= segment.size_bytes or is_reported:
+        return
+    rest = segment.size_bytes - end
+    with open_file(segment.file_path()) as source:
+        zero = "zero bytes" if is_zero(source, end, segment.size_bytes) else "bytes"
+    yield Finding(
+        Severity.WARNING,
+        "segment_rest",
+        segment.file_path(),
+        f"the last whole batch is followed by {rest} {zero}, and another segment follows",
+        end,
+        segment.size_bytes,
+        walk.next_offset,
+        walk.next_offset,
+    )
+
+
+def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iterator[Finding]:
+    """Yield an error for each batch whose record count is 0 although it holds something.
+
+    Kafka, and a reader here, pass over it: compaction leaves empty batches of a header alone.
+    """
+    headers = window.scan.headers
+    is_empty = headers.is_v2 & (headers.record_counts == 0) & (headers.codec_ids == 0)
+    is_filled = headers.sizes_bytes > RECORD_BATCH_OVERHEAD
+    for index in np.flatnonzero(is_empty & is_filled).tolist():
+        size = int(headers.sizes_bytes[index])
+        position = window.file_position + int(headers.positions[index])
+        yield Finding(
+            Severity.ERROR,
+            "filled_empty_batch",
+            segment.file_path(),
+            f"batch has a record count of 0, but {size - RECORD_BATCH_OVERHEAD} bytes follow its "
+            "header: no reader looks at them",
+            position,
+            position + size,
+            int(headers.offsets[index]),
+            int(headers.last_offsets[index]) + 1,
+        )
+
+
+def tail_findings(view: LogView) -> Iterator[Finding]:
+    """Yield one if something other than damage stands after the last batch of a log."""
+    if not view.segments:
+        return
+    segment = view.segments[-1]
+    end = view.end.end_position
+    if end >= segment.size_bytes:
+        return
+    path = segment.file_path()
+    with open_file(path) as source:
+        is_preallocated = is_zero(source, end, segment.size_bytes)
+    rest = segment.size_bytes - end
+    code, what = "torn_tail", f"{rest} bytes of a batch that was not written whole"
+    if is_preallocated:
+        code, what = "zero_tail", f"{rest} zero bytes: the file is preallocated, or has a hole"
+    yield Finding(
+        Severity.INFO,
+        code,
+        path,
+        f"the last whole batch is followed by {what}",
+        end,
+        segment.size_bytes,
+        view.log_end_offset,
+    )
+
+
+class LegacyFindings:
+    """Looks into compressed messages of format v1 for messages of format v0. One thread.
+
+    The log cleaner of brokers before 0.10.2 wrote such (KAFKA-4298). All messages in one are of the
+    same format then, so that the first one tells.
+    """
+
+    def __init__(self, max_decompressed_bytes: int) -> None:
+        self._decompressor = Decompressor(max_decompressed_bytes)
+        self._count = 0
+        self._first: Finding | None = None
+
+    def add(self, walk: SegmentWalk, window: SegmentWindow) -> None:
+        """Look into the compressed messages of a window."""
+        headers = window.scan.headers
+        if headers.traits.all_v2:
+            return
+        view = window.scan.buffer.data
+        for at in np.flatnonzero((headers.magics == 1) & (headers.codec_ids != 0)).tolist():
+            start, size = int(headers.positions[at]), int(headers.sizes_bytes[at])
+            if not self._holds_v0(view[start : start + size], int(headers.codec_ids[at])):
+                continue
+            self._count += 1
+            if self._first is None:
+                position = window.file_position + start
+                offset = int(headers.last_offsets[at])
+                self._first = Finding(
+                    Severity.INFO,
+                    "mixed_wrapper",
+                    walk.segment.file_path(),
+                    "",
+                    position,
+                    position + size,
+                    offset,
+                    offset + 1,
+                )
+
+    def _holds_v0(self, entry: memoryview, codec_id: int) -> bool:
+        self._decompressor.buffer.clear()
+        try:
+            stream = wrapped_stream(entry, 1)
+            start, end = self._decompressor.append(codec_of(codec_id, 1), stream, 1)
+        except (CorruptRecordError, InvalidRecordError):
+            return False  # a finding of whoever decodes it
+        inner = self._decompressor.buffer.view(start, end)
+        return len(inner) > MAGIC_OFFSET and inner[MAGIC_OFFSET] == 0
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield one finding if there is such a message, once all windows have been added."""
+        if self._first is not None:
+            counted = "1 compressed message" if self._count == 1 else f"{self._count} of them"
+            message = (
+                "a compressed message of format v1 holds messages of format v0, as the cleaner of "
+                f"brokers before 0.10.2 left them (KAFKA-4298); {counted} in the log"
+            )
+            yield self._first._replace(message=message)
+
+
+class EpochFindings:
+    """Follows the leader epochs of a log, window by window; reports the first of each kind."""
+
+    def __init__(self, view: LogView, entries: Sequence[EpochEntry]) -> None:
+        self._path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)
+        self._starts = np.array([entry.start_offset for entry in entries], dtype=np.int64)
+        self._epochs = np.array([entry.epoch for entry in entries], dtype=np.int64)
+        self._latest = NO_PARTITION_LEADER_EPOCH
+        self._has_gone_back = self._has_disagreed = False
+
+    def add(self, segment: LogSegmentView, window: SegmentWindow) -> Iterator[Finding]:
+        """Yield what is wrong with the epochs of these batches."""
+        headers = window.scan.headers
+        epochs = headers.partition_leader_epochs
+        which = np.flatnonzero(epochs != NO_PARTITION_LEADER_EPOCH)
+        if not which.size:
+            return
+        known, offsets = epochs[which], headers.offsets[which]
+        before = np.concatenate(([self._latest], known[:-1]))
+        back = np.flatnonzero(known < before)
+        self._latest = int(known[-1])
+        if back.size and not self._has_gone_back:
+            self._has_gone_back = True
+            at = int(back[0])
+            place = int(which[at])
+            position = window.file_position + int(headers.positions[place])
+            yield Finding(
+                Severity.WARNING,
+                "leader_epoch_back",
+                segment.file_path(),
+                f"batch has leader epoch {known[at]}, but the one before it has {before[at]}",
+                position,
+                position + int(headers.sizes_bytes[place]),
+                int(headers.offsets[place]),
+                int(headers.last_offsets[place]) + 1,
+            )
+        if self._starts.size and not self._has_disagreed:
+            entry = np.searchsorted(self._starts, offsets, side="right") - 1
+            wrong = np.flatnonzero((entry >= 0) & (self._epochs[entry] != known))
+            if wrong.size:
+                self._has_disagreed = True
+                at = int(wrong[0])
+                yield Finding(
+                    Severity.WARNING,
+                    "leader_epoch_disagrees",
+                    self._path,
+                    f"offset {offsets[at]} is in leader epoch {self._epochs[entry[at]]} according "
+                    f"to the checkpoint, but its batch has {known[at]}",
+                    next_offset=int(offsets[at]),
+                )

@@ -1,0 +1,335 @@
+"""What each kind of finding means, what a broker does about it at its start, what to do about it.
+
+What a broker does is that of Kafka 4.3. It depends on how the last one ended: after a clean stop
+(``.kafka_cleanshutdown`` is in the log directory) no batch is read. Otherwise every segment from
+the one with the recovery point on is scanned, cut at the first batch that is not whole or has a
+wrong checksum, and indexed again; where bytes are cut off, all later segments are deleted.
+
+Source: LogManager, LogLoader, LogSegment.recover, ReplicaManager, MetaPropertiesEnsemble (Kafka
+4.3).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class FindingCode(NamedTuple):
+    """What is known of a kind of finding."""
+
+    meaning: str  # what is wrong, or worth knowing
+    broker_action: str  # what a broker does about it when it starts on the directory
+    advice: str  # what an operator can do
+
+
+_NOTHING = "nothing"
+_NO_NEED = "nothing needs to be done"
+_CUTS = (
+    "after a clean stop nothing, and readers fail when they get here; otherwise, from the recovery "
+    "point on, it cuts the segment off here and deletes all later segments"
+)
+_REBUILDS = (
+    "after a clean stop it uses the file as it is; otherwise it rebuilds those of the segments "
+    "that it scans, from the recovery point on"
+)
+_REFUSES = "it does not start, or takes this log directory offline"
+_OTHER_REPLICA = (
+    "read another replica; or write a copy of what is sound with --repair-to before a broker starts"
+)
+_REPAIRED = "a copy written with --repair-to has it right; so has a broker that rebuilds it"
+
+FINDING_CODES = {
+    # Batches.
+    "damaged_batches": FindingCode(
+        "Bytes that are no sound batches: a wrong checksum, an impossible length, offsets out of "
+        "order, records that cannot be decoded.",
+        _CUTS,
+        _OTHER_REPLICA,
+    ),
+    "misnamed_segment": FindingCode(
+        "The batches of a file have offsets that its name leaves no room for: the file has been "
+        "renamed, or belongs to another partition.",
+        _CUTS,
+        "give the file, and those of its indexes, the name that the message says, in a copy",
+    ),
+    "filled_empty_batch": FindingCode(
+        "A batch counts no records, but bytes follow its header.",
+        "nothing: neither a broker nor a consumer looks at the bytes",
+        "look at the bytes with pylog dump; the producer of the batch is at fault",
+    ),
+    "oversized_segment": FindingCode(
+        "A .log file of more than 2 GiB, which no broker can open.", _REFUSES, _OTHER_REPLICA
+    ),
+    "offset_overflow": FindingCode(
+        "A segment has offsets more than 2^31-1 above its base offset, as brokers before 2.0 could "
+        "write.",
+        "it splits the segment",
+        _NO_NEED,
+    ),
+    "torn_tail": FindingCode(
+        "The last batch of the log was not written whole, as a crash leaves it.",
+        "after an unclean stop it cuts the bytes off; after a clean one it appends after them, and "
+        "what it appends cannot be read",
+        "do not copy .kafka_cleanshutdown along with a log that was taken from a running broker",
+    ),
+    "zero_tail": FindingCode(
+        "Zero bytes follow the last batch: the file is preallocated, or has a hole.",
+        "after an unclean stop it cuts the bytes off",
+        _NO_NEED,
+    ),
+    "segment_rest": FindingCode(
+        "Bytes follow the last batch of a segment that is not the last one; no offset is missing.",
+        "after a clean stop nothing; otherwise, from the recovery point on, it cuts them off and "
+        "deletes all later segments, sound as they are",
+        "make a copy with --repair-to before a broker starts without a clean stop",
+    ),
+    "mixed_wrapper": FindingCode(
+        "A compressed message of format v1 holds messages of format v0, as the log cleaner of "
+        "brokers before 0.10.2 left them (KAFKA-4298).",
+        "nothing; its cleaner rewrites such a message",
+        _NO_NEED,
+    ),
+    # Offsets.
+    "missing_segment": FindingCode(
+        "Offsets are missing between two segments, and nothing shows that compaction has removed "
+        "them: a .log file is gone.",
+        "nothing: consumers pass over the offsets without an error",
+        "look for the file on other disks and in backups, or read another replica",
+    ),
+    "offset_gap": FindingCode(
+        "Offsets are missing inside a segment, and nothing shows that compaction has removed them: "
+        "a truncation, or a repair, has left a gap.",
+        "nothing: consumers pass over the offsets without an error",
+        "compare with another replica",
+    ),
+    "compacted_offsets": FindingCode(
+        "Compaction has removed records; their offsets are missing.", _NOTHING, _NO_NEED
+    ),
+    # Files of a partition.
+    "missing_log": FindingCode(
+        "Index files have no .log file beside them. An error if no .log file is left at all.",
+        "it deletes the index files; where no .log is left, it starts with an empty log",
+        "look for the .log files before a broker starts",
+    ),
+    "misnamed_log": FindingCode(
+        "A file ends in .log, but its name is not 20 digits.",
+        "it takes what stands before the dot for the base offset, and fails to load the log where "
+        "that is not a number",
+        "take the file out of the directory, or give it its right name",
+    ),
+    "leftover_file": FindingCode(
+        "A file of a deletion or a compaction that was interrupted (.deleted, .cleaned, .swap).",
+        "it deletes .deleted and .cleaned files, and puts .swap files in the place of the segments "
+        "that they replace",
+        _NO_NEED,
+    ),
+    "unreadable": FindingCode(
+        "A directory, a .log file or a disk cannot be read: what else is wrong is not known.",
+        "it takes the log directory offline",
+        "look at the permissions (whoever runs this may be allowed less than the broker is), the "
+        "links, and the disk",
+    ),
+    "remote_offsets": FindingCode(
+        "The log begins in remote storage, which pylog does not read.", _NOTHING, _NO_NEED
+    ),
+    # Indexes.
+    "missing_index": FindingCode(
+        "A segment has no offset index.",
+        "it scans the segment and rebuilds its indexes, also after a clean stop: damage is cut off "
+        "then",
+        _REPAIRED,
+    ),
+    "damaged_index": FindingCode(
+        "An offset index cannot be read, or its entries do not go up.", _REBUILDS, _REPAIRED
+    ),
+    "wrong_index": FindingCode(
+        "Entries of an offset index lead to no batch, or to another one than they say.",
+        _REBUILDS + "; fetches that are led astray fail, or begin at the wrong batch",
+        "delete the file while the broker is stopped: it is rebuilt then",
+    ),
+    "missing_time_index": FindingCode(
+        "A segment has no time index.",
+        "it makes an empty one: look-ups by timestamp take the file's modification time",
+        "delete the segment's .index file, too, while the broker is stopped: both are rebuilt then",
+    ),
+    "damaged_time_index": FindingCode(
+        "A time index cannot be read, or its entries do not go up.", _REBUILDS, _REPAIRED
+    ),
+    "wrong_time_index": FindingCode(
+        "Entries of a time index have offsets that the segment does not have, or timestamps above "
+        "those of the batch.",
+        _REBUILDS + "; look-ups by timestamp, and retention by time, go wrong",
+        "delete the segment's .index file while the broker is stopped: all are rebuilt then",
+    ),
+    "no_time_indexes": FindingCode(
+        "No segment has a time index, as of brokers before 0.10.1.",
+        "it makes empty ones",
+        _NO_NEED,
+    ),
+    "damaged_transaction_index": FindingCode(
+        "A transaction index cannot be read, or its entries do not go up.",
+        "it rebuilds the index with the segment; otherwise consumers of committed records fail",
+        _REPAIRED,
+    ),
+    "wrong_transaction_index": FindingCode(
+        "A transaction index and the markers in the log disagree about what was aborted.",
+        _REBUILDS + "; consumers of committed records are given aborted records, or miss "
+        "committed ones",
+        "delete the segment's .index file while the broker is stopped: all are rebuilt then",
+    ),
+    # Producers and leaders.
+    "damaged_snapshot": FindingCode(
+        "A producer snapshot cannot be read.",
+        "it deletes the file, takes an older one, and reads the batches after that",
+        _NO_NEED,
+    ),
+    "wrong_snapshot": FindingCode(
+        "A producer snapshot and the batches in the log disagree about what a producer wrote last.",
+        "it believes the snapshot: a producer may be refused, or a duplicate accepted",
+        "delete the snapshots of the partition while the broker is stopped",
+    ),
+    "snapshot_above_log_end": FindingCode(
+        "A producer snapshot is of an offset after the end of the log.",
+        "it deletes the file",
+        _NO_NEED,
+    ),
+    "sequence_gap": FindingCode(
+        "The sequence numbers of a producer skip some in an epoch, although no offsets are "
+        "missing: batches that it sent are not in the log. As info, it may be that the broker had "
+        "forgotten the producer, as it does after a day without a record of it.",
+        _NOTHING,
+        "compare with another replica: the log may have been truncated and written on",
+    ),
+    "repeated_sequence": FindingCode(
+        "The sequence numbers of a producer go back in an epoch. As info, it may be that the "
+        "broker had forgotten the producer.",
+        "nothing: consumers are given what is there",
+        "look at the batches with pylog dump: the same records may be in the log twice",
+    ),
+    "leader_epoch_back": FindingCode(
+        "The leader epoch of a batch is below that of the batch before it.",
+        _NOTHING,
+        "compare with another replica: two leaders may have written",
+    ),
+    "leader_epoch_disagrees": FindingCode(
+        "The leader epoch checkpoint says another epoch of an offset than the batch there.",
+        "it believes the checkpoint: a follower may be truncated to a wrong offset",
+        "delete leader-epoch-checkpoint in a copy: a broker that scans the log writes it again",
+    ),
+    "leader_epoch_above_log_end": FindingCode(
+        "The leader epoch checkpoint has epochs that begin after the end of the log.",
+        "it removes those lines",
+        "records at the end of the log may be missing: compare with another replica",
+    ),
+    # Checkpoints.
+    "damaged_metadata": FindingCode(
+        "partition.metadata cannot be read: the topic id is not known.",
+        "the partition, or the log directory, goes offline",
+        "write the file again, with the topic id of the other partitions",
+    ),
+    "damaged_checkpoint": FindingCode(
+        "A checkpoint file cannot be read.",
+        "recovery points and log start offsets count as 0, and all is scanned; with the others it "
+        "takes the log directory offline",
+        "delete the file while the broker is stopped: offsets are counted from 0, and found again",
+    ),
+    "high_watermark_above_log_end": FindingCode(
+        "The high watermark was above the end of the log: records that consumers have seen are "
+        "gone from this disk.",
+        "it lowers the high watermark to the end of the log",
+        "read another replica, if there is one",
+    ),
+    "recovery_point_above_log_end": FindingCode(
+        "Records that were forced to disk are gone from it.",
+        "it lowers the recovery point; after an unclean stop it scans the last segment alone",
+        "read another replica, if there is one",
+    ),
+    "cleaner_offset_above_log_end": FindingCode(
+        "Compaction had come further than the log reaches.",
+        "it cleans from the log start offset on",
+        "read another replica, if there is one",
+    ),
+    "log_start_offset_above_log_end": FindingCode(
+        "The log start offset is above the end of the log: no record is served.",
+        "it deletes all segments, and begins an empty log at the log start offset",
+        "copy the segments, or remove the line from log-start-offset-checkpoint, before a broker "
+        "starts",
+    ),
+    "cleaner_offset_below_log_start": FindingCode(
+        "The offset up to which the log is compacted lies below the log start offset.",
+        "it raises it to the log start offset",
+        _NO_NEED,
+    ),
+    "absent_partition": FindingCode(
+        "Checkpoints name partitions that have no directory here: they have been moved or deleted, "
+        "or their directories are lost.",
+        "it forgets the lines at the next checkpoint, and fetches what it is to have from a leader",
+        "if the partition is to be here, look for its directory",
+    ),
+    # Log directories.
+    "misnamed_directory": FindingCode(
+        "A directory in the log directory is not named like a partition (lost+found, say).",
+        _REFUSES,
+        "take it out of the log directory; or give the broker a directory below the mount point",
+    ),
+    "deleted_directory": FindingCode(
+        "The directory of a partition whose topic is being deleted (-delete).",
+        "it deletes the directory",
+        "copy it elsewhere, under the name of the partition, if it is still needed",
+    ),
+    "stray_directory": FindingCode(
+        "The directory of a partition that the broker is not to have (-stray).",
+        "it keeps the directory and does not serve it",
+        "delete it once it is sure that it is not needed",
+    ),
+    "future_directory": FindingCode(
+        "The copy of a partition that was on its way to this disk (-future).",
+        "it goes on with the move",
+        _NO_NEED,
+    ),
+    "duplicate_partition": FindingCode(
+        "Two directories of one broker hold the same partition; t-0 and t-00 do, since a broker "
+        "reads a number.",
+        _REFUSES,
+        "compare them, and take one of them out of its log directory",
+    ),
+    "topic_ids_disagree": FindingCode(
+        "The partitions of a topic have different topic ids: they are of two topics of that name.",
+        "it moves those aside that do not have the id that the controller knows (-stray)",
+        "find out which id the topic has, and copy the other partitions elsewhere",
+    ),
+    "duplicate_topic_id": FindingCode(
+        "Two topics have the same topic id.",
+        "it serves one of them, and moves the other aside (-stray)",
+        "a directory was copied under another topic's name: take it out of the log directory",
+    ),
+    "damaged_meta_properties": FindingCode(
+        "meta.properties cannot be read: whose log directory this is, is not known.",
+        _REFUSES,
+        "write it again, as in the broker's other log directories",
+    ),
+    "meta_properties_disagree": FindingCode(
+        "Log directories with the same directory id: one is a copy of the other.",
+        _REFUSES,
+        "give the broker one of them",
+    ),
+    # What pylog writes itself.
+    "damaged_manifest": FindingCode(
+        "The manifest of a commit by pylog cannot be read: where logs end for readers is not "
+        "known.",
+        "nothing: it serves what was appended so far",
+        "see the message; pylog does not open the log directory to write until it is mended",
+    ),
+    "damaged_topic_configs": FindingCode(
+        "The topics' properties that pylog keeps cannot be read.",
+        "nothing: it does not look at the file",
+        "write pylog-topic-configs.json again, or delete it: topics have the defaults then; until "
+        "that, pylog does not open the log directory to write",
+    ),
+    "pending_commit": FindingCode(
+        "A commit by pylog is under way, or was interrupted.",
+        "nothing: it serves what was appended so far",
+        "let the job finish, or open the log directory with pylog to complete the commit",
+    ),
+}
+"""By code."""

@@ -1,0 +1,265 @@
+"""The public `doctor`: everything that is wrong with log directories, found without a change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.checks.files import UNREADABLE_CHECKPOINT
+from pylog.checks.log_directory import check_log_directories, findings_between
+from pylog.checks.partition import check_partition
+from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
+from pylog.errors import LogStorageError
+from pylog.keyword_arguments import names_nearest_keyword
+from pylog.locations import parent_of, printable_location
+from pylog.reading.discovery import directory_identity, discover_partitions
+from pylog.reading.log_directory import LogDirectory
+from pylog.reading.topic_choice import ensure_known_topics
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.side_by_side import SharedProgress
+from pylog.worker_threads import thread_count, usable_processors
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pylog.checks.log_directory import LogDirectoryCheck
+    from pylog.checks.partition import PartitionCheck
+    from pylog.checks.report import Finding
+    from pylog.model import TopicPartition
+    from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.log_view import LogView
+
+
+_MOST_THREADS = 16
+_LARGE_PARTITION_BYTES = 1 << 25
+"""Below, more threads than one save less time than their start and their memory are worth."""
+
+
+@names_nearest_keyword
+def doctor(
+    *paths: str | os.PathLike[str],
+    topics: Iterable[str] | None = None,
+    partitions: Iterable[int] | None = None,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> DoctorReport:
+    """Read all of some partitions and return whatever is wrong with them, and worth knowing.
+
+    Every checksum is verified and every record decoded; indexes, snapshots, checkpoints and the
+    names of files are held against the batches. Nothing is changed or locked, and a broker may go
+    on working on the directory. Each path is looked at by itself, so that replicas of several
+    brokers may be given at once; what one broker's directories contradict each other in is found,
+    too.
+
+    Parameters
+    ----------
+    *paths
+        Log directories or topic-partition directories.
+    topics
+        Only these; None for all, internal ones included.
+    partitions
+        Only these numbers; None for all.
+    threads
+        How many partitions, and windows of large partitions, are read side by side; as many as
+        there are processors if None, or as the environment variable ``PYLOG_NUM_THREADS`` says. The
+        findings and their order are the same for any number.
+    progress
+        Called now and then, in the caller's thread, with the bytes that have been read and those
+        that there are.
+    max_decompressed_bytes
+        A batch that has more, decompressed, is a finding.
+
+    Returns
+    -------
+    DoctorReport
+        The findings by partition and log directory.
+
+    Raises
+    ------
+    UnknownTopicOrPartitionError
+        A topic that was named is under none of the paths.
+    LogStorageError
+        A path cannot be read or holds no log.
+    SegmentVanishedError
+        A broker deletes or compacts a log faster than it can be looked at.
+    ValueError
+        ``threads`` is below 1.
+
+    Examples
+    --------
+    >>> pylog.doctor("/mnt/kafka-logs").to_table().to_pandas()
+    """
+    return examine(
+        paths,
+        topics=topics,
+        partitions=partitions,
+        threads=threads,
+        progress=progress,
+        max_decompressed_bytes=max_decompressed_bytes,
+    ).report
+
+
+class Examination(NamedTuple):
+    """What `doctor` returns, and the views and ranges that it comes from, in the same order."""
+
+    report: DoctorReport
+    partitions: list[PartitionCheck]
+
+
+def examine(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    topics: Iterable[str] | None,
+    partitions: Iterable[int] | None,
+    threads: int | None,
+    progress: Callable[[int, int], None] | None,
+    max_decompressed_bytes: int,
+) -> Examination:
+    """Do what `doctor` does; see there."""
+    views, checks = _open(paths)
+    chosen = _choose(views, topics, partitions)
+    count = thread_count(threads, default=usable_processors())
+    checked = _check_all(chosen, min(_MOST_THREADS, count), max_decompressed_bytes, progress)
+    between: dict[str, list[Finding]] = {}
+    for path, finding in findings_between(checks, views):
+        between.setdefault(path, []).append(finding)
+    shared: dict[str, list[Finding]] = {}
+    reports = [_report(check, {each.path for each in checks}, shared) for check in checked]
+    directories = [
+        LogDirectoryReport(
+            printable_location(each.path),
+            each.is_clean,
+            _printable([*each.findings, *shared.get(each.path, ()), *between.get(each.path, ())]),
+        )
+        for each in checks
+    ]
+    return Examination(DoctorReport(reports, directories), checked)
+
+
+def _open(
+    paths: Iterable[str | os.PathLike[str]],
+) -> tuple[list[LogView], list[LogDirectoryCheck]]:
+    """Return the live partitions, and what is wrong with the log directories that were given."""
+    views: dict[str | tuple[int, int], LogView] = {}
+    checks: dict[str | tuple[int, int], LogDirectoryCheck] = {}
+    for path in paths:
+        for directory in _log_directories(path):
+            for check in check_log_directories(directory):
+                checks.setdefault(directory_identity(check.path), check)
+            for view in directory:
+                views.setdefault(directory_identity(view.directory.path), view)
+    return list(views.values()), list(checks.values())
+
+
+def _log_directories(path: str | os.PathLike[str]) -> list[LogDirectory]:
+    """Return what lies under a path; more than one if a partition lies there twice (t-0, t-00)."""
+    found = discover_partitions(path)
+    # What is not live is looked at only if the path names nothing else.
+    others = [] if all(each.state for each in found) else [each for each in found if each.state]
+    each_once: list[dict[TopicPartition, PartitionDirectory]] = [{}]
+    for each in found:
+        if each not in others:
+            have_room = (one for one in each_once if each.topic_partition not in one)
+            place = next(have_room, None)
+            if place is None:
+                place = {}
+                each_once.append(place)
+            place[each.topic_partition] = each
+    first, *more = (list(one.values()) for one in each_once)
+    include_stray = not others
+    return [
+        LogDirectory([*first, *others], include_stray=include_stray),
+        *(LogDirectory(each, include_stray=include_stray) for each in more),
+    ]
+
+
+def _choose(
+    views: Iterable[LogView], topics: Iterable[str] | None, partitions: Iterable[int] | None
+) -> list[LogView]:
+    chosen = list(views)
+    if topics is not None:
+        names = {topics} if isinstance(topics, str) else set(topics)
+        ensure_known_topics(sorted(names), {view.topic for view in chosen})
+        chosen = [view for view in chosen if view.topic in names]
+    if partitions is not None:
+        numbers = set(partitions)
+        chosen = [view for view in chosen if view.partition in numbers]
+    return sorted(chosen, key=lambda view: (view.directory.log_directory, view.topic_partition))
+
+
+def _report(
+    check: PartitionCheck, log_directories: set[str], shared: dict[str, list[Finding]]
+) -> PartitionReport:
+    """Return a partition's report; what is wrong with a checkpoint is said of its directory."""
+    findings = []
+    for each in check.findings:
+        log_directory = parent_of(each.path)
+        if each.code == UNREADABLE_CHECKPOINT and log_directory in log_directories:
+            known = shared.setdefault(log_directory, [])
+            if each not in known:
+                known.append(each)
+        else:
+            findings.append(each)
+    return PartitionReport(
+        check.view.topic_partition,
+        printable_location(check.view.directory.path),
+        _printable(findings),
+        check.size_bytes,
+        check.scanned_bytes,
+        check.start_offset,
+        check.end_offset,
+        check.offsets,
+        None if check.start is None else check.start.printable(),
+    )
+
+
+def _printable(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings whose paths show no secrets of a URI."""
+    return [each._replace(path=printable_location(each.path)) for each in findings]
+
+
+def _check_all(
+    views: Sequence[LogView],
+    threads: int,
+    max_decompressed_bytes: int,
+    progress: Callable[[int, int], None] | None,
+) -> list[PartitionCheck]:
+    """Return what is wrong with each partition; the largest are looked at first."""
+    sizes = [_size_of(view) for view in views]
+    shares = threads_for_each(sizes, threads)
+    shared = SharedProgress(sum(sizes), progress)
+
+    def check(place: int) -> PartitionCheck:
+        return check_partition(
+            views[place],
+            max_decompressed_bytes=max_decompressed_bytes,
+            on_bytes=shared.advance,
+            threads=shares[place],
+        )
+
+    largest_first = sorted(range(len(views)), key=lambda place: -sizes[place])
+    extra = sum(share - 1 for share in shares)
+    found = shared.side_by_side(check, largest_first, max(1, threads - extra))
+    by_place = dict(zip(largest_first, found, strict=True))
+    return [by_place[place] for place in range(len(views))]
+
+
+def threads_for_each(sizes: Sequence[int], threads: int) -> list[int]:
+    """Return how many threads each of some partitions is read with.
+
+    A partition that has more bytes than falls to one thread has several, in proportion: otherwise
+    it would be read on when all others are done.
+    """
+    total = sum(sizes)
+    return [
+        max(1, size * threads // total) if size >= _LARGE_PARTITION_BYTES else 1 for size in sizes
+    ]
+
+
+def _size_of(view: LogView) -> int:
+    """Return the size of a partition's files, 0 where it cannot be listed: that is a finding."""
+    try:
+        return view.size_bytes
+    except LogStorageError:
+        return 0

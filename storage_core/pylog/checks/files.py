@@ -1,0 +1,207 @@
+"""A partition's directory, its checkpoints, and files that were left over.
+
+They are the checkpoints that show what lies in remote storage, see `pylog.reading.remote_offsets`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.checks.report import Finding, Severity, info, warning
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptRecordError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
+from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.file_names import (
+    CLEANED_FILE_SUFFIX,
+    CLEANER_OFFSET_CHECKPOINT,
+    DELETED_FILE_SUFFIX,
+    HIGH_WATERMARK_CHECKPOINT,
+    LEADER_EPOCH_CHECKPOINT,
+    LOG_FILE_SUFFIX,
+    LOG_START_OFFSET_CHECKPOINT,
+    MANIFEST,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    SWAP_FILE_SUFFIX,
+    find_segment_file_name,
+)
+from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
+from pylog.files.partition_metadata import read_partition_metadata
+from pylog.files.storage import list_directory
+from pylog.locations import join
+from pylog.reading.remote_offsets import find_remote_offsets, remote_offsets_note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.reading.log_view import LogView
+
+
+MISSING_LOG = "missing_log"
+MISNAMED_LOG = "misnamed_log"
+DAMAGED_MANIFEST = "damaged_manifest"
+PENDING_COMMIT = "pending_commit"
+REMOTE_OFFSETS = "remote_offsets"
+
+_LISTED = 3
+
+
+def directory_findings(view: LogView) -> Iterator[Finding]:
+    """Yield what the names in a partition directory show, and where its log begins elsewhere."""
+    yield from _missing_logs(view)
+    for name in view.listing.misnamed_logs:
+        message = f"file ends in {LOG_FILE_SUFFIX}, but is not named like a segment: it is not read"
+        yield warning(MISNAMED_LOG, join(view.directory.path, name), message)
+    pending = list(_pending_commit(view))
+    yield from pending
+    if any(each.code == DAMAGED_MANIFEST for each in pending):
+        return  # where the log ends for readers, nobody knows
+    remote = find_remote_offsets(view)
+    if remote is not None:
+        yield Finding(
+            Severity.INFO,
+            REMOTE_OFFSETS,
+            view.directory.path,
+            remote_offsets_note(remote),
+            next_offset=remote.start_offset,
+            end_offset=remote.end_offset,
+        )
+
+
+def _pending_commit(view: LogView) -> Iterator[Finding]:
+    """Say so if a commit to the log is under way, or was interrupted."""
+    path = join(view.directory.log_directory, MANIFEST)
+    try:
+        end, manifest = view.pending_end_offset, view.pending.manifest()
+    except (CorruptCheckpointError, CorruptRecordError, SegmentVanishedError) as error:
+        yield Finding(Severity.ERROR, DAMAGED_MANIFEST, path, str(error))
+        return
+    if end is None or manifest is None:
+        return
+    message = (
+        f"a commit of {manifest.key} is under way or was interrupted; none of it is read: the log "
+        f"ends at offset {end}. Whatever opens the log directory to write next completes it"
+    )
+    yield Finding(
+        Severity.INFO,
+        PENDING_COMMIT,
+        path,
+        message,
+        next_offset=end,
+    )
+
+
+def _missing_logs(view: LogView) -> Iterator[Finding]:
+    """Yield a finding if there are index files without their ``.log``.
+
+    A broker that crashes while it deletes a segment leaves such files, and deletes them when it
+    starts. Where no ``.log`` is left at all, it starts with an empty log: that is a loss.
+    """
+    bases = view.listing.base_offsets_without_log
+    if not bases:
+        return
+    more = len(bases) - _LISTED
+    listed = ", ".join(map(str, bases[:_LISTED])) + (f" and {more} more" if more > 0 else "")
+    message = f"index files have no .log file beside them, at base offsets {listed}"
+    severity = Severity.WARNING
+    if not view.segments:
+        severity = Severity.ERROR
+        message += "; no .log file is left, so every record is lost"
+    yield Finding(severity, MISSING_LOG, view.directory.path, message, next_offset=bases[0])
+
+
+UNREADABLE_CHECKPOINT = "damaged_checkpoint"
+_LEFTOVERS = {
+    DELETED_FILE_SUFFIX: "from a segment that was deleted, or that compaction replaced",
+    CLEANED_FILE_SUFFIX: "from a compaction that did not finish; a broker deletes it",
+    SWAP_FILE_SUFFIX: "from a compaction that was not finished when the broker stopped",
+}
+_ABOVE = {
+    HIGH_WATERMARK_CHECKPOINT: ("high_watermark_above_log_end", "high watermark"),
+    RECOVERY_POINT_CHECKPOINT: ("recovery_point_above_log_end", "recovery point"),
+    CLEANER_OFFSET_CHECKPOINT: ("cleaner_offset_above_log_end", "cleaner offset"),
+    LOG_START_OFFSET_CHECKPOINT: ("log_start_offset_above_log_end", "log start offset"),
+}
+
+
+class Checkpoints(NamedTuple):
+    """What checkpoints say of one partition, read before the end of its log is looked for.
+
+    A broker that goes on working writes them after it has appended, so that they are never above
+    an end that is found later.
+    """
+
+    offsets: dict[str, int]  # by the name of the file; of those that have a line of the partition
+    # its leader epochs; empty where there is no checkpoint, or none that can be read
+    epochs: list[EpochEntry]
+    # what cannot be read: first about the epochs, then as in `checkpoint_findings`
+    findings: list[Finding]
+
+
+def read_checkpoints(view: LogView) -> Checkpoints:
+    """Return what the checkpoints of a partition, and of its log directory, say of it."""
+    offsets: dict[str, int] = {}
+    epochs, findings = _read_epochs(view)
+    path = join(view.directory.path, PARTITION_METADATA)
+    try:
+        read_partition_metadata(path)
+    except (CorruptCheckpointError, UnreadableFileError) as error:
+        findings.append(warning("damaged_metadata", path, str(error.reason)))
+    except SegmentVanishedError:
+        pass  # brokers before 2.8 have none
+    for name in _ABOVE:
+        path = join(view.directory.log_directory, name)
+        try:
+            offset = read_offset_checkpoint(path).get(view.topic_partition)
+        except (CorruptCheckpointError, UnreadableFileError) as error:
+            findings.append(warning(UNREADABLE_CHECKPOINT, path, str(error.reason)))
+            continue
+        if offset is not None:
+            offsets[name] = offset
+    return Checkpoints(offsets, epochs, findings)
+
+
+def checkpoint_findings(view: LogView, checkpoints: Checkpoints, end: int) -> Iterator[Finding]:
+    """Yield what is wrong with what checkpoints say of a partition."""
+    yield from checkpoints.findings
+    for name, (code, what) in _ABOVE.items():
+        offset = checkpoints.offsets.get(name, 0)
+        path = join(view.directory.log_directory, name)
+        if offset > end:
+            message = f"{what} of {view.topic_partition} is {offset}, but its batches end at {end}"
+            yield warning(code, path, message)
+    cleaner_offset = checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
+    log_start = checkpoints.offsets.get(LOG_START_OFFSET_CHECKPOINT, 0)
+    log_start = max(log_start, view.local_log_start_offset)
+    if cleaner_offset is not None and cleaner_offset < log_start:
+        path = join(view.directory.log_directory, CLEANER_OFFSET_CHECKPOINT)
+        message = f"cleaner offset of {view.topic_partition} is {cleaner_offset}, its log starts at"
+        yield info("cleaner_offset_below_log_start", path, f"{message} {log_start}")
+    beyond = [each for each in checkpoints.epochs if each.start_offset > end]
+    if beyond:
+        path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)
+        epoch, start = beyond[0]
+        message = f"leader epoch {epoch} begins at offset {start}, but the batches end at {end}"
+        yield warning("leader_epoch_above_log_end", path, message)
+
+
+def _read_epochs(view: LogView) -> tuple[list[EpochEntry], list[Finding]]:
+    """Return the leader epochs of the checkpoint, and a warning if it cannot be read."""
+    path = join(view.directory.path, LEADER_EPOCH_CHECKPOINT)
+    try:
+        return read_leader_epoch_checkpoint(path), []
+    except (CorruptCheckpointError, UnreadableFileError) as error:
+        return [], [warning(UNREADABLE_CHECKPOINT, path, str(error.reason))]
+
+
+def leftover_findings(view: LogView) -> Iterator[Finding]:
+    """Yield one for each file that is not part of the log, or not under its final name."""
+    for entry in list_directory(view.directory.path):
+        name = find_segment_file_name(entry.name)
+        if name is not None and name.state:
+            message = f"file is left over {_LEFTOVERS[name.state]}"
+            yield info("leftover_file", entry.path, message)

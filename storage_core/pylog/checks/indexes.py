@@ -1,0 +1,331 @@
+"""Offset and time indexes: all entries of a file at once, held against the batches.
+
+Readers do without an index that is wrong, and a broker rebuilds it, so that these are warnings.
+Of entries that nothing bears out, a finding names the first of each file and counts them.
+
+Time indexes came with Kafka 0.10.1. An older broker writes none, and nothing is wrong with its log;
+a later one makes those that are missing when it opens a log. So it is a warning if a segment has
+none although another one has, or although the log holds batches of format v2, which came later
+(0.11).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pylog.checks.report import Finding, Severity, info, missing_index, warning
+from pylog.errors import SegmentVanishedError, UnreadableFileError
+from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX
+from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.storage import open_file
+from pylog.files.time_index import TimeIndexEntries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from pylog.files.index_entries import EntryLayout, IndexEntries
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.damage import DamagedRange
+    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.log_view import LogView
+    from pylog.record.batch_scan import BatchHeaders
+
+
+MAX_INDEX_BYTES = 64 * 1024 * 1024
+"""Eight million entries, six times the default size of the file: of more none is read."""
+
+
+LIVE_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Seconds between looks at a file that a broker seems to be writing just now."""
+
+
+class IndexColumns(NamedTuple):
+    """The entries before the zero tail, in file order."""
+
+    offsets: npt.NDArray[np.int64]  # int64, shape (entries,); absolute
+    # int64, shape (entries,): positions of an offset index, timestamps (ms) of a time index
+    values: npt.NDArray[np.int64]
+    # why the file cannot be read; what Kafka's own check of it would complain about; or the first
+    # entry that is not above the one before it; None if nothing
+    defect: str | None
+
+
+def read_offset_index(path: str, base_offset: int) -> IndexColumns:
+    """Return the entries of an ``.index`` file; none if there is no such file."""
+    return _read(path, lambda: OffsetIndexEntries.open(path, base_offset))
+
+
+def read_time_index(path: str, base_offset: int) -> IndexColumns:
+    """Return the entries of a ``.timeindex`` file; none if there is no such file."""
+    return _read(path, lambda: TimeIndexEntries.open(path, base_offset))
+
+
+def _read(path: str, opened: Callable[[], IndexEntries[Any]]) -> IndexColumns:
+    with opened() as index:
+        columns = _read_now(path, index)
+    for pause in LIVE_PAUSES:
+        if not _may_be_being_written(columns):
+            break
+        time.sleep(pause)
+        with opened() as index:
+            columns = _read_now(path, index)
+    return columns
+
+
+def _may_be_being_written(columns: IndexColumns) -> bool:
+    """Whether what is wrong is the second half of the last entry, which a broker writes later."""
+    # Of an offset index: the last entry of a time index does not count before it is whole.
+    return columns.defect is not None and columns.values.size > 1 and columns.values[-1] == 0
+
+
+def _read_now(path: str, index: IndexEntries[Any]) -> IndexColumns:
+    entry = _dtype_of(index.layout)
+    data, defect = b"", None
+    try:
+        wanted = index.entry_count * entry.itemsize
+        if wanted > MAX_INDEX_BYTES:
+            defect = f"entries take {wanted} bytes, expected at most {MAX_INDEX_BYTES}"
+        else:
+            data = _read_whole(path, wanted)
+    except UnreadableFileError as error:
+        defect = error.reason
+    whole = len(data) - len(data) % entry.itemsize
+    entries = np.frombuffer(data[:whole], dtype=entry)
+    offsets = entries["relative_offset"].astype(np.int64) + index.base_offset
+    values = entries["value"].astype(np.int64)
+    defect = defect or index.find_defect() or _disorder(offsets, values)
+    return IndexColumns(offsets, values, defect)
+
+
+def _dtype_of(layout: EntryLayout) -> np.dtype[np.void]:
+    """Return the layout as NumPy has it; what is not the relative offset is the value."""
+    names = ["value", "value"]
+    names[layout.relative_offset_column] = "relative_offset"
+    codes = layout.struct.format.removeprefix(">")
+    return np.dtype([(name, f">{code}") for name, code in zip(names, codes, strict=True)])
+
+
+def _read_whole(path: str, wanted: int) -> bytes:
+    if not wanted:
+        return b""
+    try:
+        with open_file(path) as source:
+            return source.read_at(0, wanted)
+    except SegmentVanishedError:
+        return b""
+
+
+def _disorder(offsets: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> str | None:
+    """Return which entry is the first that does not go up, as `goes_up` has it for one."""
+    rises = (np.diff(offsets) > 0) & (np.diff(values) > 0)
+    if rises.all():
+        return None
+    slot = int(np.argmin(rises)) + 1
+    return (
+        f"entry {slot} is ({offsets[slot]}, {values[slot]}), expected both above "
+        f"({offsets[slot - 1]}, {values[slot - 1]})"
+    )
+
+
+_ENTRY_BYTES = {
+    INDEX_FILE_SUFFIX: OffsetIndexEntries.layout.struct.size,
+    TIME_INDEX_FILE_SUFFIX: TimeIndexEntries.layout.struct.size,
+}
+
+
+class IndexFindings:
+    """Collects what is wrong with a segment's indexes, window by window. One thread."""
+
+    def __init__(self, segment: LogSegmentView) -> None:
+        self._base_offset = segment.base_offset
+        self._offset_index = _Entries(segment, INDEX_FILE_SUFFIX)
+        self._time_index = _Entries(segment, TIME_INDEX_FILE_SUFFIX)
+
+    def add(self, window: SegmentWindow) -> None:
+        """Hold the entries that are about these batches against them."""
+        headers = window.scan.headers
+        positions = headers.positions + window.file_position
+        self._check_offset_entries(headers, positions)
+        self._check_time_entries(headers)
+
+    def findings(
+        self,
+        end_position: int,
+        next_offset: int,
+        damaged: Sequence[DamagedRange],
+        *,
+        is_expected: bool = True,
+        is_last: bool = False,
+    ) -> Iterator[Finding]:
+        """Yield what has been found, once all batches have been seen."""
+        entries = self._offset_index
+        if entries.columns is None:
+            if is_expected:
+                yield missing_index("index", entries.path)
+        else:
+            entries.note(np.flatnonzero(entries.columns.values >= end_position))
+            for each in damaged:
+                entries.forget(entries.columns.values, each.position, each.end_position)
+        yield from entries.findings("index")
+        entries = self._time_index
+        if entries.columns is not None:
+            entries.note(np.flatnonzero(entries.columns.offsets >= next_offset))
+            for each in damaged:
+                entries.forget(entries.columns.offsets, each.next_offset, each.end_offset)
+            if is_last:
+                self._forget_half_written(entries.columns)
+        yield from entries.findings("time_index")
+
+    def _forget_half_written(self, columns: IndexColumns) -> None:
+        """Take back what was noted of a first time index entry of which half was written.
+
+        A broker writes its timestamp before its offset. Until then it seems to be about the base
+        offset; a later entry does not count.
+        """
+        if columns.offsets.tolist() != [self._base_offset] or not self._time_index.is_wrong.any():
+            return
+        for pause in LIVE_PAUSES:
+            time.sleep(pause)
+            now = read_time_index(self._time_index.path, self._base_offset)
+            if now.offsets[:1].tolist() != [self._base_offset]:
+                self._time_index.is_wrong[:] = False
+                return
+
+    def _check_offset_entries(
+        self, headers: BatchHeaders, positions: npt.NDArray[np.int64]
+    ) -> None:
+        entries = self._offset_index.columns
+        if entries is None or not entries.values.size:
+            return
+        end = positions[-1] + headers.sizes_bytes[-1]
+        which = np.flatnonzero((entries.values >= positions[0]) & (entries.values < end))
+        place = np.searchsorted(positions, entries.values[which])
+        is_start = place < len(positions)
+        is_start[is_start] = positions[place[is_start]] == entries.values[which][is_start]
+        place = np.minimum(place, len(positions) - 1)
+        offsets = entries.offsets[which]
+        # `pylog.files.offset_index` says which offsets a broker stores for a batch; the first one
+        # of a compressed v0/v1 wrapper is not in the header.
+        last = np.minimum(
+            np.searchsorted(headers.last_offsets, offsets), len(headers.last_offsets) - 1
+        )
+        is_last = headers.last_offsets[last] == offsets
+        is_behind = offsets > headers.last_offsets[-1]
+        is_first = headers.offsets[place] == offsets
+        is_hidden = (headers.record_counts[place] < 0) & (offsets < headers.last_offsets[place])
+        fits = (is_last & (last >= place)) | is_behind | is_first | is_hidden
+        self._offset_index.note(which[~(is_start & fits)])
+        self._offset_index.note_inside(which[~is_start])
+
+    def _check_time_entries(self, headers: BatchHeaders) -> None:
+        entries = self._time_index.columns
+        if entries is None or not entries.offsets.size:
+            return
+        lasts = headers.last_offsets
+        lowest = headers.offsets[0] if headers.record_counts[0] >= 0 else lasts[0]
+        which = np.flatnonzero((entries.offsets >= lowest) & (entries.offsets <= lasts[-1]))
+        place = np.searchsorted(lasts, entries.offsets[which])
+        self._time_index.note(which[headers.max_timestamps[place] < entries.values[which]])
+
+
+class _Entries:
+    """The entries of one index file, and which of them nothing bears out."""
+
+    def __init__(self, segment: LogSegmentView, suffix: str) -> None:
+        self.path = segment.file_path(suffix)
+        self.columns: IndexColumns | None = None
+        self._entry_bytes = _ENTRY_BYTES[suffix]
+        if suffix in segment.suffixes:
+            read = read_offset_index if suffix == INDEX_FILE_SUFFIX else read_time_index
+            self.columns = read(self.path, segment.base_offset)
+            self.is_wrong = np.zeros(self.columns.offsets.size, dtype=np.bool_)
+            self._is_inside = np.zeros(self.columns.offsets.size, dtype=np.bool_)
+
+    def note(self, which: npt.NDArray[np.int64]) -> None:
+        """Note entries that nothing bears out, by their number."""
+        self.is_wrong[which] = True
+
+    def note_inside(self, which: npt.NDArray[np.int64]) -> None:
+        """Note entries whose positions lie inside a batch, by their number."""
+        self._is_inside[which] = True
+
+    def forget(self, values: npt.NDArray[np.int64], start: int | None, end: int | None) -> None:
+        """Take back what was noted of entries whose values are in ``[start, end)``."""
+        is_inside = np.ones(values.size, dtype=np.bool_) if start is None else values >= start
+        if end is not None:
+            is_inside &= values < end
+        self.is_wrong[is_inside] = False
+
+    def findings(self, kind: str) -> Iterator[Finding]:
+        """Yield what is wrong with a file as a whole, or else with its entries."""
+        if self.columns is None:
+            return
+        if self.columns.defect is not None:
+            yield warning(f"damaged_{kind}", self.path, self.columns.defect)
+            return
+        wrong = np.flatnonzero(self.is_wrong)
+        if wrong.size:
+            first = int(wrong[0])
+            offset = int(self.columns.offsets[first])
+            value = "timestamp" if kind == "time_index" else "position"
+            entry = f"offset {offset}, {value} {self.columns.values[first]}"
+            message = f"{_counted(wrong.size)} no batch"
+            inside = int(self._is_inside[wrong].sum())
+            if inside:
+                message += f" ({inside} point{'s' * (inside == 1)} into the middle of one)"
+            message += f"; the first is entry {first}: {entry}"
+            at = first * self._entry_bytes
+            yield Finding(
+                Severity.WARNING,
+                f"wrong_{kind}",
+                self.path,
+                message,
+                at,
+                at + self._entry_bytes,
+                offset,
+            )
+
+
+def _counted(count: int) -> str:
+    """Return ``1 entry fits``, ``2 entries fit``."""
+    return "1 entry fits" if count == 1 else f"{count} entries fit"
+
+
+NO_TIME_INDEXES = "no_time_indexes"
+
+
+class MissingTimeIndexes:
+    """Looks at all batches of a log for what only brokers with time indexes have written."""
+
+    def __init__(self, view: LogView) -> None:
+        self._path = view.directory.path
+        # A broker makes the indexes of a new segment when it first appends to it.
+        is_new = bool(view.segments) and not view.segments[-1].size_bytes
+        judged = view.segments[:-1] if is_new else view.segments
+        self._missing = [
+            segment.file_path(TIME_INDEX_FILE_SUFFIX)
+            for segment in judged
+            if TIME_INDEX_FILE_SUFFIX not in segment.suffixes
+        ]
+        self._is_expected = len(self._missing) < len(judged)
+
+    def add(self, window: SegmentWindow) -> None:
+        """Look at the formats of these batches."""
+        self._is_expected |= bool(window.scan.headers.is_v2.any())
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a warning for each missing file; one line if no broker may have written any."""
+        if self._is_expected:
+            for path in self._missing:
+                yield missing_index("time_index", path)
+        elif self._missing:
+            message = (
+                "no segment has a time index, as brokers before 0.10.1 leave a log; look-ups by "
+                "timestamp read batch headers instead"
+            )
+            yield info(NO_TIME_INDEXES, self._path, message)

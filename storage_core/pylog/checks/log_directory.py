@@ -1,0 +1,232 @@
+"""Findings about log directories: what lies beside the partitions, and what they say together."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.checks.broker_start import has_clean_shutdown
+from pylog.checks.report import Finding, Severity, info, warning
+from pylog.errors import (
+    CorruptCheckpointError,
+    LogDirectoryError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
+from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.file_names import (
+    DELETE_DIR_SUFFIX,
+    FUTURE_DIR_SUFFIX,
+    HIGH_WATERMARK_CHECKPOINT,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    STRAY_DIR_SUFFIX,
+    find_partition_directory_name,
+)
+from pylog.files.meta_properties import read_meta_properties
+from pylog.files.partition_metadata import format_uuid
+from pylog.files.storage import list_directory
+from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs
+from pylog.locations import join, printable_location
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Iterable, Iterator
+
+    from pylog.files.meta_properties import MetaProperties
+    from pylog.files.storage import DirectoryEntry
+    from pylog.model import TopicPartition
+    from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.log_directory import LogDirectory
+    from pylog.reading.log_view import LogView
+
+
+_REMOTE_LOG_INDEX_CACHE = "remote-log-index-cache"
+_NOT_LIVE = {
+    DELETE_DIR_SUFFIX: ("deleted_directory", "is being deleted"),
+    STRAY_DIR_SUFFIX: ("stray_directory", "is not owned by its broker"),
+    FUTURE_DIR_SUFFIX: ("future_directory", "is being moved between disks"),
+}
+_LOADED = ("", FUTURE_DIR_SUFFIX)
+"""States of which a partition may have one directory each."""
+_LISTED = 5
+
+
+class LogDirectoryCheck(NamedTuple):
+    """What is wrong with a log directory, the partitions in it left out."""
+
+    path: str  # the directory
+    is_clean: bool  # whether the marker of a clean stop is in it
+    meta: MetaProperties | None  # whose directory it is; None where that is not known
+    findings: list[Finding]  # about its own files first, then about what lies in it
+
+
+def check_log_directories(directory: LogDirectory) -> list[LogDirectoryCheck]:
+    """Return what is wrong with the log directories that were given, sorted by path.
+
+    There is none where partition directories were given themselves.
+    """
+    known = [*(view.directory for view in directory), *directory.others]
+    paths = {each.log_directory for each in known if not each.is_named}
+    return [
+        check_log_directory(path, [each for each in directory.others if each.log_directory == path])
+        for path in sorted(paths)
+    ]
+
+
+def check_log_directory(path: str, others: Iterable[PartitionDirectory]) -> LogDirectoryCheck:
+    """Return what is wrong with the directory ``path`` and the files right in it."""
+    findings: list[Finding] = []
+    meta = None
+    meta_path = join(path, META_PROPERTIES)
+    try:
+        meta = read_meta_properties(meta_path)
+    except (CorruptCheckpointError, UnreadableFileError) as error:
+        code = "damaged_meta_properties"
+        findings.append(Finding(Severity.ERROR, code, meta_path, str(error.reason)))
+    except SegmentVanishedError:
+        pass  # of a broker before 0.8.2, or a copy of partitions alone
+    configs_path = join(path, TOPIC_CONFIGS)
+    try:
+        read_topic_configs(configs_path)
+    except (CorruptCheckpointError, UnreadableFileError) as error:
+        findings.append(warning("damaged_topic_configs", configs_path, str(error.reason)))
+    try:
+        entries = list_directory(path)
+    except LogDirectoryError as error:
+        findings.append(Finding(Severity.ERROR, "unreadable", path, error.reason))
+        return LogDirectoryCheck(path, has_clean_shutdown(path), meta, findings)
+    for entry in entries:
+        is_known = entry.name == _REMOTE_LOG_INDEX_CACHE
+        if not is_known and find_partition_directory_name(entry.name) is None and _is_dir(entry):
+            message = "directory is not named <topic>-<partition>"
+            findings.append(Finding(Severity.ERROR, "misnamed_directory", entry.path, message))
+    moved: dict[TopicPartition, str] = {}
+    for each in others:
+        code, what = _NOT_LIVE[each.state]
+        findings.append(info(code, each.path, f"partition {each.topic_partition} {what}"))
+        if each.state == FUTURE_DIR_SUFFIX:
+            other = moved.setdefault(each.topic_partition, each.path)
+            if other != each.path:
+                findings.append(_duplicate(each, other))
+    named = {find_partition_directory_name(entry.name) for entry in entries}
+    partitions = {each.topic_partition for each in named if each is not None}
+    findings += _absent_partitions(path, partitions)
+    return LogDirectoryCheck(path, has_clean_shutdown(path), meta, findings)
+
+
+def _is_dir(entry: DirectoryEntry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _absent_partitions(path: str, partitions: set[TopicPartition]) -> Iterator[Finding]:
+    for name in (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT):
+        checkpoint = join(path, name)
+        try:
+            offsets = read_offset_checkpoint(checkpoint)
+        except (CorruptCheckpointError, UnreadableFileError):
+            continue  # a finding of each partition that it is about
+        absent = sorted(offsets.keys() - partitions)
+        if absent:
+            listed = ", ".join(map(str, absent[:_LISTED]))
+            more = len(absent) - _LISTED
+            text = f"{listed} and {more} more" if more > 0 else listed
+            message = f"names partitions that have no directory here: {text}"
+            yield info("absent_partition", checkpoint, message)
+
+
+def findings_between(
+    directories: Iterable[LogDirectoryCheck], views: Iterable[LogView]
+) -> Iterator[tuple[str, Finding]]:
+    """Yield what log directories, and partitions, contradict each other in; by log directory."""
+    metas = {each.path: each.meta for each in directories}
+    yield from _same_directory_ids(metas)
+    owners: dict[object, str] = {}
+    topic_ids: dict[tuple[str | None, str], list[tuple[LogView, uuid.UUID]]] = defaultdict(list)
+    for view in views:
+        log_directory = view.directory.log_directory
+        meta = metas.get(log_directory)
+        if view.directory.state in _LOADED:
+            owner: object = log_directory
+            if meta is not None and meta.node_id is not None:
+                owner = meta.cluster_id, meta.node_id
+            what = owner, view.directory.state, view.topic_partition
+            other = owners.setdefault(what, view.directory.path)
+            if other != view.directory.path:
+                yield log_directory, _duplicate(view.directory, other)
+        topic_id = _topic_id(view)
+        if topic_id is not None:
+            cluster_id = None if meta is None else meta.cluster_id
+            topic_ids[cluster_id, view.topic].append((view, topic_id))
+    yield from _topic_ids_that_disagree(topic_ids.values())
+    yield from _topic_ids_used_twice(topic_ids.items())
+
+
+def _duplicate(directory: PartitionDirectory, other: str) -> Finding:
+    """Return that a broker takes a directory for the partition that another one is, too.
+
+    Source: LogManager.loadLog ("Duplicate log directories"); a number in a name may begin with
+    zeros (LocalLog.parseTopicPartitionName).
+    """
+    message = (
+        f"directory is partition {directory.topic_partition}, as {printable_location(other)} of "
+        "the same broker is"
+    )
+    return Finding(Severity.ERROR, "duplicate_partition", directory.path, message)
+
+
+def _same_directory_ids(
+    metas: dict[str, MetaProperties | None],
+) -> Iterator[tuple[str, Finding]]:
+    seen: dict[uuid.UUID, str] = {}
+    for path, meta in metas.items():
+        if meta is None or meta.directory_id is None:
+            continue
+        other = seen.setdefault(meta.directory_id, path)
+        if other != path:
+            message = f"directory.id is that of {printable_location(other)}, too"
+            where = join(path, META_PROPERTIES)
+            yield path, Finding(Severity.ERROR, "meta_properties_disagree", where, message)
+
+
+def _topic_id(view: LogView) -> uuid.UUID | None:
+    try:
+        metadata = view.metadata
+    except (CorruptCheckpointError, LogDirectoryError):
+        return None  # a finding of the partition
+    return None if metadata is None else metadata.topic_id
+
+
+def _topic_ids_that_disagree(
+    partitions_by_topic: Iterable[list[tuple[LogView, uuid.UUID]]],
+) -> Iterator[tuple[str, Finding]]:
+    for partitions in partitions_by_topic:
+        (usual, _), *rest = Counter(topic_id for _, topic_id in partitions).most_common()
+        if not rest:
+            continue
+        for view, topic_id in partitions:
+            if topic_id != usual:
+                message = (
+                    f"topic id is {format_uuid(topic_id)}, but other partitions of the topic have "
+                    f"{format_uuid(usual)}"
+                )
+                path = join(view.directory.path, PARTITION_METADATA)
+                yield view.directory.log_directory, warning("topic_ids_disagree", path, message)
+
+
+def _topic_ids_used_twice(
+    topics: Iterable[tuple[tuple[str | None, str], list[tuple[LogView, uuid.UUID]]]],
+) -> Iterator[tuple[str, Finding]]:
+    users: dict[tuple[str | None, uuid.UUID], str] = {}
+    for (cluster_id, topic), partitions in topics:
+        for topic_id in dict.fromkeys(each for _, each in partitions):
+            other = users.setdefault((cluster_id, topic_id), topic)
+            if other != topic:
+                view = next(view for view, each in partitions if each == topic_id)
+                message = f"topic id {format_uuid(topic_id)} is that of topic {other}, too"
+                path = join(view.directory.path, PARTITION_METADATA)
+                yield view.directory.log_directory, warning("duplicate_topic_id", path, message)

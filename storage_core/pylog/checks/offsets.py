@@ -1,0 +1,177 @@
+"""What has become of every offset of a log: records, markers, compaction, or loss.
+
+Brokers give offsets without a gap. One is missing afterwards where
+
+* compaction has removed its record: inside a batch, which counts fewer records than it has offsets,
+  or a whole batch, or a whole segment;
+* damage has cost its batch, which is a finding by itself;
+* a ``.log`` file, or part of one, is gone; or the log was truncated inside a batch.
+
+The first differs from the last by what compaction leaves elsewhere: a line in the cleaner's
+checkpoint, which says up to where it has come, or batches with such holes, without any record, or
+with a delete horizon. A topic that Kafka itself compacts needs no such sign.
+
+Where a compressed message of v0 or v1 begins, its header does not say; it is taken to begin after
+the one before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pylog.checks.report import Finding, OffsetTotals, Severity
+from pylog.config.internal_topics import INTERNAL_TOPIC_PROPERTIES
+from pylog.record.batch_layout import DELETE_HORIZON_FLAG_MASK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pylog.checks.walk import SegmentWalk
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.damage import DamagedRange
+    from pylog.reading.log_view import LogView
+
+
+_MOST_GAPS = 10_000
+"""Of how many gaps the places are kept; the others are only counted."""
+_MOST_LISTED = 100
+
+
+class OffsetGap(NamedTuple):
+    """Offsets ``[start, end)`` that no batch has; ``position`` is where the next batch begins."""
+
+    start: int
+    end: int
+    path: str
+    position: int
+    is_between_segments: bool
+
+
+class OffsetAccount:
+    """Counts offsets, window by window. One thread."""
+
+    def __init__(self, view: LogView, cleaner_offset: int | None) -> None:
+        self._is_compacted = "compact" in INTERNAL_TOPIC_PROPERTIES.get(view.topic, {}).get(
+            "cleanup.policy", ""
+        )
+        self._path = view.directory.path
+        self._cleaner_offset = cleaner_offset
+        self._next_offset = view.local_log_start_offset
+        self._gaps: list[OffsetGap] = []
+        self._more_gaps = 0
+        self._more_offsets = 0
+        self._records = 0
+        self._control_records = 0
+        self._holes = 0
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether compaction has been at the log, as far as has been seen."""
+        return self._is_compacted or self._cleaner_offset is not None
+
+    def begin(self, walk: SegmentWalk) -> None:
+        """Note that a segment begins."""
+        base = walk.segment.base_offset
+        if base > self._next_offset:
+            path = walk.segment.file_path()
+            self._add(OffsetGap(self._next_offset, base, path, 0, is_between_segments=True))
+        self._next_offset = max(self._next_offset, base)
+
+    def add(self, walk: SegmentWalk, window: SegmentWindow) -> None:
+        """Count the offsets of these batches."""
+        headers = window.scan.headers
+        lasts, counts = headers.last_offsets, headers.record_counts
+        before = np.concatenate(([self._next_offset], lasts[:-1] + 1))
+        is_hidden = counts < 0
+        firsts = np.where(is_hidden, before, headers.offsets)
+        for at in np.flatnonzero(firsts > before).tolist():
+            position = window.file_position + int(headers.positions[at])
+            self._add(
+                OffsetGap(
+                    int(before[at]),
+                    int(firsts[at]),
+                    walk.segment.file_path(),
+                    position,
+                    is_between_segments=False,
+                )
+            )
+        spans = lasts - firsts + 1
+        held = np.where(is_hidden, spans, counts)
+        control = int(held[headers.is_control].sum())
+        self._control_records += control
+        self._records += int(held.sum()) - control
+        self._holes += int((spans - held).sum())
+        if not self._is_compacted:
+            has_horizon = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
+            self._is_compacted = self._holes > 0 or bool(has_horizon.any())
+        self._next_offset = int(lasts[-1]) + 1
+
+    def _add(self, gap: OffsetGap) -> None:
+        if len(self._gaps) < _MOST_GAPS:
+            self._gaps.append(gap)
+        else:
+            self._more_gaps += 1
+            self._more_offsets += gap.end - gap.start
+
+    def totals(self, damaged: Sequence[DamagedRange]) -> OffsetTotals:
+        """Return the sums, once all windows have been added; ``damaged`` as of `findings`."""
+        gaps = self._gaps_without(damaged)
+        missing = sum(each.end - each.start for each in gaps if not self._is_explained(each))
+        compacted = sum(each.end - each.start for each in gaps) - missing + self._more_offsets
+        return OffsetTotals(
+            self._records,
+            self._control_records,
+            compacted + self._holes,
+            missing,
+            sum(max(0, each.end_offset - each.next_offset) for each in damaged if each.end_offset),
+        )
+
+    def findings(self, damaged: Sequence[DamagedRange]) -> Iterator[Finding]:
+        """Yield what the gaps mean, once all windows have been added."""
+        gaps = self._gaps_without(damaged)
+        missing = [each for each in gaps if not self._is_explained(each)]
+        for gap in missing[:_MOST_LISTED]:
+            yield _missing(gap)
+        if len(missing) > _MOST_LISTED:
+            rest = missing[_MOST_LISTED:]
+            offsets = sum(each.end - each.start for each in rest)
+            message = f"{len(rest)} more gaps follow, of {offsets} offsets together"
+            yield _missing(rest[0])._replace(message=message, end_offset=rest[-1].end)
+        removed = self.totals(damaged).compacted
+        if removed:
+            count = len(gaps) - len(missing) + self._more_gaps
+            message = f"compaction has removed {removed} offsets; {_gaps_text(count)}"
+            yield Finding(Severity.INFO, "compacted_offsets", self._path, message)
+
+    def _gaps_without(self, damaged: Sequence[DamagedRange]) -> list[OffsetGap]:
+        return [gap for gap in self._gaps if not any(_meet(gap, each) for each in damaged)]
+
+    def _is_explained(self, gap: OffsetGap) -> bool:
+        """Whether compaction may have made the gap."""
+        below = self._cleaner_offset is not None and gap.end <= self._cleaner_offset
+        return self._is_compacted or below
+
+
+def _meet(gap: OffsetGap, damaged: DamagedRange) -> bool:
+    return damaged.next_offset < gap.end and (
+        damaged.end_offset is None or damaged.end_offset > gap.start
+    )
+
+
+def _gaps_text(count: int) -> str:
+    if not count:
+        return "there is no gap between batches"
+    return "there is 1 gap between batches" if count == 1 else f"there are {count} gaps"
+
+
+def _missing(gap: OffsetGap) -> Finding:
+    offsets = f"offsets {gap.start} to {gap.end} (exclusive) are missing"
+    if gap.is_between_segments:
+        severity, code = Severity.ERROR, "missing_segment"
+        message = f"{offsets} before this segment, and the log shows no sign of compaction"
+    else:
+        severity, code = Severity.WARNING, "offset_gap"
+        message = f"{offsets} before this batch, and the log shows no sign of compaction"
+    return Finding(severity, code, gap.path, message, gap.position, None, gap.start, gap.end)

@@ -1,0 +1,287 @@
+"""All findings about one partition, and what else a walk over it tells."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.checks.batches import (
+    UNREADABLE,
+    EpochFindings,
+    LegacyFindings,
+    can_be_opened,
+    damage_findings,
+    empty_batch_findings,
+    rest_findings,
+    size_findings,
+    tail_findings,
+)
+from pylog.checks.broker_start import BrokerStart, broker_start
+from pylog.checks.files import (
+    checkpoint_findings,
+    directory_findings,
+    leftover_findings,
+    read_checkpoints,
+)
+from pylog.checks.indexes import IndexFindings, MissingTimeIndexes
+from pylog.checks.offsets import OffsetAccount
+from pylog.checks.report import Finding, OffsetTotals, Severity
+from pylog.checks.sequences import SequenceFindings
+from pylog.checks.snapshots import SnapshotFindings
+from pylog.checks.transactions import TransactionFindings
+from pylog.checks.walk import LogWalk
+from pylog.errors import LogDirectoryError, SegmentVanishedError
+from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
+from pylog.reading.damage import DamagedRange, DamageReport
+from pylog.reading.pending_commit import NoPendingCommit
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.worker_threads import WorkerThreads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pylog.checks.walk import SegmentWalk
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.log_view import LogView
+
+
+_MOST_LOOKS = 4
+"""How often a log is looked at that changes meanwhile, before what was found is believed."""
+_MISSING_FILES = ("missing_index", "missing_time_index")
+
+
+class PartitionCheck(NamedTuple):
+    """What is wrong with one partition, and what its log holds."""
+
+    view: LogView  # as it was looked at
+    findings: list[Finding]  # about the log, the directory, indexes and side files, in this order
+    # what is no sound batch, and batches whose records cannot be decoded, in file order
+    damaged: list[DamagedRange]
+    # Of the ``.log`` files; of them, what was read and is sound.
+    size_bytes: int = 0
+    scanned_bytes: int = 0
+    # Of the batches on the disk; the end is exclusive
+    start_offset: int = 0
+    end_offset: int = 0
+    offsets: OffsetTotals = OffsetTotals()  # what has become of the offsets between them
+    # what a broker would do to the log; None where a file or the directory cannot be opened
+    start: BrokerStart | None = None
+    segment_ends: Sequence[int] = ()  # byte after the last sound batch of each segment
+
+
+def check_partition(
+    view: LogView,
+    *,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    on_bytes: Callable[[int], None] | None = None,
+    window_bytes: int = DEFAULT_WINDOW_BYTES,
+    threads: int = 1,
+) -> PartitionCheck:
+    """Read all of one partition and return what is wrong with it.
+
+    A broker may go on working on it. Where a log has changed meanwhile and something seems wrong,
+    it is looked at once more, and what is not wrong then has only been on its way.
+    """
+    before: set[tuple[str, str]] | None = None
+    for looks_left in range(_MOST_LOOKS - 1, -1, -1):
+        damage = DamageReport(is_logged=False)
+        view = view.refreshed(damage)
+        try:
+            with WorkerThreads(threads) as workers:
+                walk = partial(
+                    LogWalk,
+                    damage=damage,
+                    max_decompressed_bytes=max_decompressed_bytes,
+                    on_bytes=on_bytes,
+                    window_bytes=window_bytes,
+                    workers=workers if threads > 1 else None,
+                )
+                check = _check(view, damage, walk)
+        except SegmentVanishedError:
+            if not looks_left:
+                raise
+            continue
+        except LogDirectoryError as error:
+            path = view.directory.path if error.path is None else str(error.path)
+            found = Finding(Severity.ERROR, UNREADABLE, path, error.reason, error.position)
+            return PartitionCheck(view, [found], [])
+        if not any(map(_is_wrong, check.findings)):
+            return check
+        now = _seen_now(view)
+        check = check._replace(findings=_still_missing(check.findings, now))
+        wrong = {_identity(each) for each in check.findings if _is_wrong(each)}
+        if not wrong or not _has_changed(view, now) or (before is None and not looks_left):
+            return check
+        if before is not None and (wrong == before or not looks_left):
+            lasting = [
+                each for each in check.findings if not _is_wrong(each) or _identity(each) in before
+            ]
+            return check._replace(findings=lasting)
+        before = wrong
+    raise AssertionError  # the last look returns or raises
+
+
+def _is_wrong(finding: Finding) -> bool:
+    return finding.severity is not Severity.INFO
+
+
+def _identity(finding: Finding) -> tuple[str, str]:
+    return finding.code, finding.path
+
+
+def _seen_now(view: LogView) -> LogView | None:
+    """Return a partition as it is now; None if its directory cannot be listed."""
+    now = view.refreshed(view.damage, pending=NoPendingCommit(view.directory.log_directory))
+    with suppress(LogDirectoryError):
+        _ = now.segments  # raises
+        return now
+    return None
+
+
+def _still_missing(findings: list[Finding], now: LogView | None) -> list[Finding]:
+    """Leave out files that were missing and have come since.
+
+    A broker that puts a compacted segment in its place renames the ``.log`` first. One that
+    compacts often may be amid that at each look.
+    """
+    segments = [] if now is None else now.segments
+    here = {each.file_path(suffix) for each in segments for suffix in each.suffixes}
+    return [each for each in findings if each.code not in _MISSING_FILES or each.path not in here]
+
+
+def _has_changed(view: LogView, now: LogView | None) -> bool:
+    """Whether files have come, gone or grown since the view was taken."""
+    if now is None:
+        return False
+    before, after = view.listing, now.listing
+    return (
+        after.segments != before.segments
+        or after.file_count != before.file_count
+        or sorted(after.producer_snapshot_offsets) != sorted(before.producer_snapshot_offsets)
+    )
+
+
+def _check(
+    view: LogView,
+    damage: DamageReport,
+    make_walk: Callable[[LogView], LogWalk],
+) -> PartitionCheck:
+    about_directory = list(directory_findings(view))
+    # What is wrong with files does not depend on whether readers are given what is in them.
+    view = view.refreshed(damage, pending=NoPendingCommit(view.directory.log_directory))
+    return _Check(view, make_walk(view)).run(about_directory)
+
+
+class _Check:
+    """Everything that looks at the batches of one log. All but the ``.log`` files is read first.
+
+    A broker appends to a log before it writes what is about the appended batches: so what is read
+    before the end of the log is known is about batches that are there.
+    """
+
+    def __init__(self, view: LogView, walk: LogWalk) -> None:
+        self._view = view
+        self._walk = walk
+        self._checkpoints = read_checkpoints(view)
+        self._epochs = EpochFindings(view, self._checkpoints.epochs)
+        self._snapshots = SnapshotFindings(view)
+        self._transactions = TransactionFindings(view)
+        self._sequences = SequenceFindings(view)
+        self._last_indexes = IndexFindings(view.segments[-1]) if view.segments else None
+        self._time_indexes = MissingTimeIndexes(view)
+        self._legacy = LegacyFindings(walk.max_decompressed_bytes)
+        self._account = OffsetAccount(
+            view, self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
+        )
+        self._ends: list[int] = []
+        self._scanned_bytes = 0
+
+    def run(self, about_directory: list[Finding]) -> PartitionCheck:
+        """Walk over the log; return all of it."""
+        view, damage = self._view, self._walk.damage
+        about_segments: list[Finding] = []
+        end_offset = view.local_log_start_offset
+        for segment_walk in self._walk:
+            about_segments += self._about_segment(segment_walk)
+            self._ends.append(segment_walk.end_position)
+            end_offset = max(end_offset, segment_walk.next_offset)
+        damaged = sorted([*damage.ranges, *self._walk.refused.ranges], key=_place)
+        findings = [
+            *damage_findings(view, damaged),
+            *about_directory,
+            *tail_findings(view),
+            *self._account.findings(damage.ranges),
+            *about_segments,
+            *self._about_log(end_offset),
+        ]
+        recovery_point = self._checkpoints.offsets.get(RECOVERY_POINT_CHECKPOINT, 0)
+        start = broker_start(view, recovery_point, damage.ranges, self._ends, end_offset)
+        return PartitionCheck(
+            view,
+            findings,
+            damaged,
+            sum(each.size_bytes for each in view.segments),
+            self._scanned_bytes,
+            view.local_log_start_offset,
+            end_offset,
+            self._account.totals(damage.ranges),
+            None if any(each.code == UNREADABLE for each in findings) else start,
+            tuple(self._ends),
+        )
+
+    def _about_segment(self, walk: SegmentWalk) -> Iterator[Finding]:
+        segment = walk.segment
+        is_last = walk.slice.next_base_offset is None
+        indexes = self._last_indexes if is_last and self._last_indexes else IndexFindings(segment)
+        self._account.begin(walk)
+        for window in walk:
+            yield from self._about_window(walk, window, indexes)
+        damaged = self._damaged_in(segment.file_path())
+        if damaged and not can_be_opened(segment):
+            return  # and nothing can be held against its batches
+        yield from size_findings(walk)
+        yield from rest_findings(walk, damaged)
+        # A broker makes the indexes of a new segment when it first appends to it.
+        is_new = is_last and not segment.size_bytes
+        yield from indexes.findings(
+            walk.end_position,
+            walk.next_offset,
+            damaged,
+            is_expected=not is_new,
+            is_last=is_last,
+        )
+
+    def _about_window(
+        self, walk: SegmentWalk, window: SegmentWindow, indexes: IndexFindings
+    ) -> Iterator[Finding]:
+        self._scanned_bytes += window.scan.valid_bytes
+        yield from empty_batch_findings(walk.segment, window)
+        indexes.add(window)
+        self._time_indexes.add(window)
+        self._transactions.add(window)
+        self._snapshots.add(window)
+        self._legacy.add(walk, window)
+        self._account.add(walk, window)
+        yield from self._epochs.add(walk.segment, window)
+        yield from self._sequences.add(walk.segment, window)
+
+    def _about_log(self, end_offset: int) -> Iterator[Finding]:
+        yield from self._legacy.findings()
+        yield from self._time_indexes.findings()
+        is_whole = not self._walk.damage.ranges and not self._walk.refused.ranges
+        judges_entries = is_whole and not self._account.is_compacted
+        yield from self._transactions.findings(judges_entries=judges_entries)
+        yield from self._sequences.findings()
+        yield from self._snapshots.findings(end_offset)
+        yield from checkpoint_findings(self._view, self._checkpoints, end_offset)
+        yield from leftover_findings(self._view)
+
+    def _damaged_in(self, path: str) -> Sequence[DamagedRange]:
+        ranges = [*self._walk.damage.ranges, *self._walk.refused.ranges]
+        return [each for each in ranges if each.path == path]
+
+
+def _place(damaged: DamagedRange) -> tuple[str, int]:
+    return damaged.path, damaged.position

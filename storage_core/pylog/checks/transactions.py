@@ -1,0 +1,220 @@
+"""Findings about transaction indexes: unreadable, or not what the markers say."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from pylog.checks.indexes import LIVE_PAUSES
+from pylog.checks.report import warning
+from pylog.errors import CorruptIndexError, SegmentVanishedError, UnreadableFileError
+from pylog.files.file_names import TXN_INDEX_FILE_SUFFIX
+from pylog.files.transaction_index import read_transaction_index
+from pylog.reading.producer_transactions import TransactionsInOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pylog.checks.report import Finding
+    from pylog.files.transaction_index import TransactionIndexEntry
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.log_view import LogView
+    from pylog.reading.producer_transactions import Transaction
+
+    Aborted = dict[tuple[int, int], int | None]
+    Entries = dict[tuple[int, int], TransactionIndexEntry]
+
+
+class TransactionFindings:
+    """Holds the transaction indexes of a log against the markers in it. One thread."""
+
+    def __init__(self, view: LogView) -> None:
+        self._view = view
+        self._transactions = TransactionsInOrder(view)
+        self._stable_offsets = StableOffsets(self._transactions)
+        self._indexes = [_read_index(segment) for segment in view.segments]
+        self._aborted: Aborted = {}
+        self._markers: set[tuple[int, int]] = set()
+
+    def add(self, window: SegmentWindow) -> None:
+        """Note the transactions that end in a window."""
+        for each in self._transactions.add(window):
+            self._stable_offsets.note(each)
+            if each.marker_offset is None or each.state == "committed":
+                continue
+            self._markers.add((each.producer_id, each.marker_offset))
+            if each.state == "aborted" and each.batches:
+                self._aborted[each.producer_id, each.marker_offset] = each.first_offset
+
+    def findings(self, *, judges_entries: bool) -> Iterator[Finding]:
+        """Yield what is wrong, once all windows have been added."""
+        view = self._view
+        log_start = view.segments[0].base_offset if view.segments else 0
+        bases = [segment.base_offset for segment in view.segments]
+        by_segment: dict[int, Aborted] = {}
+        for (producer_id, marker), first in self._aborted.items():
+            expected = by_segment.setdefault(bisect_right(bases, marker) - 1, {})
+            expected[producer_id, marker] = first
+        for index, segment in enumerate(view.segments):
+            expected = by_segment.get(index, {})
+            path = segment.file_path(TXN_INDEX_FILE_SUFFIX)
+            entries = self._indexes[index]
+            if index == len(view.segments) - 1:
+                entries = _with_late_entries(path, entries, expected)
+            if isinstance(entries, str):
+                yield warning("damaged_transaction_index", path, entries)
+                continue
+            stored = {_key(each): each for each in entries}
+            yield from _missing_entries(path, expected, stored, log_start)
+            yield from _late_entries(path, expected, stored)
+            if judges_entries:
+                yield from _extra_entries(path, stored, self._markers, view.next_offset)
+                yield from self._wrong_stable_offsets(path, expected, stored)
+
+    def _wrong_stable_offsets(
+        self, path: str, expected: Aborted, stored: Entries
+    ) -> Iterator[Finding]:
+        """Yield what readers of the index would stop at too early, or what nothing explains.
+
+        What was open when the log began is not known: below that, any offset may be right.
+        """
+        log_start, log_end = self._view.local_log_start_offset, self._view.next_offset
+        for key in _by_marker(expected.keys() & stored.keys()):
+            lowest, highest = self._stable_offsets.range_after(key, log_end)
+            stable = stored[key].last_stable_offset
+            if stable > highest or log_start <= stable < lowest:
+                message = (
+                    f"entry of producer {key[0]}, aborted at offset {key[1]}, has last stable "
+                    f"offset {stable}, expected {lowest}"
+                )
+                yield warning("wrong_transaction_index", path, message)
+
+
+class StableOffsets:
+    """Knows up to where all transactions were decided after each that was aborted. One thread.
+
+    A leader writes into the index where the first transaction begins that was open then, or else
+    the offset after the marker. A follower that is given several batches at once knows those after
+    the marker, too: in the place of the latter it writes where the next transaction begins.
+
+    Notes
+    -----
+    ProducerStateManager.lastStableOffset (Kafka 4.3), asked before or after all of the batches of
+    an append have been taken in.
+    """
+
+    def __init__(self, transactions: TransactionsInOrder) -> None:
+        self._transactions = transactions
+        self._ranges: dict[tuple[int, int], tuple[int, int]] = {}
+        self._undecided: dict[tuple[int, int], int] = {}
+        """Of those after which nothing was open, and no other producer has begun anything yet."""
+
+    def note(self, ended: Transaction) -> None:
+        """Note a transaction that has just ended."""
+        if self._undecided:
+            producer_id = next(iter(self._undecided))[0]  # the same in all of them
+            begun = self._transactions.first_open_offset(other_than=producer_id)
+            if ended.producer_id != producer_id and ended.first_offset is not None:
+                begun = ended.first_offset if begun is None else min(begun, ended.first_offset)
+            self._decide(begun)
+        if ended.state != "aborted" or not ended.batches or ended.marker_offset is None:
+            return
+        key = ended.producer_id, ended.marker_offset
+        first = self._transactions.first_open_offset(other_than=ended.producer_id)
+        if first is None:
+            self._undecided[key] = ended.marker_offset + 1
+        else:
+            self._ranges[key] = first, first
+
+    def _decide(self, begun: int | None) -> None:
+        if begun is not None:
+            for key, lowest in self._undecided.items():
+                self._ranges[key] = lowest, max(lowest, begun)
+            self._undecided.clear()
+
+    def range_after(self, key: tuple[int, int], log_end: int) -> tuple[int, int]:
+        """Return the lowest and the highest that may be written of a producer's marker.
+
+        To be asked once all transactions have been noted.
+        """
+        if self._undecided:
+            producer_id = next(iter(self._undecided))[0]
+            begun = self._transactions.first_open_offset(other_than=producer_id)
+            self._decide(log_end if begun is None else begun)
+        return self._ranges[key]
+
+
+def _read_index(segment: LogSegmentView) -> list[TransactionIndexEntry] | str:
+    """Return the entries of a segment's transaction index, or why it cannot be read."""
+    if not segment.has_transaction_index:
+        return []
+    return _read_entries(segment.file_path(TXN_INDEX_FILE_SUFFIX))
+
+
+def _with_late_entries(
+    path: str, entries: list[TransactionIndexEntry] | str, expected: Aborted
+) -> list[TransactionIndexEntry] | str:
+    """Return the entries of the last index, once those are there which a broker writes after."""
+    for pause in LIVE_PAUSES:
+        if isinstance(entries, str) or expected.keys() <= set(map(_key, entries)):
+            break
+        time.sleep(pause)  # the marker is in the log before its entry is in the index
+        now = _read_entries(path)
+        if isinstance(now, str):
+            return now
+        # What has come besides is about batches after those that were looked at.
+        seen = set(entries)
+        entries = [each for each in now if each in seen or _key(each) in expected]
+    return entries
+
+
+def _key(entry: TransactionIndexEntry) -> tuple[int, int]:
+    return entry.producer_id, entry.last_offset
+
+
+def _read_entries(path: str) -> list[TransactionIndexEntry] | str:
+    try:
+        return read_transaction_index(path)
+    except (CorruptIndexError, UnreadableFileError) as error:
+        return str(error.reason)
+    except SegmentVanishedError:
+        return []  # deleted since the directory was listed
+
+
+def _missing_entries(
+    path: str, expected: Aborted, stored: Entries, log_start: int
+) -> Iterator[Finding]:
+    for key in _by_marker(expected.keys() - stored.keys()):
+        first = expected[key]
+        # One that began before the log may have had no record in this partition.
+        if first is not None and first >= log_start:
+            message = f"no entry for producer {key[0]}, aborted at offset {key[1]}"
+            yield warning("wrong_transaction_index", path, message)
+
+
+def _late_entries(path: str, expected: Aborted, stored: Entries) -> Iterator[Finding]:
+    for key in _by_marker(expected.keys() & stored.keys()):
+        first = expected[key]
+        if first is not None and stored[key].first_offset > first:
+            message = (
+                f"entry of producer {key[0]}, aborted at offset {key[1]}, begins at "
+                f"{stored[key].first_offset}, its first batch at {first}"
+            )
+            yield warning("wrong_transaction_index", path, message)
+
+
+def _extra_entries(
+    path: str, stored: Entries, markers: set[tuple[int, int]], end_offset: int
+) -> Iterator[Finding]:
+    for producer_id, marker in _by_marker(stored.keys() - markers):
+        what = "no such marker is in the log"
+        if marker >= end_offset:
+            what = f"the log ends at offset {end_offset}"
+        message = f"entry of producer {producer_id}, aborted at offset {marker}, but {what}"
+        yield warning("wrong_transaction_index", path, message)
+
+
+def _by_marker(keys: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    return sorted(keys, key=lambda key: key[1])

@@ -1,0 +1,155 @@
+"""What commands that remove something have in common: the topics' configuration, what went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pylog import ConfigSource
+from pylog.cli.output import document_of
+from pylog.cli.table import aligned_columns
+from pylog.text.words import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pylog import CompactionSummary, ConfigEntry, Removal, RetentionSummary
+
+
+def cleanup_lines(
+    summary: RetentionSummary | CompactionSummary,
+    columns: dict[str, list[str]],
+    failures: Iterable[str],
+    removed: str | None,
+    *,
+    done: str,
+) -> Iterator[str]:
+    """Yield a table of the topics that change, what went wrong, and the sum.
+
+    A dry run is preceded by what decides, topic by topic, and who says it.
+    """
+    if summary.is_dry_run:
+        yield from config_lines(_decisive_configs(summary))
+    if columns["TOPIC"]:
+        yield from aligned_columns(columns, {"TOPIC"})
+    yield from failures
+    for each in summary.partitions:
+        if each.held_back is not None:
+            yield f"{each.topic_partition}: {each.held_back}"
+    is_dry_run = summary.is_dry_run
+    left = format_bytes(summary.totals.size_bytes)
+    left += " would remain" if is_dry_run else " remain"
+    if removed is None:
+        yield f"nothing {'would be' if is_dry_run else 'was'} {done}; {left}"
+    else:
+        yield f"{'would remove' if is_dry_run else 'removed'} {removed}; {left}"
+
+
+def cleanup_document(
+    summary: RetentionSummary | CompactionSummary, names: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """Return all of a summary; ``names`` as of `document_of`."""
+    partitions = [
+        # What is held back is not removed, whatever its records are called otherwise.
+        document_of(each, names) | {"heldBack": document_of(each.held_back)}
+        for each in summary.partitions
+    ]
+    return {
+        "dryRun": summary.is_dry_run,
+        "now": summary.now_ms,
+        "partitions": partitions,
+        "topics": [
+            {
+                "topic": topic,
+                **document_of(each, names),
+                "configs": config_document(summary.configs.get(topic, ())),
+            }
+            for topic, each in summary.by_topic.items()
+        ],
+        "summary": document_of(summary.totals, names),
+    }
+
+
+def _decisive_configs(
+    summary: RetentionSummary | CompactionSummary,
+) -> dict[str, Sequence[ConfigEntry]]:
+    """Return what the topics are configured to that were looked at."""
+    return {topic: summary.configs.get(topic, ()) for topic in summary.by_topic}
+
+
+_SHOWN_TOPICS = 3
+_NO_LIMITS = ("-1", str(2**63 - 1))
+
+_ORIGINS = {
+    ConfigSource.GIVEN_FOR_THIS_RUN: "--config",
+    ConfigSource.STORED_TOPIC_CONFIG: "stored topic config",
+    ConfigSource.DYNAMIC_TOPIC_CONFIG: "cluster metadata: topic",
+    ConfigSource.INTERNAL_TOPIC_CONFIG: "Kafka, for this topic",
+    ConfigSource.DYNAMIC_BROKER_CONFIG: "cluster metadata: this broker",
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG: "cluster metadata: all brokers",
+    ConfigSource.STATIC_BROKER_CONFIG: "server properties",
+    ConfigSource.DEFAULT_CONFIG: "Kafka's default",
+    ConfigSource.NO_LIMIT: "nobody: not limited",
+}
+
+
+def config_lines(configs: Mapping[str, Sequence[ConfigEntry]]) -> Iterator[str]:
+    """Yield a table of what decides; topics for which the same is said share a line.
+
+    A default that sets no limit decides nothing, and is left out.
+    """
+    topics: dict[ConfigEntry, list[str]] = {}
+    for topic, entries in configs.items():
+        for entry in entries:
+            if entry.source is not ConfigSource.DEFAULT_CONFIG or entry.value not in _NO_LIMITS:
+                topics.setdefault(entry, []).append(topic)
+    if not topics:
+        return
+    places = {entry.name: place for place, entry in enumerate(topics)}
+    rows = sorted(topics, key=lambda entry: places[entry.name])
+    yield from aligned_columns(
+        {
+            "PROPERTY": [entry.name for entry in rows],
+            "VALUE": [entry.value for entry in rows],
+            "SOURCE": [_ORIGINS[entry.source] for entry in rows],
+            "TOPICS": [_named(topics[entry]) for entry in rows],
+        },
+        {"PROPERTY", "SOURCE", "TOPICS"},
+    )
+    yield ""
+
+
+def _named(topics: Sequence[str]) -> str:
+    more = len(topics) - _SHOWN_TOPICS
+    return ", ".join(topics[:_SHOWN_TOPICS]) + (f" and {more} more" if more > 0 else "")
+
+
+def config_document(entries: Sequence[ConfigEntry]) -> dict[str, Any]:
+    """Return what a topic is configured to: values as text, sources by Kafka's names."""
+    return {entry.name: {"value": entry.value, "source": str(entry.source)} for entry in entries}
+
+
+def removal_lines(what: str, removal: Removal) -> list[str]:
+    """Return what would be done, and what would be removed with it."""
+    first, end = removal.start_offset, removal.end_offset
+    offsets = f"offset {first}" if end - first == 1 else f"offsets {first} to {end - 1}"
+    gone = (
+        f"{offsets} would be removed: {counted(removal.records, 'record')}, "
+        f"{counted(removal.size_bytes, 'byte')}, {counted(removal.segments, 'whole segment')}"
+    )
+    return [what, gone]
+
+
+def removal_json(removal: Removal | None) -> dict[str, Any]:
+    """Return what a dry run adds to the summary; nothing where there was none."""
+    if removal is None:
+        return {}
+    return {
+        "dryRun": True,
+        "removed": {
+            "startOffset": removal.start_offset,
+            "endOffset": removal.end_offset,
+            "records": removal.records,
+            "sizeInBytes": removal.size_bytes,
+            "segments": removal.segments,
+        },
+    }

@@ -1,0 +1,203 @@
+"""What reaches standard output and standard error: records, documents, lines, notices.
+
+Where Python does not buffer its output (``PYTHONUNBUFFERED``, ``python -u``), ``sys.stdout.buffer``
+is the bare file, and a write to that may take a part of what it is given.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import sys
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+import pylog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import BinaryIO, TextIO
+
+    import pyarrow as pa
+
+
+_NAMES: dict[str, str | None] = {"size_bytes": "sizeInBytes"}
+
+
+def write_summary(document: dict[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print what was done, as JSON or as text."""
+    if as_json:
+        write_json(document)
+    else:
+        sys.stdout.writelines(f"{pylog.printable(line)}\n" for line in lines)
+    sys.stdout.flush()
+
+
+def document_of(value: Any, names: Mapping[str, str | None] = MappingProxyType({})) -> Any:  # noqa: ANN401
+    """Return a value of the library as JSON has it: its attributes, in camel case.
+
+    A topic-partition is two members of what it is in. ``names`` has the attributes that documents
+    call something else, or leave out (None).
+    """
+    if isinstance(value, dict):
+        return {name: document_of(each, names) for name, each in value.items()}
+    attributes = getattr(value, "_fields", None) or getattr(value, "__dataclass_fields__", None)
+    if attributes is None:
+        if isinstance(value, (list, tuple)):
+            return [document_of(each, names) for each in value]
+        return str(value) if isinstance(value, (StrEnum, Exception)) else value
+    document: dict[str, Any] = {}
+    for name in attributes:
+        each = getattr(value, name)
+        key = (_NAMES | dict(names)).get(name, pylog.json_name(name))
+        if isinstance(each, pylog.TopicPartition):
+            document |= each._asdict()
+        elif key is not None:
+            document[key] = document_of(each, names)
+    return document
+
+
+def write_json(document: dict[str, Any], *, is_line: bool = False) -> None:
+    """Print one JSON document, as one line or with a line for each member.
+
+    Every document of a command goes through here, and says which shape it has.
+    """
+    whole = {"schemaVersion": pylog.JSON_SCHEMA_VERSION, **document}
+    sys.stdout.write(json.dumps(whole, indent=None if is_line else 2) + "\n")
+
+
+BYTES_AT_ONCE = 2 << 20
+"""Arrow data of the records that are formatted, then written, at once; the text has about as many
+bytes, and stays in the processor's cache meanwhile."""
+
+line_format = click.option(
+    "-f",
+    "format_text",
+    metavar="FORMAT",
+    help="Print this for each record, as kcat does: %t topic, %p partition, %o offset, %T "
+    "timestamp (ms), %k key, %s value, %K and %S their lengths (-1 for null), %R the value's "
+    "length as four bytes, %h headers, %% a percent sign; \\n, \\t, \\r, \\xNN. Keys and "
+    "values are printed as their bytes are (in a terminal, control characters are escaped), and "
+    "null as nothing; a line's end has to be part of FORMAT.",
+)
+"""Gives a command's function the argument ``format_text``."""
+
+
+def lines_of_format(text: str) -> pylog.LineFormat:
+    """Return what makes lines as a format of kcat says; `click.UsageError` if it is not one."""
+    try:
+        return pylog.LineFormat.of_kcat(text, is_printable=sys.stdout.isatty())
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+class RecordOutput:
+    """Writes record batches to standard output."""
+
+    def __init__(self, lines: pylog.LineFormat, *, is_mixed: bool = False) -> None:
+        self._lines_of = lines.lines_of_several if is_mixed else lines.lines_of
+        self._output = sys.stdout.buffer
+        self.records = 0  # how many have been written
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write the lines of a record batch."""
+        for part in _parts(batch):
+            write_whole(self._output, self._lines_of(part))
+        self.records += batch.num_rows
+
+    def flush(self) -> None:
+        """Have whoever reads the output see what was written."""
+        self._output.flush()
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows = max(1, batch.num_rows * BYTES_AT_ONCE // max(1, batch.nbytes))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def write_whole(output: BinaryIO, content: memoryview) -> None:
+    """Write all of ``content``, in as many pieces as ``output`` takes it in."""
+    try:
+        while len(content):
+            written: int | None = output.write(content)
+            if written is None:
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            content = content[written:]
+    except OSError as error:
+        # So that a full disk is not taken for that of the logs.
+        error.filename = "standard output"
+        raise
+
+
+def printable_lines(content: memoryview) -> memoryview:
+    """Return lines in UTF-8 in which all but the ends of lines is printable."""
+    text = bytes(content).decode("utf-8", "replace")
+    return memoryview("\n".join(map(pylog.printable, text.split("\n"))).encode())
+
+
+# Of the terminal's own sixteen colours, those that can be read on a light and on a dark ground.
+BOLD = "\x1b[1m"
+RED = "\x1b[31m"
+GREEN = "\x1b[32m"
+BOLD_RED = "\x1b[1;31m"
+BOLD_MAGENTA = "\x1b[1;35m"
+_PLAIN = "\x1b[0m"
+
+
+class OutputTraits(NamedTuple):
+    """Width and colours of an output."""
+
+    # columns of the terminal; None for a file or a pipe, where nothing is fitted or wrapped
+    width: int | None = None
+    # whether escape sequences are wanted: not in a file, not where the environment variable
+    # ``NO_COLOR`` is set, and not where ``TERM`` is ``dumb``
+    has_styles: bool = False
+
+    @classmethod
+    def of(cls, output: TextIO) -> OutputTraits:
+        """Return the traits of ``output``."""
+        if not output.isatty():
+            return cls()
+        import shutil  # noqa: PLC0415 - only where there is a terminal
+
+        has_styles = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return cls(shutil.get_terminal_size().columns, has_styles)
+
+    def styled(self, text: str, style: str) -> str:
+        """Return ``text`` in a style, one of this module or "", where styles are wanted."""
+        return f"{style}{text}{_PLAIN}" if style and self.has_styles else text
+
+
+_ONCE = "compiling kernels (once)…"
+_EVERY_TIME = (
+    "compiling kernels (at every run: there is no directory to keep them in that only you can "
+    "write to; set NUMBA_CACHE_DIR to one)…"
+)
+
+
+def announce_compilation() -> None:
+    """Say so on stderr, if that is a terminal, when a kernel is about to be compiled; once."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return
+    log = logging.getLogger("pylog.compilation")
+    log.addHandler(_Notice(logging.INFO))
+    log.setLevel(logging.INFO)
+
+
+class _Notice(logging.Handler):
+    """Takes what the library says of each kernel that it compiles; writes one line at the first."""
+
+    has_spoken = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.has_spoken:
+            self.has_spoken = True
+            is_kept = getattr(record, "kept_in", None) is not None
+            sys.stderr.write(f"pylog: {_ONCE if is_kept else _EVERY_TIME}\n")
+            sys.stderr.flush()

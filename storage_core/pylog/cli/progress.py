@@ -1,0 +1,106 @@
+"""A progress bar on stderr: bytes read of those planned, once the work has taken a second."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    import rich.progress
+
+
+DELAY_SECONDS = 1.0
+
+
+def is_seen() -> bool:
+    """Whether there is somebody to see a bar: of commands that print when their work is done."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def is_wanted() -> bool:
+    """Whether it is seen, and no output tears it: of commands that print all the time."""
+    return is_seen() and not sys.stdout.isatty()
+
+
+class ProgressBar:
+    """A context in which `show` may be called as often as one likes.
+
+    Nothing is shown, and rich is not imported, within the first `DELAY_SECONDS`; leaving the
+    context removes the bar. Without a total, as of a pipe, it moves back and forth. Any number of
+    threads may call `show`.
+    """
+
+    def __init__(self, description: str, total_bytes: int | None) -> None:
+        self._description = description
+        self._total_bytes = total_bytes
+        self._start = time.monotonic()
+        # Asked before rich puts something else in the place of stdout, which before rich 15 denies
+        # to be a terminal.
+        self._shares_terminal = sys.stdout.isatty()
+        self._bar: rich.progress.Progress | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._stop()
+
+    def show(self, done_bytes: int, total_bytes: int | None = None) -> None:
+        """Show that ``done_bytes`` have been read, of ``total_bytes`` if that is known by now."""
+        total_bytes = self._total_bytes if total_bytes is None else total_bytes
+        with self._lock:
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], completed=done_bytes, total=total_bytes)
+            elif time.monotonic() - self._start >= DELAY_SECONDS:
+                self._bar = self._begin(done_bytes, total_bytes)
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Remove the bar while something is printed; it comes back when nothing else is for long.
+
+        It stays where the output goes elsewhere.
+        """
+        if not self._shares_terminal:
+            yield
+            return
+        with self._lock:
+            self._stop()
+            yield
+            self._start = time.monotonic()
+
+    def _stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _begin(self, done_bytes: int, total_bytes: int | None) -> rich.progress.Progress:
+        # Not at the head of the file: most runs are over before they need it.
+        from rich import progress  # noqa: PLC0415
+        from rich.console import Console  # noqa: PLC0415
+
+        bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.TaskProgressColumn(),
+            progress.DownloadColumn(binary_units=True),
+            progress.TransferSpeedColumn(),
+            progress.TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        bar.add_task(self._description, total=total_bytes, completed=done_bytes)
+        bar.start()
+        return bar

@@ -1,1 +1,0 @@
-"""What commands print for a terminal, a file or another program: text, JSON, progress."""

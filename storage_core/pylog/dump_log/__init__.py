@@ -1,0 +1,1 @@
+"""`dump`: what kafka-dump-log prints of the files of a partition."""

@@ -1,1 +1,0 @@
-"""What a log is made of, as tables: partitions, segments, batches, side files, transactions."""

@@ -1,1 +1,0 @@
-"""What a log directory is made of: sizes, batches, codecs, keys, times, and what could be saved."""

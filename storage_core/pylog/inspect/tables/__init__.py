@@ -1,1 +1,0 @@
-"""The metadata tables, one file a table; `pylog.inspect.tables.table_names` needs no Arrow."""

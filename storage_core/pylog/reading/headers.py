@@ -1,0 +1,138 @@
+"""The headers of every batch of a log, window by window, and what they add up to.
+
+Offsets are held against each other and against the files' names, and the whole batches of a
+segment must reach the next one: a table that left batches out in silence would be worse than none.
+Checksums are looked at only where the view skips damage, to know what that is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pylog.model import NO_TIMESTAMP, CompressionType
+from pylog.reading.checked_windows import CheckedWindows
+from pylog.reading.slicing import open_slice, slice_of
+from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
+from pylog.record.batch_layout import DELETE_HORIZON_FLAG_MASK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.log_view import LogView
+    from pylog.record.batch_scan import BatchHeaders
+
+
+class HeaderWindow(NamedTuple):
+    """Batches of one segment; valid until the next one is asked for."""
+
+    segment: LogSegmentView
+    window: SegmentWindow
+
+
+def header_windows(view: LogView) -> Iterator[HeaderWindow]:
+    """Yield all whole batches of a log, in file order, in windows of at least one."""
+    for index, segment in enumerate(view.segments):
+        for window in SegmentHeaders(view, index):
+            yield HeaderWindow(segment, window)
+
+
+class SegmentHeaders:
+    """Iterates the windows of one segment; one thread, one iteration."""
+
+    def __init__(self, view: LogView, index: int, *, verifies_checksums: bool = False) -> None:
+        if view.next_base_offset(index) is None:
+            # Raises where the last segment is damaged: what follows it would be left out.
+            _ = view.next_offset
+        self._segment = view.segments[index]
+        self._slice = slice_of(view, index)
+        self._damage = view.damage
+        self._verifies_checksums = verifies_checksums
+        # the byte after the last whole batch, once all windows have been seen
+        self.end_position = 0
+        # the offset after it; the segment's base offset where there is none
+        self.next_offset = self._segment.base_offset
+
+    def __iter__(self) -> Iterator[SegmentWindow]:
+        """Yield windows in file order."""
+        opened = open_slice(self._slice, self._damage)
+        if opened is None:
+            return
+        with opened as source:
+            windows = CheckedWindows(
+                source,
+                self._slice,
+                damage=self._damage,
+                verifies_checksums=self._verifies_checksums,
+            )
+            for window in windows:
+                self.next_offset = windows.next_offset
+                self.end_position = window.end_position
+                yield window
+
+
+def codec_label(codec_id: int) -> str:
+    """Return the name of a codec, also of one that nobody knows."""
+    if CompressionType.is_known(codec_id):
+        return CompressionType(codec_id).label
+    return f"unknown ({codec_id})"
+
+
+def first_timestamps(headers: BatchHeaders) -> npt.NDArray[np.int64]:
+    """Return the timestamp of each batch's first record, as far as its header knows it.
+
+    The largest one where it does not: where the broker stamped the batch, or a delete horizon has
+    taken the field's place; `NO_TIMESTAMP` where there is none at all.
+    """
+    has_horizon = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
+    has_no_record_timestamp = (
+        headers.is_append_time | has_horizon | (headers.base_timestamps == NO_TIMESTAMP)
+    )
+    first: npt.NDArray[np.int64] = np.where(
+        has_no_record_timestamp, headers.max_timestamps, headers.base_timestamps
+    )
+    return first
+
+
+class HeaderSums:
+    """Sums over batches, added window after window."""
+
+    def __init__(self) -> None:
+        self.batches = 0  # how many
+        # what they hold, control records too; None where a compressed v0/v1 wrapper hides how many
+        self.records: int | None = 0
+        # The smallest that a header has, and the largest, ms; None without one. A batch has its
+        # first record's and its largest, so that an earlier one may lie between them.
+        self.min_timestamp: int | None = None
+        self.max_timestamp: int | None = None
+        # Those that there are
+        self.magics: set[int] = set()
+        self.codec_ids: set[int] = set()
+
+    def add(self, headers: BatchHeaders) -> None:
+        """Add some batches."""
+        self.batches += len(headers)
+        counts = headers.record_counts
+        if (counts == UNKNOWN_RECORD_COUNT).any():
+            self.records = None
+        elif self.records is not None:
+            self.records += int(counts.sum())
+        # Small numbers: counting them is faster than sorting them.
+        self.magics |= set(np.flatnonzero(np.bincount(headers.magics)).tolist())
+        self.codec_ids |= set(np.flatnonzero(np.bincount(headers.codec_ids)).tolist())
+        largest = headers.max_timestamps[headers.max_timestamps != NO_TIMESTAMP]
+        smallest = first_timestamps(headers)
+        smallest = smallest[smallest != NO_TIMESTAMP]
+        if largest.size:
+            highest = int(largest.max())
+            known = self.max_timestamp
+            self.max_timestamp = highest if known is None else max(known, highest)
+        if smallest.size:
+            lowest = int(smallest.min())
+            known = self.min_timestamp
+            self.min_timestamp = lowest if known is None else min(known, lowest)

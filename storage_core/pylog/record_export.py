@@ -1,0 +1,280 @@
+"""`export`: the records of a scan in files of other formats, in bounded memory.
+
+A file is written under a name of its own beside its place, synced, and renamed when it is complete:
+at its place there is never a part of one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyarrow import csv
+
+from pylog.lazy_modules import LazyModule
+from pylog.locations import is_remote
+from pylog.record_lines.base64_column import base64_column
+from pylog.record_lines.line_format import VALUE_FORMATS, LineFormat
+from pylog.record_lines.record_json import headers_as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyarrow import parquet
+
+    from pylog.reading.scan import Scan
+    from pylog.reading.scan_task import ScanTask
+
+    Write = Callable[[pa.RecordBatch], None]
+else:
+    parquet = LazyModule("pyarrow.parquet")
+
+
+SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
+COMPRESSIONS = ("zstd", "lz4", "none")
+_ROW_GROUP_BYTES = 1 << 25
+_IS_THERE = "the file is there already; only overwrite=True (--overwrite) replaces it"
+
+TOPIC_FIELD = "{topic}"
+"""What stands in a file's name for the name of the topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """A file that was written: its path, its rows, its bytes."""
+
+    path: str
+    rows: int
+    size_bytes: int
+
+
+def export(
+    scan: Scan,
+    to: str | os.PathLike[str],
+    *,
+    values: str = "base64",
+    compression: str = "zstd",
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[ExportedFile]:
+    """Write the records of a scan to a file, or to one file for each topic; return the files.
+
+    Parameters
+    ----------
+    scan
+        What is written, with its columns. The gaps of a mode that skips damage are in its
+        ``damage`` afterwards.
+    to
+        A local path that ends in ``.parquet``, ``.arrow``, ``.csv`` or ``.jsonl``. With ``{topic}``
+        in its name, there is one file for each topic that has anything to read.
+    values
+        How ``.csv`` and ``.jsonl`` have keys, values and headers: "base64", or "text", their UTF-8.
+    compression
+        Of ``.parquet`` and ``.arrow``: "zstd", "lz4" or "none".
+    overwrite
+        Whether a file that is there may be replaced.
+    progress
+        Called with the bytes of ``.log`` files that have been read and those that are to be.
+
+    Raises
+    ------
+    FileExistsError
+        The file is there, and ``overwrite`` is false.
+    LogStorageError
+        As of `Scan.to_batches`; nothing is left of a file that is not complete.
+    ValueError
+        The name ends in something else, the format cannot hold the columns or values, or there
+        would be several files of a scan with a limit.
+    """
+    path = os.fspath(to)
+    if is_remote(path):
+        msg = f"{path!r} is not a local path: export writes local files"
+        raise ValueError(msg)
+    suffix = Path(path).suffix
+    if suffix not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        msg = f"{path!r} ends in {suffix or 'nothing'}, expected one of {known}"
+        raise ValueError(msg)
+    if scan.limit is not None and TOPIC_FIELD in path:
+        msg = f"a scan with a limit is written to one file, without {TOPIC_FIELD} in its name"
+        raise ValueError(msg)
+    tasks = scan.plan()
+    scan.scanned.report_to(progress, scan.plan)
+    by_path: dict[str, list[ScanTask]] = {} if TOPIC_FIELD in path else {path: []}
+    for task in tasks:
+        own = path.replace(TOPIC_FIELD, task.topic_partition.topic)
+        by_path.setdefault(own, []).append(task)
+    for each in by_path:
+        _ensure_directory(Path(each).parent)
+        if not overwrite:
+            _ensure_free(each)
+    exported = []
+    for each, own_tasks in by_path.items():
+        with _complete_file(each, overwrite=overwrite) as temporary:
+            rows = 0
+            with open_sink(suffix, temporary, scan.schema, values, compression) as write:
+                for batch in _batches(scan, own_tasks):
+                    write(batch)
+                    rows += batch.num_rows
+            size_bytes = os.stat(temporary).st_size  # noqa: PTH116 - a path as text
+        exported.append(ExportedFile(each, rows, size_bytes))
+    return exported
+
+
+def _batches(scan: Scan, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
+    if len(tasks) == len(scan.plan()):
+        yield from scan.to_batches()  # with the scan's threads
+        return
+    for task in tasks:
+        yield from scan.reader_of(task).record_batches()
+
+
+def _ensure_directory(path: Path) -> None:
+    if not path.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such directory to write to", str(path))
+
+
+def _ensure_free(path: str) -> None:
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, _IS_THERE, path)
+
+
+@contextmanager
+def _complete_file(path: str, *, overwrite: bool) -> Iterator[str]:
+    """Give the name of a new file that takes its place at ``path`` unless there is an error."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise _about(path, error) from error
+    try:
+        yield str(temporary)
+        os.fsync(handle)
+        if not overwrite:
+            _ensure_free(path)
+        temporary.replace(target)
+        _sync_directory(target.parent)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename != path:
+            raise _about(path, error) from error
+        raise
+    finally:
+        os.close(handle)
+
+
+def _about(path: str, error: OSError) -> OSError:
+    """Return the error with the name that was asked for, and the system's text, not Arrow's."""
+    if error.errno is None:
+        return OSError(f"{path}: {error}")
+    return OSError(error.errno, os.strerror(error.errno), path)
+
+
+def _sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def open_sink(
+    suffix: str, path: str, schema: pa.Schema, values: str, compression: str
+) -> Iterator[Write]:
+    """Give what writes record batches to a file, which is complete after the context."""
+    if values not in VALUE_FORMATS:
+        msg = f"values is {values!r}, expected one of {', '.join(VALUE_FORMATS)}"
+        raise ValueError(msg)
+    if compression not in COMPRESSIONS:
+        msg = f"compression is {compression!r}, expected one of {', '.join(COMPRESSIONS)}"
+        raise ValueError(msg)
+    match suffix:
+        case ".parquet":
+            with parquet.ParquetWriter(path, schema, compression=compression) as writer:
+                groups = _RowGroups(writer)
+                yield groups.write
+                groups.flush()
+        case ".arrow":
+            codec = None if compression == "none" else compression
+            options = pa.ipc.IpcWriteOptions(compression=codec)
+            with pa.ipc.new_file(path, schema, options=options) as writer:
+                yield writer.write_batch
+        case ".csv":
+            with csv.CSVWriter(path, _csv_schema(schema)) as writer:
+                yield lambda batch: writer.write_batch(_csv_batch(batch, values))
+        case _:
+            lines = LineFormat.json(values)
+            if missing := sorted(set(lines.columns) - set(schema.names)):
+                msg = f"JSON lines need all columns; the scan lacks {', '.join(missing)}"
+                raise ValueError(msg)
+            if schema.field("timestamp").type.unit != "ms":
+                msg = "JSON lines have timestamps in milliseconds; scan with timestamp_unit='ms'"
+                raise ValueError(msg)
+            with Path(path).open("wb") as file:
+                yield lambda batch: _write_lines(file.write, lines, batch)
+
+
+class _RowGroups:
+    """Gathers record batches until they make a row group: small ones compress badly."""
+
+    def __init__(self, writer: parquet.ParquetWriter) -> None:
+        self._writer = writer
+        self._batches: list[pa.RecordBatch] = []
+        self._size_bytes = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._size_bytes += batch.nbytes
+        if self._size_bytes >= _ROW_GROUP_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._batches:
+            self._writer.write_table(pa.Table.from_batches(self._batches))
+        self._batches.clear()
+        self._size_bytes = 0
+
+
+def _write_lines(
+    write: Callable[[memoryview], int], lines: LineFormat, batch: pa.RecordBatch
+) -> None:
+    write(lines.lines_of(batch))
+
+
+def _csv_schema(schema: pa.Schema) -> pa.Schema:
+    fields = []
+    for field in schema:
+        if field.name == "batch":
+            msg = "CSV cannot hold the column 'batch'; leave it out"
+            raise ValueError(msg)
+        is_text = field.name in {"key", "value", "headers"}
+        fields.append(pa.field(field.name, pa.large_string()) if is_text else field)
+    return pa.schema(fields)
+
+
+def _csv_batch(batch: pa.RecordBatch, values: str) -> pa.RecordBatch:
+    schema = _csv_schema(batch.schema)
+    arrays = [_csv_column(field.name, batch.column(field.name), values) for field in batch.schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _csv_column(name: str, column: pa.Array, values: str) -> pa.Array:
+    if name == "headers":
+        return headers_as_json(column, values)
+    if name not in {"key", "value"}:
+        return column
+    if values == "base64":
+        return base64_column(column)
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowInvalid as error:
+        msg = f"a {name} is not UTF-8, and CSV has nothing else for text; ask for base64"
+        raise ValueError(msg) from error

@@ -1,0 +1,296 @@
+"""`search`: the records of some logs that match, while they are found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pylog.keyword_arguments import names_nearest_keyword
+from pylog.lazy_modules import LazyModule
+from pylog.model import IsolationLevel
+from pylog.positions import EARLIEST, LATEST
+from pylog.reading.content_tests import HasHeader, ValueContains, ValueMatches
+from pylog.reading.json_path import JsonPath
+from pylog.reading.log_directory import open_directory
+from pylog.reading.partition_choice import choose_partitions
+from pylog.reading.record_filter import RecordFilter
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+
+if TYPE_CHECKING:
+    import datetime as dt
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from pylog.positions import OffsetSpecs, Timestamp
+    from pylog.reading import scan
+    from pylog.reading.content_tests import ContentTest
+    from pylog.reading.damage import DamagedRange
+
+    Bytes = str | bytes
+    Patterns = Bytes | re.Pattern[str] | re.Pattern[bytes]
+    Time = int | Timestamp | dt.datetime
+else:
+    scan = LazyModule("pylog.reading.scan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSummary:
+    """What a search has come to so far.
+
+    Attributes
+    ----------
+    partitions
+        How many are searched.
+    matches
+        Records that were found, and given to the caller.
+    scanned_bytes, total_bytes
+        Bytes of ``.log`` files: looked through, and planned.
+    scanned_batches, scanned_records
+        Record batches that were looked through, and the records that they count, those outside of
+        the range included.
+    uncounted_batches
+        Of these batches, compressed ones of v0 and v1, which do not say how many records they have.
+    unreadable
+        Damaged ranges, which were left out: what they held was not searched.
+    is_complete
+        Whether everything that was planned has been looked through; False while the search goes on,
+        or once it has stopped at its limit.
+    """
+
+    partitions: int
+    matches: int
+    scanned_bytes: int
+    total_bytes: int
+    scanned_batches: int
+    scanned_records: int
+    uncounted_batches: int
+    unreadable: tuple[DamagedRange, ...]
+    is_complete: bool
+
+    def document(self) -> dict[str, object]:
+        """Return it with the names and values that the command prints as JSON."""
+        return {
+            "partitions": self.partitions,
+            "matches": self.matches,
+            "scannedBytes": self.scanned_bytes,
+            "totalBytes": self.total_bytes,
+            "scannedBatches": self.scanned_batches,
+            "scannedRecords": self.scanned_records,
+            "uncountedBatches": self.uncounted_batches,
+            "isComplete": self.is_complete,
+            "unreadable": [
+                {
+                    "file": str(each.path),
+                    "position": each.position,
+                    "endPosition": each.end_position,
+                    "nextOffset": each.next_offset,
+                    "endOffset": each.end_offset,
+                    "reason": each.reason,
+                }
+                for each in self.unreadable
+            ],
+        }
+
+
+class Search:
+    """The matches of a search, to be iterated once, as record batches in the order of a scan.
+
+    `search` makes it. `summary` may be asked for at any time. One thread.
+
+    Attributes
+    ----------
+    schema
+        The Arrow schema of the matches.
+    """
+
+    def __init__(self, planned: scan.Scan) -> None:
+        self.schema: pa.Schema = planned.schema
+        self._scan = planned
+        self._matches = 0
+        self._is_complete = False
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Yield the matches."""
+        for batch in self._scan.to_batches():
+            self._matches += batch.num_rows
+            yield batch
+        self._is_complete = self._matches != self._scan.limit
+
+    @property
+    def summary(self) -> SearchSummary:
+        """What the search has come to so far."""
+        scanned = self._scan.scanned
+        return SearchSummary(
+            partitions=len(self._scan.partitions),
+            matches=self._matches,
+            scanned_bytes=scanned.size_bytes,
+            total_bytes=sum(task.size_bytes for task in self._scan.plan()),
+            scanned_batches=scanned.batches,
+            scanned_records=scanned.records,
+            uncounted_batches=scanned.uncounted_batches,
+            unreadable=tuple(self._scan.damage),
+            is_complete=self._is_complete,
+        )
+
+
+@names_nearest_keyword
+def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
+    *paths: str | os.PathLike[str],
+    topics: Iterable[str] = (),
+    partitions: Sequence[int] = (),
+    pattern: str | None = None,
+    key: Bytes | Iterable[Bytes] | None = None,
+    value_contains: Bytes | Iterable[Bytes] = (),
+    value_regex: Patterns | Iterable[Patterns] = (),
+    header: str | Iterable[str] = (),
+    json_path: str | Iterable[str] = (),
+    min_timestamp: Time | None = None,
+    max_timestamp: Time | None = None,
+    start: OffsetSpecs = EARLIEST,
+    end: OffsetSpecs = LATEST,
+    isolation: str | IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    columns: str | Iterable[str] | None = None,
+    limit: int | None = None,
+    timestamp_unit: str = "us",
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    use_indexes: bool = True,
+    threads: int | None = None,
+    leave_page_cache: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Search:
+    """Return the records that pass all of the given tests, as they are found.
+
+    The bytes of each batch are looked through first, and only batches that may hold a match are
+    decoded; all checksums are verified. Damage is passed over and listed in `Search.summary`, and
+    so a match never stands in it.
+
+    Parameters
+    ----------
+    *paths
+        Log directories, topic-partition directories, or ``.log`` files in them.
+    topics, partitions, pattern
+        As for `pylog.choose_partitions`.
+    key
+        The key is exactly this, or one of these; text stands for its UTF-8.
+    value_contains
+        The value has these bytes in it; of several, all.
+    value_regex
+        This regular expression of Python is found in the value: one of ``str`` in its text in
+        UTF-8, one of ``bytes`` in its bytes. Of several, all. See the notes on its time.
+    header
+        ``NAME``: there is a header of that name; ``NAME=VALUE``: one with that name and that value
+        in UTF-8. Of several, all.
+    json_path
+        The value is JSON and has something at this path, see `pylog.reading.json_path`. Of several,
+        all.
+    min_timestamp, max_timestamp
+        The record's own timestamp lies between these, both inclusive; as of `RecordFilter`.
+    start, end, isolation, timestamp_unit, max_decompressed_bytes, use_indexes, leave_page_cache
+        As for `pylog.scan`.
+    columns
+        As for `pylog.scan`; all, also headers, by default.
+    limit
+        The most matches; nothing after the last of them is read.
+    threads
+        As for `pylog.scan`.
+    progress
+        Called with the bytes that have been looked through and those that are to be.
+
+    Raises
+    ------
+    LogDirectoryError, UnknownTopicOrPartitionError
+        The path holds no log, or not what was asked for.
+    ValueError
+        An argument makes no sense, or no test was given.
+
+    Notes
+    -----
+    As everywhere in Python, nothing limits the time of a regular expression: ``(a+)+$`` takes twice
+    as long for each further ``a`` of a value. With ``threads=1`` it is looked for in the caller's
+    thread, where Ctrl-C or a signal handler that raises ends it, as `pylog search` does after a
+    minute. With more, it may be in a thread that nothing can stop, and no other one goes on
+    meanwhile: let a pattern that somebody else has written run in one thread, or in a process of
+    its own.
+
+    Examples
+    --------
+    >>> found = pylog.search("/mnt/kafka-logs", value_contains="timeout", limit=10)
+    >>> pyarrow.Table.from_batches(found, found.schema)
+    >>> found.summary.unreadable
+    """
+    content: tuple[ContentTest, ...] = (
+        *(ValueContains(_as_bytes(each)) for each in _several(value_contains)),
+        *(ValueMatches(_as_pattern(each)) for each in _several(value_regex)),
+        *map(_header_test, _several(header)),
+        *map(JsonPath.parse, _several(json_path)),
+    )
+    where = RecordFilter(
+        keys=None if key is None else frozenset(map(_as_bytes, _several(key))),
+        content=content or None,
+        min_timestamp=min_timestamp,  # type: ignore[arg-type]  # becomes milliseconds
+        max_timestamp=max_timestamp,  # type: ignore[arg-type]
+    )
+    _check(where)
+    directory = open_directory(*paths, takes_segment_files=True)
+    planned = scan.scan(
+        directory,
+        assign=choose_partitions(directory, topics, partitions, pattern=pattern),
+        start=start,
+        end=end,
+        isolation=isolation,
+        fail_on_data_loss=False,
+        columns=columns,
+        include_headers=True,
+        include_batch_metadata=True,
+        mode="DROPMALFORMED",
+        timestamp_unit=timestamp_unit,
+        max_decompressed_bytes=max_decompressed_bytes,
+        where=where,
+        limit=limit,
+        use_indexes=use_indexes,
+        threads=threads,
+        leave_page_cache=leave_page_cache,
+    )
+    planned.scanned.report_to(progress, planned.plan)
+    return Search(planned)
+
+
+def _check(where: RecordFilter) -> None:
+    """Raise `ValueError` for a search for nothing."""
+    if not where.needs_records:
+        msg = (
+            "nothing to search for was given: key, value_contains, value_regex, header, json_path, "
+            "min_timestamp or max_timestamp; pylog.scan reads all records"
+        )
+        raise ValueError(msg)
+
+
+def _several(given: Any) -> list[Any]:  # noqa: ANN401 - the values are looked at elsewhere
+    """Return one value or several as a list; text and bytes are one."""
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        return list(given)
+    return [given]
+
+
+def _as_bytes(text: Bytes) -> bytes:
+    # What was not UTF-8 on a command line is taken as the bytes that it was.
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
+def _as_pattern(given: Patterns) -> re.Pattern[str] | re.Pattern[bytes]:
+    if isinstance(given, re.Pattern):
+        return given
+    try:
+        return re.compile(given)
+    except re.error as error:
+        msg = f"{given!r} is not a regular expression: {error}"
+        raise ValueError(msg) from error
+
+
+def _header_test(text: str) -> ContentTest:
+    name, equals, value = text.partition("=")
+    return HasHeader(name, _as_bytes(value) if equals else None)

@@ -1,0 +1,404 @@
+"""Table ``cleaning``: what a cleaner and retention would take away, by their own rules.
+
+Live records, which a cleaning of the whole log keeps, are found by their keys. The log is read
+twice: first every key's last offset goes into an offset map, then each record is held against
+it. Where the map has no room for all keys, that is done for a share of the keys at a time, chosen
+by their hash, so that memory is bounded whatever the log holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pylog.cleaner.checked_windows import CheckedWindow
+from pylog.cleaner.cleanable_offsets import CleanableBytes, CleanableOffsets, CleanableParams
+from pylog.cleaner.keyed_records import KeyedRecordReader
+from pylog.cleaner.offset_map import HashKey, OffsetMap
+from pylog.clock import SystemClock
+from pylog.columnar.rows import TableText
+from pylog.errors import CorruptCheckpointError
+from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
+from pylog.files.high_watermarks import HighWatermarks
+from pylog.files.topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
+from pylog.locations import is_remote, join, name_of
+from pylog.log.retention import RetentionParams, RetentionReason, deletable_segments
+from pylog.reading.aborted_transactions import AbortedTransactions, find_aborted_transactions
+from pylog.reading.attempts import Attempts
+from pylog.reading.dated_segments import dated_segments
+from pylog.reading.headers import SegmentHeaders
+from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.record.append_rules import MAX_INT64
+from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
+from pylog.tables.metadata_table import table_of_rows
+from pylog.writing.cluster_configs import only_replica_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from pylog.cleaner.keyed_records import KeyedRecords
+    from pylog.config import LogConfig
+    from pylog.reading.log_view import LogView
+
+
+_TEXT = TableText.of_partitions("""\
+What of each segment is still needed, and when retention deletes it.
+
+segment            string       name of the ``.log`` file
+base_offset        int64        what that name says
+next_offset        int64        offset after the last batch; base_offset without a batch
+size_in_bytes      int64        length of the ``.log`` file
+records            int64        control records too; null where a compressed v0/v1 wrapper hides
+                                how many it holds
+live_records       int64        those that are needed, see below; null where headers do not tell
+dead_records       int64        those that are not needed; null likewise
+live_bytes         int64        what live records take of the file's whole batches; null likewise
+dead_bytes         int64        what dead records take of them; null likewise
+cleanup_policy     list<string> the topic's; null where its configuration is not known
+first_dirty_offset int64        where the log's next cleaning begins, by the cleaner's checkpoint;
+                                null unless the topic is compacted
+dirty_ratio        double       of the log, what a broker compares with
+                                ``min.cleanable.dirty.ratio``; null likewise
+deletion_reason    string       by what retention deletes the segment, "log start offset",
+                                "retention.bytes" or "retention.ms"; null if nothing does, or the
+                                topic's configuration is not known
+deletion_time      timestamp    the first moment at which a run of retention deletes it for its age;
+                                null for the other reasons, by which the next run deletes it
+freed_bytes        int64        how many bytes are gone from the log when it is; null where
+                                deletion_reason is
+path               string       of the ``.log`` file
+defects            list<string> what is wrong with the side files that this is made of, each with
+                                its path; empty if nothing. What is unknown because of it is null
+
+So the first row of a log that has a deletion_reason tells its next deletion.
+
+A record is dead that no consumer gets, because it lies below the log start offset, and one that a
+cleaning of the whole log up to its last stable offset would remove: one of an aborted transaction,
+one that a later record with its key replaces, one without a key. Tombstones and transaction markers
+count as live: when those go, the clock decides. Headers show which batches lie below the log start;
+that is all there is to say of a topic that is not compacted. Of one that is, and of one whose
+configuration is not known, the four columns are null unless keys are asked for
+(``check_keys=True``), which reads all records.
+
+A batch's bytes are shared by its records, by their length before compression. What a topic is
+configured to is known where it is stored beside the logs (`pylog.files.topic_configs`): a directory
+that was copied from a broker has nothing of it. Of a directory in a store the columns from
+first_dirty_offset to freed_bytes are null: nothing cleans it there.
+""")
+
+
+class _Deletion(NamedTuple):
+    """When and why retention deletes a segment, and what is gone then."""
+
+    reason: str | None = None
+    time_ms: int | None = None
+    freed_bytes: int | None = None
+
+
+class _Dirtiness(NamedTuple):
+    """Of a whole log, as a cleaner sees it."""
+
+    first_dirty_offset: int | None = None
+    ratio: float | None = None
+
+
+def _rows(view: LogView, *, check_keys: bool = False) -> Iterator[tuple[object, ...]]:
+    """Yield the segments by their headers; with ``check_keys`` read all records, twice."""
+    attempts = Attempts()
+    config = attempts.read(lambda: find_config(view))
+    start_offset = attempts.read(lambda: view.log_start_offset)
+    segments = [_Segment.of(view, index, start_offset) for index in range(len(view.segments))]
+    lives: Sequence[LiveRecords | None] = [None] * len(segments)
+    deletions: list[_Deletion] | None = None
+    dirtiness: _Dirtiness | None = None
+    if start_offset is not None and segments:
+        if config is not None and not config.is_compact:
+            lives = [segment.live for segment in segments]
+        elif check_keys:
+            lives = find_live_records(view, stable_offset=_last_stable_offset(view))
+        if config is not None and not is_remote(view.directory.path):
+            deletions = attempts.read(lambda: _deletions(view, config))
+            if config.is_compact:
+                dirtiness = attempts.read(lambda: _dirtiness(view, config))
+    deletions = deletions or []
+    deletions += [_Deletion()] * (len(segments) - len(deletions))
+    policy = None if config is None else sorted(config.cleanup_policy)
+    defects = [str(error) for error in attempts.errors]
+    for segment, live, deletion in zip(segments, lives, deletions, strict=True):
+        yield (
+            name_of(segment.path),
+            segment.base_offset,
+            segment.next_offset,
+            segment.size_bytes,
+            segment.live.records if live is None else live.records,
+            *_live_and_dead(segment, live),
+            policy,
+            *(dirtiness or _Dirtiness()),
+            *deletion,
+            segment.path,
+            defects,
+        )
+
+
+def _live_and_dead(
+    segment: _Segment, live: LiveRecords | None
+) -> tuple[int | None, int | None, int | None, int | None]:
+    """Return live and dead records, then live and dead bytes."""
+    if live is None:
+        return None, None, None, None
+    live_bytes = round(live.live_bytes)
+    dead_records = None
+    if live.records is not None and live.live_records is not None:
+        dead_records = live.records - live.live_records
+    return live.live_records, dead_records, live_bytes, segment.valid_bytes - live_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """What the headers of a segment say."""
+
+    base_offset: int
+    next_offset: int
+    size_bytes: int
+    valid_bytes: int  # what its whole batches take
+    live: LiveRecords  # what is not below the log start offset
+    path: str
+
+    @classmethod
+    def of(cls, view: LogView, index: int, start_offset: int | None) -> _Segment:
+        """Look at all headers of a segment; the log's start offset is None if it is not known."""
+        listed = view.segments[index]
+        headers = SegmentHeaders(view, index)
+        live = LiveRecords()
+        for window in headers:
+            found = window.scan.headers
+            is_live = found.last_offsets >= (start_offset or 0)
+            for mask, are_live in ((is_live, True), (~is_live, False)):
+                live.add_batches(
+                    found.sizes_bytes[mask], found.record_counts[mask], are_live=are_live
+                )
+        return cls(
+            listed.base_offset,
+            headers.next_offset,
+            listed.size_bytes,
+            headers.end_position,
+            live,
+            listed.file_path(),
+        )
+
+
+def _deletions(view: LogView, config: LogConfig) -> list[_Deletion]:
+    """Return what retention does to the oldest segments if nothing is appended any more."""
+    params = RetentionParams.of(
+        config,
+        MAX_INT64,
+        log_start_offset=view.log_start_offset,
+        high_watermark=_high_watermark(view),
+        log_end_offset=view.log_end_offset,
+    )
+    found: list[_Deletion] = []
+    time_ms = 0
+    freed_bytes = 0
+    for segment, reason in deletable_segments(dated_segments(view), params):
+        freed_bytes += segment.size_bytes
+        if reason is RetentionReason.TIME:
+            newest = max(segment.largest_timestamp, segment.read_largest_timestamp())
+            # Not before those that are older, whatever their timestamps.
+            time_ms = max(time_ms, newest + params.retention_ms + 1)
+            found.append(_Deletion(reason, time_ms, freed_bytes))
+        else:
+            found.append(_Deletion(reason, None, freed_bytes))
+    return found
+
+
+def _dirtiness(view: LogView, config: LogConfig) -> _Dirtiness:
+    """Return how dirty a compacted log is."""
+    segments = dated_segments(view)
+    path = join(view.directory.log_directory, CLEANER_OFFSET_CHECKPOINT)
+    params = CleanableParams(
+        read_offset_checkpoint(path).get(view.topic_partition),
+        log_start_offset=view.log_start_offset,
+        last_stable_offset=_last_stable_offset(view),
+        log_end_offset=view.log_end_offset,
+        min_compaction_lag_ms=config.min_compaction_lag_ms,
+        now_ms=SystemClock().milliseconds(),
+    )
+    offsets = CleanableOffsets.of(segments, params)
+    cleanable = CleanableBytes.of(
+        segments, offsets.first_dirty_offset, offsets.first_uncleanable_offset
+    )
+    return _Dirtiness(offsets.first_dirty_offset, cleanable.ratio)
+
+
+def _last_stable_offset(view: LogView) -> int:
+    """Return up to where an owner's cleaner would go."""
+    return min(find_last_stable_offset(view), _high_watermark(view))
+
+
+def _high_watermark(view: LogView) -> int:
+    """Return where an owner's high watermark would start; a store has no owner."""
+    path = view.directory.log_directory
+    if is_remote(path):
+        return view.log_end_offset
+    watermarks = HighWatermarks.read(path, only_replica_rule(path))
+    return watermarks.start_of(view.topic_partition, view.log_start_offset, view.log_end_offset)
+
+
+def find_config(view: LogView) -> LogConfig | None:
+    """Return what is stored of the topic's configuration, None if nothing is."""
+    configs = TopicConfigs(None)
+    path = join(view.directory.log_directory, TOPIC_CONFIGS)
+    properties = read_topic_configs(path).get(view.topic)
+    if properties is None and configs.unconfigured([view.topic]):
+        return None
+    try:
+        return configs.with_properties(view.topic, properties or {})
+    except ValueError as error:
+        reason = f"configuration of topic {view.topic!r}: {error}"
+        raise CorruptCheckpointError(reason, path) from error
+
+
+_MAP_BYTES = 128 << 20
+"""As much as a broker's ``log.cleaner.dedupe.buffer.size``: room for five million keys."""
+_LOAD_FACTOR = 0.9
+
+
+@dataclass(slots=True)
+class LiveRecords:
+    """What of one segment is live; None where headers and records do not tell."""
+
+    records: int | None = 0  # all records, control records too
+    live_records: int | None = 0  # those of them that are live
+    # what these take of the file; a batch's bytes are shared by its records
+    live_bytes: float = 0.0
+
+    def add_batches(
+        self, sizes_bytes: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], *, are_live: bool
+    ) -> None:
+        """Add whole batches by their headers."""
+        count = None if (counts == UNKNOWN_RECORD_COUNT).any() else int(counts.sum())
+        self.records = _sum(self.records, count)
+        if are_live:
+            self.live_records = _sum(self.live_records, count)
+            self.live_bytes += int(sizes_bytes.sum())
+
+
+def _sum(left: int | None, right: int | None) -> int | None:
+    return None if left is None or right is None else left + right
+
+
+def find_live_records(
+    view: LogView, *, stable_offset: int | None = None, map_bytes: int = _MAP_BYTES
+) -> list[LiveRecords]:
+    """Return for every segment what is live in it.
+
+    Live is what consumers get, or will once it is decided, and a cleaning would keep: the last
+    record of each key among those below the last stable offset that are not aborted, everything
+    from there on, control batches, and batches without records, which stand for a producer.
+    ``stable_offset`` is used in the place of the last stable offset.
+    """
+    search = _Search(view, stable_offset, map_bytes)
+    shares = 1
+    while (found := search.run(shares)) is None:
+        shares *= 2
+    return found
+
+
+class _Search:
+    """One look at all keys of a log; one thread."""
+
+    def __init__(self, view: LogView, stable_offset: int | None, map_bytes: int) -> None:
+        self._view = view
+        self._map = OffsetMap(map_bytes, _LOAD_FACTOR)
+        self._start = view.log_start_offset
+        self._end = find_last_stable_offset(view) if stable_offset is None else stable_offset
+        aborted = find_aborted_transactions(view, self._start, self._end)
+        self._aborted = AbortedTransactions(aborted)
+        self._reader = KeyedRecordReader()
+
+    def run(self, shares: int) -> list[LiveRecords] | None:
+        """Return what is live; None if the map has no room for a share of the keys."""
+        found = [LiveRecords() for _ in self._view.segments]
+        # One hash key for the whole run: the hash says which share a key belongs to.
+        hash_key = HashKey.random()
+        for share in range(shares):
+            self._map.clear()
+            if not self._fill(hash_key, share, shares):
+                return None
+            self._judge(found, hash_key, share, shares)
+        return found
+
+    def _fill(self, hash_key: HashKey, share: int, shares: int) -> bool:
+        for index in range(len(self._view.segments)):
+            for window, batches in self._windows(index, None):
+                for records in self._read(window, batches, hash_key):
+                    rows = self._rows(records, share, shares)
+                    if self._map.put(records.hashes, records.offsets, rows) < rows.size:
+                        return False
+        return True
+
+    def _judge(self, found: list[LiveRecords], hash_key: HashKey, share: int, shares: int) -> None:
+        for index, live in enumerate(found):
+            whole = live if share == 0 else None
+            for window, batches in self._windows(index, whole):
+                for records in self._read(window, batches, hash_key):
+                    rows = self._rows(records, share, shares)
+                    last = self._map.find(records.hashes, rows)
+                    kept = rows[last == records.offsets[rows]]
+                    live.live_bytes += float(_shares_of_bytes(records)[kept].sum())
+                    live.live_records = _sum(live.live_records, kept.size)
+                    if share == 0:
+                        live.records = _sum(live.records, records.offsets.size)
+
+    def _windows(
+        self, index: int, whole: LiveRecords | None
+    ) -> Iterator[tuple[CheckedWindow, npt.NDArray[np.int64]]]:
+        """Yield the windows of a segment, and which of their batches have records to judge.
+
+        The other batches are added to ``whole``: they are live or not as headers say.
+        """
+        path = self._view.segments[index].file_path()
+        for window in SegmentHeaders(self._view, index, verifies_checksums=True):
+            headers = window.scan.headers
+            is_gone = (headers.last_offsets < self._start) | self._aborted.mask(headers)
+            is_kept = (
+                headers.is_control
+                | (headers.last_offsets >= self._end)
+                | (headers.record_counts == 0)
+            ) & ~is_gone
+            if whole is not None:
+                for mask, are_live in ((is_gone, False), (is_kept, True)):
+                    sizes, counts = headers.sizes_bytes[mask], headers.record_counts[mask]
+                    whole.add_batches(sizes, counts, are_live=are_live)
+            checked = CheckedWindow(path, window.file_position, window.scan)
+            yield checked, np.flatnonzero(~is_gone & ~is_kept)
+
+    def _read(
+        self, window: CheckedWindow, batches: npt.NDArray[np.int64], hash_key: HashKey
+    ) -> Iterator[KeyedRecords]:
+        return self._reader.read(window, batches, hash_key, range(self._start, self._end))
+
+    def _rows(self, records: KeyedRecords, share: int, shares: int) -> npt.NDArray[np.int64]:
+        """Return the rows of records that are served and whose keys are of a share."""
+        chosen = records.has_key & (records.offsets >= self._start)
+        if shares > 1:
+            chosen &= records.hashes[:, 1].view(np.uint64) % np.uint64(shares) == share
+        return np.flatnonzero(chosen)
+
+
+def _shares_of_bytes(records: KeyedRecords) -> npt.NDArray[np.float64]:
+    """Return what each record takes of its batch's bytes."""
+    sizes = records.sizes_bytes
+    starts, ends = records.batch_starts, records.batch_ends
+    sums = np.concatenate([[0], np.cumsum(sizes)])
+    shares = records.headers.sizes_bytes / np.maximum(1, sums[ends] - sums[starts])
+    result: npt.NDArray[np.float64] = sizes * np.repeat(shares, ends - starts)
+    return result
+
+
+CLEANING = table_of_rows("cleaning", _TEXT, _rows, check_keys="says nothing of keys")

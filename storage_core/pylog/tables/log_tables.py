@@ -1,0 +1,367 @@
+"""Tables of few rows about a log: its ends, segments, transactions, producers and leader epochs.
+
+Each text below is a table as the documentation has it: what it is about, then its columns by name,
+type and meaning. Its schema is made of these.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.checks.indexes import read_offset_index, read_time_index
+from pylog.columnar.rows import TableText, none_if
+from pylog.errors import (
+    CorruptCheckpointError,
+    CorruptIndexError,
+    CorruptSnapshotError,
+    UnreadableFileError,
+)
+from pylog.files.file_names import (
+    INDEX_FILE_SUFFIX,
+    PRODUCER_SNAPSHOT_FILE_SUFFIX,
+    TIME_INDEX_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+    file_name_prefix,
+)
+from pylog.files.partition_metadata import format_uuid
+from pylog.files.producer_snapshot import NO_OFFSET, ProducerStateEntry, read_producer_snapshot
+from pylog.files.transaction_index import read_transaction_index
+from pylog.locations import join, name_of, printable_location
+from pylog.log_file.batch_walk import find_whole_batches
+from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP
+from pylog.reading.attempts import Attempts
+from pylog.reading.first_timestamp import first_timestamp
+from pylog.reading.headers import HeaderSums, SegmentHeaders, codec_label
+from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.reading.producer_transactions import find_transactions
+from pylog.tables.metadata_table import table_of_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pylog.checks.indexes import IndexColumns
+    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.log_view import LogView
+    from pylog.record.batch_header import BatchHeader
+
+_SEGMENTS = TableText.of_partitions("""\
+The files of each segment and what the headers in it add up to.
+
+segment           string       name of the ``.log`` file
+base_offset       int64        what that name says
+next_offset       int64        offset after the last batch; base_offset without a batch
+size_in_bytes     int64        length of the ``.log`` file
+valid_bytes       int64        of them, what whole batches take: less after a crash, or where the
+                               file is preallocated
+batches           int64        whole batches
+records           int64        control records too; null where a compressed v0/v1 wrapper hides
+                               how many it holds
+min_timestamp     timestamp    the smallest that a header has: a batch has its first record's
+                               and its largest, so that an earlier one may lie between them
+max_timestamp     timestamp    the largest that a header has
+magics            list<int32>  record formats that its batches have, ascending
+codecs            list<string> compression codecs of its batches, by their ids
+offset_index      index_state  in what state the file is; see below
+time_index        index_state  likewise
+transaction_index index_state  likewise
+path              string       of the ``.log`` file
+""")
+
+_TRANSACTIONS = TableText.of_partitions("""\
+What each producer wrote between two of its markers.
+
+producer_id             int64     whose transaction it is
+producer_epoch          int32     of its data; of the marker where no data is left
+first_offset            int64     of its first batch, also of one that is gone, if that is known
+last_offset             int64     of its last data batch; null where no data is left
+state                   string    committed, aborted, or open: no marker follows; unknown: damage
+                                  was left out inside it, and a marker may have been there
+marker_offset           int64     of the marker that ends it; null while it is open
+size_in_bytes           int64     of its data batches
+batches                 int64     data batches that are there
+records                 int64     records in them
+begins_before_log_start bool      whether its first offset lies below the log start offset, where
+                                  retention has deleted it; null where that is not known, for want
+                                  of a side file that can be read
+first_timestamp         timestamp the largest of its first batch that is there; null where none is
+marker_timestamp        timestamp of that marker; null while it is open
+
+In the order of decisions: by marker, then what is open by first offset.
+""")
+
+_PRODUCERS = TableText.of_partitions("""\
+What each producer snapshot of a partition says, a row a producer.
+
+snapshot                 string       name of the file
+snapshot_offset          int64        the state is the one before this offset
+producer_id              int64        whose state it is
+producer_epoch           int32        the latest that the log has seen
+first_sequence           int32        of its last batch
+last_sequence            int32        of its last batch
+last_offset              int64        of its last data record
+offset_delta             int32        last minus first offset of its last batch
+timestamp                timestamp    of that batch, or of a later marker
+coordinator_epoch        int32        of its last marker
+current_txn_first_offset int64        of its open transaction
+defect                   string       why the file cannot be read; all but its name is null then
+
+A value that the producer has not given rise to is null. A snapshot without producers has no row. A
+damaged one is normal after a crash: a broker deletes it and takes an older one; here it is a row.
+""")
+
+_LEADER_EPOCHS = TableText.of_partitions("""\
+Which leader wrote which offsets, from ``leader-epoch-checkpoint``.
+
+epoch          int32   the number that the controller gave the leader
+start_offset   int64   the first offset written under it
+end_offset     int64   where the next epoch starts; the log end offset for the last
+defect         string  in a row without an epoch: why the file cannot be read. In the row of the
+                       last epoch: why the log end offset is not known
+
+No row where a partition has no such file (brokers before 0.11, formats v0 and v1).
+""")
+
+_PARTITIONS = TableText.of_partitions("""\
+Where each log begins and ends.
+
+log_start_offset   int64        first offset that a broker serves
+log_end_offset     int64        offset after the last record
+last_stable_offset int64        first offset of the oldest open transaction; log_end_offset
+                                without one
+segments           int64        how many the log has
+size_in_bytes      int64        of all ``.log`` files
+first_timestamp    timestamp    of the first batch that is served: its first record's, the batch's
+                                largest where a header lacks that; null where damage that
+                                is skipped lies before it
+last_timestamp     timestamp    the largest of the last batch
+leader_epoch       int32        the latest; null where none is known
+topic_id           string       as Kafka writes it; null before Kafka 2.8
+leftover_files     int64        ending in ``.deleted``, ``.cleaned`` or ``.swap``: not in the log
+path               string       of the directory
+defects            list<string> what is wrong with files or the directory, each with its path; empty
+                                if nothing. What is unknown because of that is null
+
+One row a partition, whatever is wrong with it: the table is the overview that shows which one is.
+From file names, side files and few headers; the last stable offset may take the headers of all that
+has been written since the newest producer snapshot. Timestamps need not be in order.
+""")
+
+_CONTENT_COLUMNS = 10  # of partitions: all but topic, partition, path and defects
+_NO_COORDINATOR_EPOCH = -1
+_NUMBERS = 9  # columns that a damaged file leaves empty
+_SEQUENCES = 1 << 31
+
+
+def _partitions(view: LogView) -> Iterator[tuple[object, ...]]:
+    """Yield the one row of a partition; damage is a value in it, and no error."""
+    attempts = Attempts()
+    segments = attempts.read(lambda: view.segments)
+    if segments is None:
+        yield (
+            *[None] * _CONTENT_COLUMNS,
+            printable_location(view.directory.path),
+            _defects(attempts),
+        )
+        return
+    for segment in segments:
+        attempts.read(segment.ensure_readable)
+    start_offset = attempts.read(lambda: view.log_start_offset)
+    # Where the start is not known, the files still show the end.
+    end_offset = attempts.read(
+        lambda: view.next_offset if start_offset is None else view.log_end_offset
+    )
+    is_whole = start_offset is not None and end_offset is not None
+    last = None if end_offset is None else attempts.read(lambda: _last_header(view))
+    metadata = attempts.read(lambda: view.metadata)
+    yield (
+        start_offset,
+        end_offset,
+        attempts.read(lambda: find_last_stable_offset(view)) if is_whole else None,
+        len(segments),
+        view.size_bytes,
+        attempts.read(lambda: first_timestamp(view)) if is_whole else None,
+        None if last is None else none_if(last.max_timestamp, NO_TIMESTAMP),
+        attempts.read(lambda: _latest_leader_epoch(view, last)),
+        None if metadata is None else format_uuid(metadata.topic_id),
+        view.leftover_file_count,
+        printable_location(view.directory.path),
+        _defects(attempts),
+    )
+
+
+def _defects(attempts: Attempts) -> list[str]:
+    return [str(error) for error in attempts.errors]
+
+
+def _last_header(view: LogView) -> BatchHeader | None:
+    """Return the last batch's header; the last segments may be empty."""
+    if view.end.last is not None:
+        return view.end.last.header
+    for segment in reversed(view.segments[:-1]):
+        # All headers of one segment, where the next one has just been rolled.
+        with segment.open_log() as source:
+            batches = find_whole_batches(
+                source, 0, segment.size_bytes, lowest_offset=segment.base_offset
+            )
+        if batches.last is not None:
+            return batches.last.header
+    return None
+
+
+def _latest_leader_epoch(view: LogView, last: BatchHeader | None) -> int | None:
+    """Return what the checkpoint says or, where there is none, the last batch."""
+    if view.leader_epochs:
+        return view.leader_epochs[-1].epoch
+    if last is None:
+        return None
+    return none_if(last.partition_leader_epoch, NO_PARTITION_LEADER_EPOCH)
+
+
+def _segments(view: LogView) -> Iterator[tuple[object, ...]]:
+    """Yield the segments, after a look at all headers."""
+    for index, segment in enumerate(view.segments):
+        headers = SegmentHeaders(view, index)
+        sums = HeaderSums()
+        for window in headers:
+            sums.add(window.scan.headers)
+        path = segment.file_path()
+        yield (
+            name_of(path),
+            segment.base_offset,
+            headers.next_offset,
+            segment.size_bytes,
+            headers.end_position,
+            sums.batches,
+            sums.records,
+            sums.min_timestamp,
+            sums.max_timestamp,
+            sorted(sums.magics),
+            [codec_label(codec) for codec in sorted(sums.codec_ids)],
+            *_index_states(segment, headers.end_position, headers.next_offset),
+            path,
+        )
+
+
+# missing; empty: no entry, as of a new segment; ok; or damaged: what Kafka would rebuild,
+# what cannot be read, is out of order, or points beyond the last batch.
+class _IndexState(NamedTuple):
+    state: str
+    entries: int | None = None
+    reason: str | None = None
+
+
+def _index_states(
+    segment: LogSegmentView, end_position: int, next_offset: int
+) -> list[dict[str, object]]:
+    """Return the states of its offset, time and transaction index; what its batches end before."""
+    states = (
+        _offset_index(segment, end_position),
+        _time_index(segment, next_offset),
+        _transaction_index(segment),
+    )
+    return [state._asdict() for state in states]
+
+
+def _offset_index(segment: LogSegmentView, end_position: int) -> _IndexState:
+    if INDEX_FILE_SUFFIX not in segment.suffixes:
+        return _IndexState("missing")
+    index = read_offset_index(segment.file_path(INDEX_FILE_SUFFIX), segment.base_offset)
+    last = int(index.values[-1]) if index.values.size else -1
+    contradiction = None
+    if last >= end_position:
+        contradiction = f"last entry is byte {last} of the log, whose batches end at {end_position}"
+    return _state(index, contradiction)
+
+
+def _time_index(segment: LogSegmentView, next_offset: int) -> _IndexState:
+    if not segment.has_time_index:
+        return _IndexState("missing")
+    index = read_time_index(segment.file_path(TIME_INDEX_FILE_SUFFIX), segment.base_offset)
+    last = int(index.offsets[-1]) if index.offsets.size else -1
+    contradiction = None
+    if last >= next_offset:
+        contradiction = (
+            f"last entry has offset {last}, the segment's batches end before {next_offset}"
+        )
+    return _state(index, contradiction)
+
+
+def _state(index: IndexColumns, contradiction: str | None) -> _IndexState:
+    entries = index.offsets.size
+    reason = index.defect or contradiction
+    if reason is not None:
+        return _IndexState("damaged", entries, reason)
+    return _IndexState("ok" if entries else "empty", entries)
+
+
+def _transaction_index(segment: LogSegmentView) -> _IndexState:
+    if not segment.has_transaction_index:
+        return _IndexState("missing")
+    try:
+        entries = len(read_transaction_index(segment.file_path(TXN_INDEX_FILE_SUFFIX)))
+    except (CorruptIndexError, UnreadableFileError) as error:
+        return _IndexState("damaged", None, str(error.reason))
+    return _IndexState("ok" if entries else "empty", entries)
+
+
+def _producers(view: LogView) -> Iterator[tuple[object, ...]]:
+    """Yield the content of a partition's snapshots by their offset, then by producer id."""
+    for offset in sorted(view.producer_snapshot_offsets):
+        name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
+        try:
+            entries = read_producer_snapshot(join(view.directory.path, name))
+        except (CorruptSnapshotError, UnreadableFileError) as error:
+            yield name, offset, *[None] * _NUMBERS, error.reason
+            continue
+        for entry in sorted(entries):  # in the file they have the order of a hash map
+            yield name, offset, *_values(entry), None
+
+
+def _values(entry: ProducerStateEntry) -> tuple[int | None, ...]:
+    has_data = entry.last_offset != NO_OFFSET
+    return (
+        entry.producer_id,
+        entry.producer_epoch,
+        _first_sequence(entry),
+        none_if(entry.last_sequence, NO_SEQUENCE),
+        none_if(entry.last_offset, NO_OFFSET),
+        entry.offset_delta if has_data else None,
+        none_if(entry.timestamp, NO_TIMESTAMP),
+        none_if(entry.coordinator_epoch, _NO_COORDINATOR_EPOCH),
+        none_if(entry.current_txn_first_offset, NO_OFFSET),
+    )
+
+
+def _first_sequence(entry: ProducerStateEntry) -> int | None:
+    """Return the sequence of the last batch's first record; they go from 2^31-1 to 0."""
+    if entry.last_sequence == NO_SEQUENCE:
+        return None
+    return (entry.last_sequence - entry.offset_delta) % _SEQUENCES
+
+
+def _leader_epochs(view: LogView) -> Iterator[tuple[object, ...]]:
+    """Yield the leader epochs, oldest first."""
+    _ = view.listing  # raises where nothing is known of the partition
+    try:
+        entries = view.leader_epochs
+    except (CorruptCheckpointError, UnreadableFileError) as error:
+        yield None, None, None, error.reason
+        return
+    for entry, following in pairwise(entries):
+        yield entry.epoch, entry.start_offset, following.start_offset, None
+    if entries:
+        last = entries[-1]
+        attempts = Attempts()
+        end = attempts.read(lambda: view.log_end_offset)
+        if end is not None:
+            end = max(last.start_offset, end)  # an epoch may have begun without a record
+        defect = str(attempts.errors[0]) if attempts.errors else None
+        yield last.epoch, last.start_offset, end, defect
+
+
+PARTITIONS = table_of_rows("partitions", _PARTITIONS, _partitions)
+SEGMENTS = table_of_rows("segments", _SEGMENTS, _segments)
+TRANSACTIONS = table_of_rows("transactions", _TRANSACTIONS, find_transactions)
+PRODUCERS = table_of_rows("producers", _PRODUCERS, _producers)
+LEADER_EPOCHS = table_of_rows("leader_epochs", _LEADER_EPOCHS, _leader_epochs)

@@ -1,0 +1,241 @@
+"""The metadata tables: their registry, and `read_table`."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pylog.files.given_file_system import in_store
+from pylog.keyword_arguments import names_nearest_keyword
+from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.log_directory import LogDirectory, open_directory
+from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.tables.batches import BATCHES
+from pylog.tables.cleaning import CLEANING
+from pylog.tables.findings import FINDINGS_TABLE
+from pylog.tables.index_entries import INDEX_ENTRIES
+from pylog.tables.log_tables import LEADER_EPOCHS, PARTITIONS, PRODUCERS, SEGMENTS, TRANSACTIONS
+from pylog.tables.names import unknown_table
+from pylog.worker_threads import thread_count, usable_processors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
+
+    from pylog.reading.log_view import LogView
+    from pylog.tables.metadata_table import MetadataTable
+
+
+# A table is added by its place here and its name in `names`, in the same order.
+METADATA_TABLES = (
+    PARTITIONS,
+    SEGMENTS,
+    BATCHES,
+    INDEX_ENTRIES,
+    TRANSACTIONS,
+    PRODUCERS,
+    LEADER_EPOCHS,
+    CLEANING,
+    FINDINGS_TABLE,
+)
+_BY_NAME = {table.name: table for table in METADATA_TABLES}
+
+
+def metadata_table(
+    name: str,
+    *,
+    check_crc: bool = False,
+    check_keys: bool = False,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> MetadataTable:
+    """Return the table of that name.
+
+    Parameters
+    ----------
+    name
+        One of `pylog.TABLE_NAMES`.
+    check_crc
+        Whether ``batches`` says which checksums are right.
+    check_keys
+        Whether ``cleaning`` reads all records, to say which are live.
+    max_decompressed_bytes
+        For ``findings``, which decodes records: as of `pylog.reading.reader.TaskReader`.
+
+    Raises
+    ------
+    ValueError
+        There is no such table (the error names the nearest), or it has no checksums, or nothing to
+        say of keys.
+    """
+    if name not in _BY_NAME:
+        raise ValueError(unknown_table(name))
+    table = _BY_NAME[name]
+    checks = {"check_crc": check_crc, "check_keys": check_keys}
+    for option in (each for each, is_asked in checks.items() if is_asked):
+        if option not in table.options:
+            owner = next(each for each in METADATA_TABLES if option in each.options)
+            msg = f"{option} is for table {owner.name!r}, table {name!r} {owner.options[option]}"
+            raise ValueError(msg)
+    return table.with_options({**checks, "max_decompressed_bytes": max_decompressed_bytes})
+
+
+def tables_with_options(**options: object) -> list[MetadataTable]:
+    """Return all tables, each with those of the options that it has."""
+    return [each.with_options(options) for each in METADATA_TABLES]
+
+
+_MAX_THREADS = 16
+
+
+def rows_of_logs(
+    table: MetadataTable, views: Sequence[LogView], directory: LogDirectory | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows about log directories, if one is given, and then those of each log in turn.
+
+    They are read by as many threads as there are processors, or as the environment variable
+    ``PYLOG_NUM_THREADS`` says; the rows of one log more than that are in memory.
+    """
+    if directory is not None:
+        yield from table.rows_of_directories(directory)
+
+    def rows_of(view: LogView) -> list[pa.RecordBatch]:
+        return list(table.rows_of(view))
+
+    # Threads: kernels and reads release the interpreter, and a disk or a store has latency to hide.
+    threads = max(1, min(_MAX_THREADS, len(views), thread_count(default=usable_processors())))
+    waiting: deque[Future[list[pa.RecordBatch]]] = deque()
+    coming = iter(views)
+    with ThreadPoolExecutor(threads, "pylog-table") as pool:
+        try:
+            while True:
+                while len(waiting) <= threads and (view := next(coming, None)) is not None:
+                    waiting.append(pool.submit(rows_of, view))
+                if not waiting:
+                    return
+                yield from waiting.popleft().result()
+        finally:
+            for each in waiting:
+                each.cancel()
+
+
+@names_nearest_keyword
+def read_table(  # noqa: PLR0913 - keyword-only options, one for each thing a user may say
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    table: str,
+    *,
+    topics: str | Iterable[str] | None = None,
+    assign: Mapping[str, Iterable[int]] | None = None,
+    pattern: str | None = None,
+    check_crc: bool = False,
+    check_keys: bool = False,
+    mode: str | ReadMode = ReadMode.FAILFAST,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    leave_page_cache: bool = False,
+    filesystem: object | None = None,
+    storage_options: Mapping[str, object] | None = None,
+) -> pa.Table:
+    """Return a table about the structure of the logs under ``path``.
+
+    Made of batch headers and side files; only "findings" decodes records, and "cleaning" where keys
+    are asked for. Partitions are read side by side, by as many threads as there are processors, or
+    as the environment variable ``PYLOG_NUM_THREADS`` says.
+
+    Parameters
+    ----------
+    path
+        A log directory, a topic-partition directory, several of them, or what `open_directory`
+        returned. Never written to or locked, nor read through a mapping.
+    table
+        "partitions", "segments", "batches", "index_entries", "transactions", "producers",
+        "leader_epochs", "cleaning" or "findings"; docs/table-columns.md has their columns.
+    topics, assign, pattern
+        Which partitions: topic names, partitions by topic, or a regular expression found in topic
+        names. By default all topics but internal ones, which must be named: ``topics`` may be the
+        ``topics`` of a `LogDirectory`.
+    check_crc
+        Whether table "batches" computes checksums, for its column ``is_valid_crc``.
+    check_keys
+        Whether table "cleaning" reads all records, twice, and so says how much of a compacted topic
+        is live; up to 128 MiB for each partition that is being read.
+    mode
+        "FAILFAST": damage to a log is an error. "DROPMALFORMED", "PERMISSIVE": batches that are
+        damaged, also those of a wrong checksum, and what cannot be read at all are left out and
+        logged as warnings. In every mode damage is a row of table "findings", and a value in the
+        partition's row of table "partitions"; and what is wrong with a side file is a value in a
+        row of the table that is about it.
+    max_decompressed_bytes
+        Most bytes that the records of one batch may have, decompressed; in table "findings", the
+        one that decodes them, a batch that has more is a row.
+    leave_page_cache
+        As for `scan`. Whole batches are read, where otherwise headers would do.
+    filesystem, storage_options
+        How the path's store is reached, as for `pylog.location`; nothing for a `LogDirectory`.
+
+    Returns
+    -------
+    pyarrow.Table
+        Ordered by topic and partition, and then as the log is. In table "findings", rows about log
+        directories come first, whichever partitions are chosen. Timestamps are timestamp[ms, UTC].
+
+    Raises
+    ------
+    LogStorageError
+        The path holds no log, not what was asked for, or a log that is damaged.
+    ValueError
+        An argument makes no sense.
+    TypeError
+        There is no such argument; the nearest name is given.
+
+    Examples
+    --------
+    >>> pylog.read_table("/mnt/kafka-logs", "segments", topics="orders").to_pandas()
+    """
+    wanted = metadata_table(
+        table,
+        check_crc=check_crc,
+        check_keys=check_keys,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+    directory = _opened(in_store(path, filesystem, storage_options))
+    views = table_views(
+        directory,
+        topics=topics,
+        assign=assign,
+        pattern=pattern,
+        mode=mode,
+        leave_page_cache=leave_page_cache,
+    )
+    return pa.Table.from_batches(rows_of_logs(wanted, views, directory), schema=wanted.schema)
+
+
+def _opened(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+) -> LogDirectory:
+    if isinstance(path, LogDirectory):
+        return path
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    return open_directory(*paths)
+
+
+def table_views(
+    directory: LogDirectory,
+    *,
+    topics: str | Iterable[str] | None = None,
+    assign: Mapping[str, Iterable[int]] | None = None,
+    pattern: str | None = None,
+    mode: str | ReadMode = ReadMode.FAILFAST,
+    leave_page_cache: bool = False,
+) -> list[LogView]:
+    """Return the logs that a table is made of, in its order; all parameters as of `read_table`."""
+    names = [topics] if isinstance(topics, str) else topics
+    views = directory.select(topics=names, assign=assign, pattern=pattern)
+    views.sort(key=lambda view: view.topic_partition)
+    if ReadMode.parse(mode).skips_damage:
+        views = [view.refreshed(DamageReport()) for view in views]
+    if leave_page_cache:
+        views = [view.refreshed(view.damage, leaves_page_cache=True) for view in views]
+    return views

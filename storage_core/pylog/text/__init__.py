@@ -1,0 +1,1 @@
+"""Text for people: how sizes, times and counts are written."""

@@ -1,0 +1,58 @@
+"""Sizes, times, durations and counts as people read them."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+_EPOCH = dt.datetime.fromtimestamp(0, dt.UTC)
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def format_bytes(size_bytes: float, blank: str = "") -> str:
+    """Return ``512B``, ``1.5KiB``, ``120MiB``: three digits, powers of 1024."""
+    size = float(size_bytes)
+    for unit in _UNITS:
+        if size < 1023.5 or unit == _UNITS[-1]:
+            break
+        size /= 1024
+    digits = 0 if unit == "B" or size >= 99.95 else 1
+    return f"{size:.{digits}f}{blank}{unit}"
+
+
+def counted(number: int, thing: str, plural: str | None = None) -> str:
+    """Return ``1 record``, ``2 records``; ``plural`` where an ``s`` does not make it."""
+    return f"{number} {thing if number == 1 else plural or thing + 's'}"
+
+
+_UNITS_MS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))
+_LATEST_MS = 253_402_300_799_999  # the end of the year 9999
+
+
+def time_text(milliseconds: int | None) -> str:
+    """Return a time in UTC to the second, ``2026-11-23T04:00:00Z``; ``-`` if it is not known."""
+    if milliseconds is None:
+        return "-"
+    if not 0 <= milliseconds <= _LATEST_MS:
+        return f"{milliseconds} ms"
+    return dt.datetime.fromtimestamp(milliseconds // 1000, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def duration_text(milliseconds: int | None) -> str:
+    """Return a duration in its two largest units, ``2h 5m``; ``-`` if it is not known."""
+    if milliseconds is None:
+        return "-"
+    sign, rest = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
+    parts: list[str] = []
+    for unit, length in _UNITS_MS:
+        count, rest = divmod(rest, length)
+        if count or parts:
+            parts.append(f"{count}{unit}")
+    return sign + " ".join(parts[:2] or ["0s"])
+
+
+def minute_text(milliseconds: int) -> str:
+    """Return a time in UTC to the minute, ``2026-11-23 04:00``."""
+    try:
+        return f"{_EPOCH + dt.timedelta(milliseconds=milliseconds):%Y-%m-%d %H:%M}"
+    except OverflowError:  # Kafka stores any 64-bit number
+        return f"{milliseconds} ms"

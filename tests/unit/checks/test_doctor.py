@@ -1,0 +1,414 @@
+"""`pylog.doctor`: what it finds beyond single partitions, and what its report says."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import pylog
+from pylog.checks.codes import FINDING_CODES
+from pylog.checks.files import read_checkpoints
+from pylog.errors import LogDirectoryError
+from tests.support.batches import (
+    COMMIT,
+    Built,
+    batch_v2,
+    batch_v2_of,
+    empty_batch_v2,
+    joined,
+    marker,
+    plain_records,
+    with_bad_crc,
+    wrapper,
+)
+from tests.support.log_files import (
+    offset_index_bytes,
+    segment_path,
+    time_index_bytes,
+    write_partition,
+)
+
+ROOT = Path(__file__).parents[3]
+FIRST = [batch_v2(plain_records(o, 5, timestamp=1000 + o)) for o in (0, 5)]
+SECOND = [batch_v2(plain_records(o, 5, timestamp=1000 + o)) for o in (10, 15)]
+THIRD = [batch_v2(plain_records(o, 5, timestamp=1000 + o)) for o in (20, 25)]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return write_partition(tmp_path, {0: FIRST, 10: SECOND, 20: THIRD})
+
+
+def codes(report: pylog.DoctorReport) -> list[tuple[str, str]]:
+    return [(str(each.severity), each.code) for each in report.findings]
+
+
+def remove_segment(directory: Path, base: int) -> None:
+    for suffix in (".log", ".index", ".timeindex"):
+        segment_path(directory, base, suffix).unlink()
+
+
+def test_a_sound_directory_has_no_finding(directory: Path) -> None:
+    report = pylog.doctor(directory.parent)
+    assert (codes(report), report.worst) == ([], None)
+    [partition] = report.partitions
+    assert partition.topic_partition == pylog.TopicPartition("orders", 0)
+    assert (
+        partition.size_bytes
+        == partition.scanned_bytes
+        == sum(len(joined(each)) for each in (FIRST, SECOND, THIRD))
+    )
+    assert (partition.start_offset, partition.end_offset) == (0, 30)
+    assert partition.offsets == (30, 0, 0, 0, 0)
+
+
+def test_a_segment_that_is_gone_is_told_from_compaction(directory: Path) -> None:
+    remove_segment(directory, 10)
+    report = pylog.doctor(directory.parent)
+    [finding] = report.findings
+    assert (finding.severity, finding.code) == (pylog.Severity.ERROR, "missing_segment")
+    assert finding.path == str(segment_path(directory, 20))
+    assert (finding.next_offset, finding.end_offset) == (10, 20)
+    assert report.partitions[0].offsets.missing == 10
+    (directory.parent / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 20\n", "utf-8")
+    report = pylog.doctor(directory.parent)
+    assert codes(report) == [("info", "compacted_offsets")]
+    assert report.partitions[0].offsets.compacted == 10
+
+
+def test_compaction_explains_no_gap_above_the_offset_that_it_has_come_to(directory: Path) -> None:
+    remove_segment(directory, 10)
+    (directory.parent / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 10\n", "utf-8")
+    assert codes(pylog.doctor(directory.parent)) == [("error", "missing_segment")]
+
+
+def test_a_gap_inside_a_segment_is_a_warning(tmp_path: Path) -> None:
+    directory = write_partition(tmp_path, {0: [FIRST[0], SECOND[0]]})
+    [finding] = pylog.doctor(tmp_path).findings
+    assert (finding.severity, finding.code) == (pylog.Severity.WARNING, "offset_gap")
+    assert (finding.path, finding.position) == (
+        str(segment_path(directory, 0)),
+        len(FIRST[0].data),
+    )
+    assert (finding.next_offset, finding.end_offset) == (5, 10)
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        empty_batch_v2(20, 24),
+        batch_v2(plain_records(20, 3), last_offset=24),
+        batch_v2(plain_records(20, 5), delete_horizon=77),
+    ],
+    ids=["empty batch", "holes in a batch", "delete horizon"],
+)
+def test_batches_show_that_compaction_made_a_gap(tmp_path: Path, sign: Built) -> None:
+    write_partition(tmp_path, {0: [FIRST[0], SECOND[0], SECOND[1], sign]})
+    assert codes(pylog.doctor(tmp_path)) == [("info", "compacted_offsets")]
+
+
+def test_a_topic_that_kafka_compacts_needs_no_sign(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: [FIRST[0], SECOND[0]]}, name="__consumer_offsets-3")
+    assert codes(pylog.doctor(tmp_path)) == [("info", "compacted_offsets")]
+
+
+def test_markers_are_counted_apart(tmp_path: Path) -> None:
+    data = batch_v2(plain_records(0, 4), producer_id=1, is_transactional=True)
+    write_partition(tmp_path, {0: [data, marker(4, COMMIT, producer_id=1)]})
+    [partition] = pylog.doctor(tmp_path).partitions
+    assert (partition.offsets.records, partition.offsets.control_records) == (4, 1)
+
+
+def test_damage_is_no_gap_besides(directory: Path) -> None:
+    segment_path(directory, 0).write_bytes(joined([FIRST[0], with_bad_crc(FIRST[1])]))
+    report = pylog.doctor(directory.parent)
+    assert codes(report) == [("error", "damaged_batches")]
+    assert report.partitions[0].offsets == (25, 0, 0, 0, 5)
+
+
+def test_a_file_that_cannot_be_opened_is_not_called_damaged(directory: Path) -> None:
+    log = segment_path(directory, 10)
+    log.rename(directory.parent / "on another disk")
+    log.symlink_to(directory.parent / "a disk that is not mounted")
+    [partition] = pylog.doctor(directory).partitions
+    assert [(each.code, Path(each.path).name) for each in partition.findings] == [
+        ("unreadable", log.name)
+    ]
+    assert partition.start is None  # nobody knows what a broker that can open it would do
+
+
+def test_an_entry_of_an_index_is_told_with_the_names_of_its_numbers(directory: Path) -> None:
+    at = len(SECOND[0].data)
+    index = offset_index_bytes([(14, 1), (19, at)], 10)
+    segment_path(directory, 10, ".index").write_bytes(index)
+    times = time_index_bytes([(2000, 14)], 10)
+    segment_path(directory, 10, ".timeindex").write_bytes(times)
+    assert {each.code: each.message for each in pylog.doctor(directory).findings} == {
+        "wrong_index": "1 entry fits no batch (1 points into the middle of one); the first is "
+        "entry 0: offset 14, position 1",
+        "wrong_time_index": "1 entry fits no batch; the first is entry 0: offset 14, timestamp "
+        "2000",
+    }
+
+
+def test_what_a_broker_would_lose(directory: Path) -> None:
+    path = segment_path(directory, 10)
+    path.write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
+    start = pylog.doctor(directory.parent).partitions[0].start
+    assert start is not None
+    assert (start.is_clean, start.scanned_segments, start.deleted_segments) == (False, 3, 1)
+    assert (start.cut_path, start.cut_position) == (str(path), len(SECOND[0].data))
+    assert (start.cut_offset, start.end_offset) == (15, 30)
+    assert start.lost_bytes == len(SECOND[1].data) + len(joined(THIRD))
+    assert start.loses_records
+
+
+def test_a_broker_looks_at_nothing_after_a_clean_stop(directory: Path) -> None:
+    segment_path(directory, 10).write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
+    (directory.parent / ".kafka_cleanshutdown").write_bytes(b"")
+    report = pylog.doctor(directory.parent)
+    start = report.partitions[0].start
+    assert start is not None
+    assert (start.is_clean, start.scanned_segments, start.cut_path) == (True, 0, None)
+    assert report.directories[0].is_clean
+
+
+def test_a_broker_scans_from_the_recovery_point_on(directory: Path) -> None:
+    segment_path(directory, 10).write_bytes(joined([SECOND[0], with_bad_crc(SECOND[1])]))
+    checkpoint = directory.parent / "recovery-point-offset-checkpoint"
+    checkpoint.write_text("0\n1\norders 0 20\n", "utf-8")
+    start = pylog.doctor(directory.parent).partitions[0].start
+    assert start is not None
+    assert (start.scanned_segments, start.cut_path) == (1, None)
+
+
+def test_bytes_after_an_earlier_segment_cost_a_broker_all_later_ones(directory: Path) -> None:
+    with segment_path(directory, 10).open("ab") as file:
+        file.write(bytes(100))
+    report = pylog.doctor(directory.parent)
+    assert codes(report) == [("warning", "segment_rest")]
+    start = report.partitions[0].start
+    assert start is not None
+    assert (start.cut_offset, start.deleted_segments) == (20, 1)
+    assert start.loses_records
+
+
+def test_messages_of_v0_in_one_of_v1_are_told(tmp_path: Path) -> None:
+    batches = [
+        wrapper(plain_records(0, 3), magic=1, codec="gzip"),
+        wrapper(plain_records(3, 3), magic=1, inner_magic=0, codec="gzip"),
+        wrapper(plain_records(6, 3), magic=1, inner_magic=0, codec="lz4"),
+    ]
+    directory = write_partition(tmp_path, {0: batches})
+    [finding] = pylog.doctor(tmp_path).findings
+    assert (finding.severity, finding.code) == (pylog.Severity.INFO, "mixed_wrapper")
+    assert (finding.path, finding.position) == (
+        str(segment_path(directory, 0)),
+        len(batches[0].data),
+    )
+    assert "2 of them" in finding.message
+
+
+def test_a_segment_that_no_broker_can_open_is_an_error(directory: Path) -> None:
+    os.truncate(segment_path(directory, 20), 2**31)
+    found = codes(pylog.doctor(directory.parent))
+    assert ("error", "oversized_segment") in found
+
+
+def test_offsets_beyond_32_bits_are_a_warning(tmp_path: Path) -> None:
+    far = 2**31 + 5
+    data = batch_v2_of(b"", base_offset=far, last_offset_delta=0, record_count=0)
+    batches = [FIRST[0], Built(data, (), 2, far, far)]
+    write_partition(tmp_path, {0: batches}, with_index=False, with_time_index=False)
+    assert ("warning", "offset_overflow") in codes(pylog.doctor(tmp_path))
+
+
+def write_meta_properties(directory: Path, directory_id: str = "Igo74ZAZCxWJ1lxdTzs-vQ") -> None:
+    lines = ["version=1", "node.id=1", "cluster.id=c", f"directory.id={directory_id}"]
+    (directory / "meta.properties").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def test_directories_of_one_broker_may_not_hold_the_same_partition(tmp_path: Path) -> None:
+    for name, directory_id in (("a", "Igo74ZAZCxWJ1lxdTzs-vQ"), ("b", "jho74ZAZCxWJ1lxdTzs-vQ")):
+        write_partition(tmp_path / name, {0: FIRST})
+        write_meta_properties(tmp_path / name, directory_id)
+    report = pylog.doctor(tmp_path / "a", tmp_path / "b")
+    assert codes(report) == [("error", "duplicate_partition")]
+    assert report.directories[1].findings[0].path == str(tmp_path / "b" / "orders-0")
+
+
+def test_a_broker_takes_two_names_with_the_same_number_for_one_partition(tmp_path: Path) -> None:
+    write_partition(tmp_path, {0: FIRST}, name="t-0")
+    write_partition(tmp_path, {0: FIRST}, name="t-00")
+    write_partition(tmp_path, {0: FIRST}, name="t-000")
+    write_partition(tmp_path, {0: FIRST}, name="t-1")
+    report = pylog.doctor(tmp_path)
+    assert [(found.code, found.path) for found in report.findings] == [
+        ("duplicate_partition", str(tmp_path / "t-00")),
+        ("duplicate_partition", str(tmp_path / "t-000")),
+    ]
+    first, _ = report.findings
+    assert first.severity is pylog.Severity.ERROR
+    assert first.message == (
+        f"directory is partition t-0, as {tmp_path / 't-0'} of the same broker is"
+    )
+    # Each of the four has been looked at.
+    assert [each.path.rpartition("/")[2] for each in report.partitions] == [
+        *("t-0", "t-00", "t-000", "t-1")
+    ]
+    # Alone, it is the partition as a broker has it.
+    assert list(pylog.doctor(tmp_path / "t-00").findings) == []
+    with pytest.raises(LogDirectoryError, match=r"t-0 lies both in .*/t-0 and in .*/t-00;"):
+        pylog.scan(tmp_path)
+
+
+def test_of_future_replicas_a_partition_may_have_one_and_of_deleted_ones_any_number(
+    tmp_path: Path,
+) -> None:
+    write_partition(tmp_path, {0: FIRST}, name="t-0")
+    for number in range(2):
+        for state in ("future", "delete", "stray"):
+            write_partition(tmp_path, {0: FIRST}, name=f"t-0.{number:032x}-{state}")
+    found = [(each.code, each.path) for each in pylog.doctor(tmp_path).findings]
+    assert [each for each in found if each[0] == "duplicate_partition"] == [
+        ("duplicate_partition", str(tmp_path / f"t-0.{1:032x}-future"))
+    ]
+    shutil.rmtree(tmp_path / "t-0")
+    found = [(each.code, each.path) for each in pylog.doctor(tmp_path).findings]
+    assert [each for each in found if each[0] == "duplicate_partition"] == [
+        ("duplicate_partition", str(tmp_path / f"t-0.{1:032x}-future"))
+    ]
+
+
+def test_a_copied_log_directory_has_the_directory_id_of_the_other(tmp_path: Path) -> None:
+    for name, partition in (("a", "orders-0"), ("b", "orders-1")):
+        write_partition(tmp_path / name, {0: FIRST}, name=partition)
+        write_meta_properties(tmp_path / name)
+    report = pylog.doctor(tmp_path / "a", tmp_path / "b")
+    assert codes(report) == [("error", "meta_properties_disagree")]
+
+
+def test_replicas_of_two_brokers_are_no_duplicates(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_partition(tmp_path / name, {0: FIRST})
+    assert codes(pylog.doctor(tmp_path / "a", tmp_path / "b")) == []
+
+
+def test_a_checkpoint_of_many_partitions_is_told_once(tmp_path: Path) -> None:
+    for partition in range(3):
+        write_partition(tmp_path, {0: FIRST}, name=f"orders-{partition}")
+    (tmp_path / "replication-offset-checkpoint").write_text("7\n", "utf-8")
+    report = pylog.doctor(tmp_path)
+    assert codes(report) == [("warning", "damaged_checkpoint")]
+    assert len(report.directories[0].findings) == 1
+
+
+def test_a_directory_that_is_not_live_is_looked_at_if_it_is_named(tmp_path: Path) -> None:
+    name = f"orders-0.{'0123456789abcdef' * 2}-delete"
+    directory = write_partition(tmp_path, {0: [FIRST[0], with_bad_crc(FIRST[1])]}, name=name)
+    assert codes(pylog.doctor(directory)) == [("error", "damaged_batches")]
+
+
+def test_a_cleaner_offset_below_the_log_start_is_worth_knowing(directory: Path) -> None:
+    (directory.parent / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 3\n", "utf-8")
+    (directory.parent / "log-start-offset-checkpoint").write_text("0\n1\norders 0 7\n", "utf-8")
+    assert codes(pylog.doctor(directory)) == [("info", "cleaner_offset_below_log_start")]
+
+
+def test_topics_and_partitions_choose(tmp_path: Path) -> None:
+    for name in ("orders-0", "orders-1", "clicks-0"):
+        write_partition(tmp_path, {0: FIRST}, name=name)
+    report = pylog.doctor(tmp_path, topics=["orders"], partitions=[1])
+    assert [str(each.topic_partition) for each in report.partitions] == ["orders-1"]
+    with pytest.raises(pylog.errors.UnknownTopicOrPartitionError, match="order"):
+        pylog.doctor(tmp_path, topics=["order"])
+
+
+def test_the_table_has_a_row_for_each_finding(directory: Path) -> None:
+    remove_segment(directory, 10)
+    (directory.parent / "lost+found").mkdir()
+    table = pylog.doctor(directory.parent).to_table()
+    assert table.schema == pylog.metadata_table("findings").schema
+    assert table.select(["topic", "partition", "severity", "code"]).to_pylist() == [
+        {"topic": None, "partition": None, "severity": "error", "code": "misnamed_directory"},
+        {"topic": "orders", "partition": 0, "severity": "error", "code": "missing_segment"},
+    ]
+
+
+def test_progress_comes_to_all_bytes(directory: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    report = pylog.doctor(directory.parent, progress=lambda *done: seen.append(done))
+    assert seen[-1] == (report.size_bytes, report.size_bytes)
+
+
+def test_what_is_slow_stops_the_others_when_it_is_interrupted(tmp_path: Path) -> None:
+    for partition in range(3):
+        write_partition(tmp_path, {0: FIRST}, name=f"orders-{partition}")
+
+    def interrupted(_done: int, _total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pylog.doctor(tmp_path, progress=interrupted)
+
+
+def test_a_log_that_is_appended_to_meanwhile_has_no_finding(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Side files are read first: what a broker writes later is about batches that are seen."""
+    more = batch_v2(plain_records(30, 5, timestamp=1030))
+    real = read_checkpoints
+    place = "pylog.checks.partition.read_checkpoints"
+
+    def appended_after(view: pylog.LogView) -> object:
+        found = real(view)
+        with segment_path(directory, 20).open("ab") as file:
+            file.write(more.data)
+        (directory.parent / "replication-offset-checkpoint").write_text(
+            "0\n1\norders 0 35\n", "utf-8"
+        )
+        monkeypatch.setattr(place, real)
+        return found
+
+    monkeypatch.setattr(place, appended_after)
+    report = pylog.doctor(directory.parent)
+    assert codes(report) == []
+    assert report.partitions[0].end_offset == 35
+
+
+def code_strings() -> set[str]:
+    """Return the texts in the sources of findings that may be codes."""
+    found = set()
+    for path in (ROOT / "storage_core/pylog/checks").glob("*.py"):
+        if path.name != "codes.py":
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.add(node.value)
+    return found
+
+
+_DYNAMIC = re.compile("(missing|damaged|wrong)_(index|time_index)")
+
+
+def test_every_code_is_used() -> None:
+    """That every code that is used is known shows in all tests: a finding looks up its texts."""
+    known = {code for code in FINDING_CODES if not _DYNAMIC.fullmatch(code)}
+    assert known - code_strings() == set()
+
+
+def test_every_code_is_in_the_manual() -> None:
+    text = (ROOT / "docs/operators.md").read_text("utf-8")
+    table = text.partition("\n| code | meaning |")[2].partition("\n\n")[0]
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    listed = {
+        row[0].strip("|` "): (row[1], *(each.strip(" |") for each in row[3:])) for row in rows
+    }
+    assert listed == {
+        code: (each.meaning, *(text[0].upper() + text[1:] for text in each[1:]))
+        for code, each in FINDING_CODES.items()
+    }

@@ -1,0 +1,176 @@
+"""That what is found does not depend on how many threads look for it."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pylog.checks.doctor import threads_for_each
+from pylog.checks.partition import check_partition
+from pylog.reading.log_directory import open_directory
+from pylog.reading.log_view import LogView
+from pylog.reading.range_ahead import RangeAhead
+from tests.support.batches import COMMIT, batch_v2, marker, plain_records
+from tests.support.corruption import with_sound_checksums
+from tests.support.log_files import segment_path, write_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pylog.checks.partition import PartitionCheck
+    from pylog.reading.window_ahead import WindowAhead
+    from tests.support.batches import Built
+
+SEED = 20_261_123
+BATCHES = 90
+RECORDS = 4
+WINDOW_BYTES = 1 << 12
+THREADS = (2, 3, 8)
+
+
+def batches(codec: str, first: int) -> list[Built]:
+    """Return a segment's batches: some of transactions, with their markers."""
+    made = []
+    offset = first
+    for number in range(BATCHES):
+        is_transactional = number % 7 == 0
+        made.append(
+            batch_v2(
+                plain_records(offset, RECORDS, value_size=200, timestamp=1000 + offset),
+                codec=codec,
+                producer_id=5 if is_transactional else -1,
+                producer_epoch=0 if is_transactional else -1,
+                is_transactional=is_transactional,
+            )
+        )
+        offset += RECORDS
+        if is_transactional:
+            made.append(marker(offset, COMMIT, producer_id=5))
+            offset += 1
+    return made
+
+
+def check(directory: Path, threads: int, limit: int = 1 << 20) -> PartitionCheck:
+    (view,) = open_directory(directory)
+    return check_partition(
+        view, window_bytes=WINDOW_BYTES, threads=threads, max_decompressed_bytes=limit
+    )
+
+
+def damage(path: Path, chance: random.Random) -> None:
+    """Break a file in one of the ways in which files break."""
+    data = bytearray(path.read_bytes())
+    at = chance.randrange(len(data))
+    match chance.randrange(6):
+        case 0:
+            data[at] ^= 1 << chance.randrange(8)
+        case 1:
+            data[at : at + chance.randrange(1, 500)] = bytes(chance.randrange(1, 500))
+        case 2:
+            del data[at:]
+        case 3:
+            del data[at : at + chance.randrange(1, 3000)]
+        case 4:
+            data[at:at] = data[: chance.randrange(1, 2000)]
+        case 5:
+            data[at] ^= 1 << chance.randrange(8)
+            if path.suffix == ".log":  # what only whoever decodes the records notices
+                data = bytearray(with_sound_checksums(bytes(data)))
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd", "snappy", "lz4"])
+def test_findings_are_the_same_for_any_number_of_threads(tmp_path: Path, codec: str) -> None:
+    first = batches(codec, 0)
+    bases = (0, first[-1].last_offset + 1)
+    segments = {bases[0]: first, bases[1]: batches(codec, bases[1])}
+    chance = random.Random(SEED)
+    kinds: set[str] = set()
+    is_refused = False
+    for number in range(25):
+        directory = write_partition(tmp_path / str(number), segments)
+        for _ in range(number % 3):
+            suffix = chance.choice([".log", ".log", ".log", ".index", ".timeindex"])
+            damage(segment_path(directory, chance.choice(bases), suffix), chance)
+        one = check(directory, 1)
+        kinds |= {each.code for each in one.findings}
+        for threads in THREADS:
+            several = check(directory, threads)
+            assert several._replace(view=one.view) == one, (number, threads)
+        is_refused |= len(one.damaged) > len([each for each in one.damaged if "CRC" in each.reason])
+    assert "damaged_batches" in kinds
+    assert is_refused
+
+
+def test_a_batch_that_is_too_large_is_the_same_finding_for_any_number_of_threads(
+    tmp_path: Path,
+) -> None:
+    made = [
+        batch_v2(plain_records(at, 1, value_size=90_000 if at % 31 == 30 else 200))
+        for at in range(120)
+    ]
+    directory = write_partition(tmp_path, {0: made})
+    one = check(directory, 1, limit=50_000)
+    assert len(one.damaged) == 3
+    for threads in THREADS:
+        assert check(directory, threads, limit=50_000)._replace(view=one.view) == one
+
+
+def test_threads_do_the_reading_where_there_are_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = write_partition(tmp_path, {0: batches("none", 0)})
+    one = check(directory, 1)
+    finish, taken = RangeAhead.finish, []
+
+    def noted(self: RangeAhead) -> WindowAhead | None:
+        taken.append(self.start)
+        return finish(self)
+
+    monkeypatch.setattr(RangeAhead, "finish", noted)
+    assert check(directory, 1).scanned_bytes == one.scanned_bytes
+    assert not taken
+    assert check(directory, 3).scanned_bytes == one.scanned_bytes
+    assert taken == sorted(taken)
+    assert taken
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_index_that_is_not_there_at_each_look_but_after_it_is_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    directory = write_partition(tmp_path, {0: batches("none", 0), 10_000: batches("none", 10_000)})
+    index = segment_path(directory, 0, suffix)
+    content = index.read_bytes()
+    refreshed, looks = LogView.refreshed, 0
+
+    def begin_to_replace(self: LogView, *args: object, **kwargs: object) -> LogView:
+        nonlocal looks
+        if index.exists() and looks % 2 == 0:
+            index.unlink()
+        looks += 1
+        return refreshed(self, *args, **kwargs)  # type: ignore[arg-type]
+
+    def finish_replacing(_size: int) -> None:
+        nonlocal looks
+        index.write_bytes(content)
+        looks = 1
+
+    (view,) = open_directory(directory)
+    monkeypatch.setattr(LogView, "refreshed", begin_to_replace)
+    found = check_partition(view, window_bytes=WINDOW_BYTES, on_bytes=finish_replacing)
+    assert f"missing_{'time_index' if suffix == '.timeindex' else 'index'}" not in {
+        each.code for each in found.findings
+    }
+
+
+def test_large_partitions_have_threads_in_proportion() -> None:
+    mebibyte = 1 << 20
+    assert threads_for_each([1000 * mebibyte], 8) == [8]
+    assert threads_for_each([600 * mebibyte, 200 * mebibyte], 8) == [6, 2]
+    assert threads_for_each([900 * mebibyte, *[10 * mebibyte] * 10], 4) == [3, *[1] * 10]
+    assert threads_for_each([mebibyte], 8) == [1]
+    assert threads_for_each([0, 0], 8) == [1, 1]
+    assert threads_for_each([], 8) == []

@@ -1,0 +1,211 @@
+"""`pylog.repair_copy`: a log directory of what is sound in another one, which stays as it is."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+import pylog
+from pylog.errors import LogDirectoryError
+from tests.support.batches import COMMIT, batch_v2, joined, marker, plain_records, with_bad_crc
+from tests.support.log_files import segment_path, write_partition
+from tests.support.odd_files import deadline, put
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST = [batch_v2(plain_records(o, 5, timestamp=1000 + o)) for o in (0, 5)]
+SECOND = [batch_v2(plain_records(o, 5, timestamp=1000 + o)) for o in (10, 15)]
+THIRD = [batch_v2(plain_records(o, 5, timestamp=1000 + o)) for o in (20, 25)]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    directory = write_partition(tmp_path / "source", {0: FIRST, 10: SECOND, 20: THIRD})
+    (directory / "partition.metadata").write_text(
+        "version: 0\ntopic_id: sjhcX-UcQSKqZ9r7sV6gLw", "utf-8"
+    )
+    (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n", "utf-8")
+    segment_path(directory, 0).write_bytes(joined([FIRST[0], with_bad_crc(FIRST[1])]))
+    return tmp_path / "source"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "repaired"
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(directory).as_posix(): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def offsets(directory: Path) -> list[int]:
+    offsets: list[int] = pylog.scan(directory, columns=["offset"]).to_table()["offset"].to_pylist()
+    return offsets
+
+
+def test_nothing_is_copied_where_a_file_cannot_be_opened(source: Path, target: Path) -> None:
+    log = segment_path(source / "orders-0", 10)
+    log.rename(source.parent / "on another disk")
+    log.symlink_to(source.parent / "a disk that is not mounted")
+    write_partition(source, {0: FIRST}, name="clicks-0")
+    with pytest.raises(LogDirectoryError, match="a repaired copy would lack it") as refused:
+        pylog.repair_copy(source, target)
+    assert refused.value.path == str(log)
+    assert not target.exists()
+    assert len(pylog.repair_copy(source, target, topics=["clicks"]).partitions) == 1
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_a_copy_that_is_not_finished_is_called_so(
+    source: Path, target: Path, monkeypatch: pytest.MonkeyPatch, reason: BaseException
+) -> None:
+    def stopped(*arguments: object) -> None:
+        raise reason
+
+    monkeypatch.setattr("pylog.checks.repair._copy_epochs", stopped)
+    with pytest.raises(type(reason)) as raised:
+        pylog.repair_copy(source, target)
+    assert raised.value.__notes__ == [
+        f"the copy in {target} is not finished: remove it, and start no broker on it"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["garbage", "sparse", "fifo", "broken link"])
+def test_topic_configurations_that_cannot_be_read_are_a_finding_and_not_copied(
+    source: Path, target: Path, kind: str
+) -> None:
+    configs = source / "pylog-topic-configs.json"
+    configs.write_text('{"version":1,"topics":{}}', "utf-8")
+    put(configs, kind)
+    with deadline(source):
+        summary = pylog.repair_copy(source, target)
+    found = [(each.code, each.path) for each in summary.source.directories[0].findings]
+    assert found == [("damaged_topic_configs", str(configs))]
+    assert offsets(target) == [*range(5), *range(10, 30)]
+    assert summary.copy.directories[0].findings == []
+
+
+def test_all_that_is_sound_is_kept_with_a_gap_where_damage_was(source: Path, target: Path) -> None:
+    before = contents(source)
+    summary = pylog.repair_copy(source, target)
+    assert contents(source) == before
+    assert offsets(target) == [*range(5), *range(10, 30)]
+    [repaired] = summary.partitions
+    assert (repaired.copied_bytes, repaired.left_out_bytes, repaired.end_offset) == (
+        len(joined([FIRST[0], *SECOND, *THIRD])),
+        len(FIRST[1].data),
+        30,
+    )
+    assert [each.code for each in summary.source.findings] == ["damaged_batches"]
+    [left] = summary.copy.findings
+    assert (left.code, left.next_offset, left.end_offset) == ("missing_segment", 5, 10)
+
+
+def test_nothing_after_damage_is_kept_if_so_wanted(source: Path, target: Path) -> None:
+    summary = pylog.repair_copy(source, target, stop_at_damage=True)
+    assert offsets(target) == [*range(5)]
+    assert summary.partitions[0].end_offset == 5
+    assert list(summary.copy.findings) == []
+
+
+def test_the_copy_was_closed_in_order_and_has_the_topic_id(source: Path, target: Path) -> None:
+    pylog.repair_copy(source, target)
+    assert (target / ".kafka_cleanshutdown").exists()
+    assert not (target / ".lock").exists()
+    [partition] = pylog.list_partitions(target).partitions
+    assert partition.topic_id == "sjhcX-UcQSKqZ9r7sV6gLw"
+    assert partition.leader_epoch == 0
+    names = {path.name for path in (target / "orders-0").iterdir()}
+    assert {f"{base:020d}{suffix}" for base in (0, 10, 20) for suffix in (".log", ".index")} < names
+
+
+def test_indexes_are_made_from_the_batches(source: Path, target: Path) -> None:
+    for suffix in (".index", ".timeindex"):
+        segment_path(source / "orders-0", 10, suffix).write_bytes(b"nonsense")
+    summary = pylog.repair_copy(source, target)
+    assert {each.code for each in summary.copy.findings} == {"missing_segment"}
+
+
+def test_a_segment_of_damage_alone_leaves_no_file_but_the_last_one_does(
+    source: Path, target: Path
+) -> None:
+    for base in (10, 20):
+        path = segment_path(source / "orders-0", base)
+        path.write_bytes(b"\xff" * 500)
+    pylog.repair_copy(source, target)
+    assert [path.name for path in sorted((target / "orders-0").glob("*.log"))] == [
+        f"{0:020d}.log",
+        f"{20:020d}.log",
+    ]
+    assert offsets(target) == [*range(5)]
+    with pylog.LogManager([target]) as manager:
+        assert manager.get_log(pylog.TopicPartition("orders", 0)).log_end_offset == 20
+
+
+def test_producers_are_known_in_the_copy(tmp_path: Path, target: Path) -> None:
+    data = batch_v2(
+        plain_records(0, 4),
+        producer_id=77,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    write_partition(tmp_path / "source", {0: [data, marker(4, COMMIT, producer_id=77)]})
+    pylog.repair_copy(tmp_path / "source", target)
+    assert pylog.read_table(target, "producers")["producer_id"].to_pylist() == [77]
+
+
+def test_offsets_of_checkpoints_come_along_if_they_fit(source: Path, target: Path) -> None:
+    for name, offset in (
+        ("log-start-offset-checkpoint", 3),
+        ("cleaner-offset-checkpoint", 10**9),
+    ):
+        (source / name).write_text(f"0\n1\norders 0 {offset}\n", "utf-8")
+    pylog.repair_copy(source, target)
+    assert pylog.open_directory(target)["orders", 0].log_start_offset == 3
+    path = target / "cleaner-offset-checkpoint"
+    assert not path.exists() or "orders" not in path.read_text("utf-8")
+
+
+def test_a_directory_with_something_in_it_is_refused(source: Path, target: Path) -> None:
+    target.mkdir()
+    (target / "notes.txt").write_text("mine", "utf-8")
+    with pytest.raises(LogDirectoryError, match="not empty"):
+        pylog.repair_copy(source, target)
+    assert contents(target) == {"notes.txt": b"mine"}
+
+
+def test_a_partition_with_two_directories_is_refused(source: Path, target: Path) -> None:
+    shutil.copytree(source / "orders-0", source / "orders-00")
+    with pytest.raises(LogDirectoryError, match=r"orders-0 lies in .*, too: repair one of"):
+        pylog.repair_copy(source, target)
+    assert not target.exists()
+    [repaired] = pylog.repair_copy(source / "orders-00", target).partitions
+    assert repaired.path == str(target / "orders-0")
+
+
+def test_the_source_itself_is_refused(source: Path) -> None:
+    before = contents(source)
+    for place in (source, source / "copy"):
+        with pytest.raises(LogDirectoryError):
+            pylog.repair_copy(source, place)
+    assert contents(source) == before
+
+
+def test_a_disk_without_space_is_refused_before_anything_is_written(
+    source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Usage(NamedTuple):
+        free: int = 1000
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage())
+    with pytest.raises(LogDirectoryError, match="1000 are free"):
+        pylog.repair_copy(source, target)
+    assert not target.exists()

@@ -1,0 +1,96 @@
+"""Histograms against loops over dictionaries."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylog.statistics import batches as histograms
+from pylog.statistics.batches import HOUR_MS, SizeHistogram, TimeHistogram
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+TIMESTAMPS = st.integers(0, 50 * HOUR_MS) | st.sampled_from((0, HOUR_MS - 1, HOUR_MS, 2**62))
+BATCHES = st.lists(st.tuples(TIMESTAMPS, TIMESTAMPS, st.integers(0, 99), st.integers(1, 9_999)))
+
+
+def arrays(rows: Sequence[tuple[int, ...]]) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    return [np.array(each, dtype=np.int64) for each in zip(*rows, strict=True)]
+
+
+def by_time(batches: list[tuple[int, int, int, int]]) -> TimeHistogram:
+    found = TimeHistogram()
+    if batches:
+        rows = [(min(a, b), max(a, b), records, size) for a, b, records, size in batches]
+        found.add(*arrays(rows))
+    return found
+
+
+def test_sizes_are_counted_between_powers_of_two() -> None:
+    sizes = [0, 1, 2, 3, 4, 7, 8, 1023, 1024, 2**31 - 1, 2**40]
+    found = SizeHistogram()
+    found.add(*arrays([(size, size, 10 * size) for size in sizes]))
+    for each in found:
+        inside = [size for size in sizes if each.start <= size < each.end]
+        assert each[2:] == (len(inside), sum(inside), 10 * sum(inside))
+    assert sum(each.batches for each in found) == len(sizes)
+    assert [each.start for each in found][:5] == [0, 1, 2, 4, 8]
+
+
+@given(BATCHES, BATCHES)
+def test_times_are_counted_by_the_interval_of_the_largest_one(
+    left: list[tuple[int, int, int, int]], right: list[tuple[int, int, int, int]]
+) -> None:
+    found = by_time(left)
+    found.merge(by_time(right))
+    expected: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
+    for first, second, records, size in [*left, *right]:
+        place = max(first, second) // HOUR_MS
+        is_spanning = min(first, second) // HOUR_MS < place
+        for index, value in enumerate((1, records, size, records, size)):
+            expected[place * HOUR_MS][index] += value if index < 3 or is_spanning else 0
+    assert {each.start_ms: list(each[1:]) for each in found} == dict(expected)
+    assert found.interval_ms == HOUR_MS
+
+
+@given(BATCHES, BATCHES)
+def test_too_many_hours_become_longer_intervals(
+    left: list[tuple[int, int, int, int]], right: list[tuple[int, int, int, int]]
+) -> None:
+    most = histograms._MOST_INTERVALS
+    histograms._MOST_INTERVALS = 3
+    try:
+        found = by_time(left)
+        found.merge(by_time(right))
+    finally:
+        histograms._MOST_INTERVALS = most
+    rows = list(found)
+    assert len(rows) <= 3
+    assert found.interval_ms % HOUR_MS == 0
+    assert all(each.start_ms % found.interval_ms == 0 for each in rows)
+    for each in rows:
+        inside = [
+            (records, size)
+            for first, second, records, size in [*left, *right]
+            if each.start_ms <= max(first, second) < each.start_ms + found.interval_ms
+        ]
+        assert (each.batches, each.records, each.size_bytes) == (
+            len(inside),
+            sum(records for records, _ in inside),
+            sum(size for _, size in inside),
+        )
+
+
+def test_what_has_no_timestamp_is_counted_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(histograms, "_MOST_INTERVALS", 1)
+    found = TimeHistogram()
+    found.add(*arrays([(-1, -1, 5, 50), (-1, HOUR_MS, 1, 10)]))
+    assert found.untimed[1:4] == (1, 5, 50)
+    assert [each[:4] for each in found] == [(HOUR_MS, 1, 1, 10)]
