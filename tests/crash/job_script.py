@@ -127,7 +127,8 @@ def leftovers(directory: Path) -> list[str]:
     return [
         path.name
         for path in directory.iterdir()
-        if path.name.startswith(".pylog-") and path.name != ".pylog-ledger"
+        if path.name.startswith(".pylog-")
+        and path.name not in (".pylog-ledger", ".pylog-only-replica")
     ]
 
 

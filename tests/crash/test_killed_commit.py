@@ -16,7 +16,7 @@ import pytest
 
 import pylog
 from tests.crash.commit_worker import TASKS, job_in, rows_of, stage
-from tests.crash.job_script import append_as_a_broker
+from tests.crash.job_script import append_as_a_broker, leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +121,7 @@ def test_a_killed_commit_leaves_its_job_whole_or_not_at_all_and_it_is_written_on
         assert summary.already_committed == (is_announced or bool(found[number])), number
         found = visible(directory)
         assert found.pop(number) == values_of(number), number
-        assert [path.name for path in directory.glob(".pylog*")] == [".pylog-ledger"]
+        assert leftovers(directory) == []
     found = visible(directory)
     broker = found.pop(-1, Counter())
     assert found == {number: values_of(number) for number in range(UNDISTURBED + rounds)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pylog
-from pylog.config import LogConfig
+from pylog.config import LogConfig, RecoveryMode
 from pylog.errors import KafkaStorageError
 from pylog.files.durable_io import DurableIO
 from pylog.log.log_context import LogContext
@@ -37,7 +37,12 @@ def write_damaged(directory: Path) -> None:
 def manager_of(directory: Path, io: DurableIO) -> LogManager:
     clock = ManualClock(1_000)
     context = LogContext(io=io, clock=clock, scheduler=ManualScheduler(clock))
-    return LogManager([directory], LogConfig(index_interval_bytes=0), context=context)
+    return LogManager(
+        [directory],
+        LogConfig(index_interval_bytes=0),
+        context=context,
+        recovery_mode=RecoveryMode.AS_BROKER,
+    )
 
 
 def recover_with_crash_at(directory: Path, number: int) -> bool:

@@ -78,7 +78,7 @@ class Account:
     def staged_files(self) -> list[str]:
         """Return the names of our files in the log directory, but for the ledger's."""
         names = {path.name for path in self.directory.glob(".pylog-*")}
-        return sorted(names - {".pylog-ledger"})
+        return sorted(names - {".pylog-ledger", ".pylog-only-replica"})
 
     def check_at_the_end(self) -> None:
         """Check ledger and findings."""

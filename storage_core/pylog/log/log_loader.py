@@ -8,8 +8,8 @@
    (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go; unless there is
    an intact batch in what would go: then the log stays as it is (`pylog.log.recovery_loss`).
 4. The end is after the last batch; after a clean stop it is where checkpoint and producer
-   snapshot agree that it is, and no ``.log`` is read. Where it lies below the checkpointed log
-   start, all segments go and the log begins there.
+   snapshot agree that it is. Where it lies below the checkpointed log start, the log begins anew
+   there; a broker deletes all segments before.
 5. Leader epochs beyond the end and below the start go, snapshots that belong to no segment go, and
    producers are read from the newest snapshot and the batches after it.
 
@@ -423,7 +423,7 @@ class _LogLoader:
             self._context.io.sync_directory(self._directory)
 
     def _end_or_drop_all(self) -> int:
-        """Return the log's end; without segments if it lies below the log's start."""
+        """Return the log's end. One below its start becomes the start; a broker drops all then."""
         if not len(self._segments):
             return 0
         end = self._find_recorded_end()
@@ -432,14 +432,21 @@ class _LogLoader:
         start = self._loading.log_start_offset_checkpoint
         if end >= start:
             return end
-        first, *later = self._segments
         reason = f"the log ends at offset {end}, below its start {start}"
-        self._ensure_droppable(Damage(first, 0, reason), later)
-        self._warn("deleting all segments of %s: %s", self._directory, reason)
-        self._remove(tuple(self._segments))
+        if self._loading.recovery_mode.keeps_intact:
+            # Consumers get the same. The segments are retention's, as all below a log's start.
+            self._warn("beginning %s at its start: %s", self._directory, reason)
+            target = SegmentTarget(self._directory, start)
+            segment = self._context.open_segment(target, self._config, is_new=True)
+            self._segments.add(segment)
+            end = start
+        else:
+            self._warn("deleting all segments of %s: %s", self._directory, reason)
+            self._remove(tuple(self._segments))
+            end = 0
         self._leader_epochs.clear_and_flush()
         self._producer_state.truncate_fully_and_start_at(start)
-        return 0
+        return end
 
     def _ensure_droppable(self, damage: Damage, later: Sequence[LogSegment]) -> None:
         if self._loading.recovery_mode.keeps_intact:
