@@ -60,13 +60,7 @@ class StreamOffset:
 
     @classmethod
     def from_json(cls, given: object) -> StreamOffset:
-        """Return the offset that Spark has read from its checkpoint.
-
-        Raises
-        ------
-        ValueError
-            A newer version of pylog has written it, or it is not such an offset.
-        """
+        """Return the offset that Spark has read from its checkpoint."""
         if not isinstance(given, Mapping) or not isinstance(given.get(OURS, {}), Mapping):
             raise _not_an_offset(given)
         ours = given.get(OURS, {})

@@ -11,7 +11,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as sf
 
 from pyspark_pylog.errors import place_of_write_added
-from pyspark_pylog.worker_process import prepare_worker
+from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -23,15 +23,7 @@ EXPLANATION = (
 
 
 def refuse(name: str) -> NoReturn:
-    """Say so, whatever ``name`` is asked for; a module's ``__getattr__``.
-
-    Raises
-    ------
-    AttributeError
-        A name that Python itself asks for.
-    ImportError
-        The explanation.
-    """
+    """Say so, whatever ``name`` is asked for; a module's ``__getattr__``."""
     if name.startswith("__"):
         raise AttributeError(name)
     raise ImportError(EXPLANATION)

@@ -39,13 +39,6 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     and those that it starts, unless it is set already. On a cluster the executors run the Python of
     that path, too: set the variable yourself if theirs is at another path.
 
-    Parameters
-    ----------
-    builder
-        ``SparkSession.builder`` with the master and the configuration wanted; as it is by default.
-        A session that is already running is returned as it is, as by ``getOrCreate()``. If its
-        workers run another Python, a warning says what to do.
-
     Examples
     --------
     >>> spark = pyspark_pylog.session()
@@ -91,18 +84,7 @@ def register_if_unknown(spark: SparkSession) -> None:
 
 
 class WorkerPythonCheck:
-    """A context in which to load: an error of a wrong worker Python says what to set.
-
-    Parameters
-    ----------
-    spark
-        The session that is used to load.
-
-    Raises
-    ------
-    WorkerPythonError
-        Raised in place of Spark's error, which is its cause.
-    """
+    """A context in which to load: an error of a wrong worker Python says what to set."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

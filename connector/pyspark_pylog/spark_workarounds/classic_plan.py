@@ -1,17 +1,18 @@
 """Comparisons and columns in a DataFrame's plan, as Spark's optimizer has simplified it.
 
 Only what stands directly above the read is looked at. A client of Spark Connect has another plan,
-see `pyspark_pylog.connect_plan`.
+see `connect_plan`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import enum
+import re
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
 from pylog import Comparison
-from pyspark_pylog.plan_clock import LOCAL_STEP, Clock, find_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +30,35 @@ _OPERATORS = {
 _MIRRORED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
 _RELATIONS = ("DataSourceV2ScanRelation", "DataSourceV2Relation")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_CLOCKS = frozenset({"CurrentTimestamp", "Now", "CurrentDate"})
+# What keeps the order of instants, and which of its children is one.
+_ORDER_KEPT = {
+    "Cast": 0,
+    "DatetimeSub": 0,
+    "TimeAdd": 0,
+    "TimestampAddInterval": 0,
+    "TimestampAdd": 1,
+    "TruncTimestamp": 1,
+    "DateAdd": 0,
+    "DateSub": 0,
+}
+_LOGIC = frozenset(
+    {"And", "Or", "Not", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"}
+)
+_INSTANTS = frozenset({"TimestampType$", "DateType$", "TimestampType", "DateType"})
+# As strings in place of timestamps: 'now', 'today' …
+_WORDS = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+LOCAL_STEP = dt.timedelta(hours=3)
+
+
+class Clock(enum.Enum):
+    """What the literals of a plan have to do with the time at which it was made."""
+
+    NOT_ASKED = enum.auto()
+    GROWING = enum.auto()
+    """Those compared with timestamps may be later in a later plan; earlier by `LOCAL_STEP` at
+    most, since days are added in local time, which steps where summer time begins."""
+    UNKNOWN = enum.auto()
 
 
 def find_comparisons(filtered: DataFrame) -> list[Comparison]:
@@ -36,11 +66,6 @@ def find_comparisons(filtered: DataFrame) -> list[Comparison]:
 
     Those after a condition that is not deterministic are left out: what
     ``monotonically_increasing_id() < 5`` says depends on the rows that it is asked about.
-
-    Parameters
-    ----------
-    filtered
-        A relation below nothing but filters.
     """
     filters = [node for node in _nodes_above_relation(filtered) if _kind(node) == "Filter"]
     asked = chain.from_iterable(_conjuncts(node.condition()) for node in reversed(filters))
@@ -164,3 +189,50 @@ def _value_of(data_type: Any, value: Any) -> object:  # noqa: ANN401 - of the JV
             except OverflowError:  # Spark's years go further than Python's
                 return None
     return None
+
+
+def find_clock(filtered: DataFrame) -> Clock:
+    """Return how the conditions of ``filtered``, a DataFrame of filters alone, ask the clock."""
+    plan = filtered._jdf.queryExecution().analyzed()
+    pattern = _current_like(filtered)
+    asked = False
+    for condition in _conditions(plan):
+        if condition.containsPattern(pattern):
+            asked = True
+            if not _only_grows(condition, pattern):
+                return Clock.UNKNOWN
+        asked = asked or _WORDS.search(str(condition.toString())) is not None
+    return Clock.GROWING if asked else Clock.NOT_ASKED
+
+
+def _current_like(frame: DataFrame) -> Any:  # noqa: ANN401 - of the JVM
+    jvm: Any = frame.sparkSession._jvm
+    return jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+
+
+def _conditions(plan: Any) -> Iterator[Any]:  # noqa: ANN401 - of the JVM
+    while plan.getClass().getSimpleName() == "Filter":
+        yield plan.condition()
+        plan = plan.child()
+
+
+def _only_grows(expression: Any, pattern: Any) -> bool:  # noqa: ANN401 - of the JVM
+    """Whether all that asks the clock in an expression keeps the order of what it is made of."""
+    if not expression.containsPattern(pattern):
+        return True
+    kind = str(expression.getClass().getSimpleName())
+    if kind in _CLOCKS:
+        return True
+    children = expression.children()
+    asking = [children.apply(at) for at in range(children.size())]
+    if kind in _ORDER_KEPT:
+        if str(expression.dataType().getClass().getSimpleName()) not in _INSTANTS:
+            return False
+        # date_add('2024-01-01', datediff('2024-01-01', now())) runs backwards.
+        instant = asking.pop(_ORDER_KEPT[kind])
+        if any(each.containsPattern(pattern) for each in asking):
+            return False
+        asking = [instant]
+    elif kind not in _LOGIC:
+        return False
+    return all(_only_grows(each, pattern) for each in asking)

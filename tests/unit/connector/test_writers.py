@@ -17,13 +17,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 import pylog
 from pylog.errors import LogDirectoryError, LogLockedError
 from pyspark_pylog import DefaultSource
-from pyspark_pylog.batch_writer import PylogBatchWriter
+from pyspark_pylog.writers import PylogBatchWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark_pylog.staged_task import StagedTask
+    from pyspark_pylog.writers import StagedTask
 
 HOST = f"host {socket.gethostname()}: "
 SCHEMA = StructType([StructField("value", StringType()), StructField("id", StringType())])

@@ -7,7 +7,7 @@ import logging
 import pytest
 from pyspark.sql.datasource import DataSourceReader
 
-from pyspark_pylog.pushdown import is_pruning, warn_if_never_pushed
+from pyspark_pylog.spark_workarounds.pushed_filters import is_pruning, warn_if_never_pushed
 
 
 @pytest.mark.parametrize(

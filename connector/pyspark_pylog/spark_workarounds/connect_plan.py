@@ -1,20 +1,20 @@
 """Comparisons and columns in the plan of a client of Spark Connect, a protocol buffer.
 
-Nothing in it is resolved: columns are names, conditions are calls by name, or text. What is looked
-at stands directly above the read, where a name is a column of ours.
+Nothing in it is resolved: columns are names, conditions are calls by name, or text. Only what is
+directly above the read is looked at, where a name is a column of ours. Text is left to Spark: a
+client has no parser, so a condition given as text narrows nothing.
 
 Source: spark/connect/relations.proto, expressions.proto (Spark 4.0 to 4.3).
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from pylog import Comparison
-from pyspark_pylog.random_functions import is_random, may_be_random
-from pyspark_pylog.sql_conjunction import instant, instant_of_call, read_conjunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _OPERATORS = {"==": "=", "<=>": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
 _MIRRORED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
 _INTEGERS = ("byte", "short", "integer", "long")
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECONDS = {"timestamp_micros": 1, "timestamp_millis": 1_000, "timestamp_seconds": 1_000_000}
 _WORD = re.compile(r"\w+")
 # What names all its columns: in itself, in what it is made of, or as words of its text.
 _NAMING = frozenset(
@@ -43,6 +45,25 @@ _NAMING = frozenset(
         "window",
     }
 )
+# What asks about a row more than the row says.
+_RANDOM = (
+    "monotonically_increasing_id",
+    "spark_partition_id",
+    "input_file_name",
+    "input_file_block_start",
+    "input_file_block_length",
+    "rand",
+    "random",
+    "randn",
+    "randstr",
+    "uniform",
+    "shuffle",
+    "uuid",
+    "identifier",  # names any function
+)
+_CALL = re.compile(rf"\b(?:{'|'.join(_RANDOM)})`?\s*\(", re.IGNORECASE)
+_HIDING = re.compile(r"/\*|--|\$\{")
+"""A comment between a name and its parenthesis, or a variable, which may hold both."""
 
 
 def find_comparisons(filtered: DataFrame) -> list[Comparison]:
@@ -50,11 +71,6 @@ def find_comparisons(filtered: DataFrame) -> list[Comparison]:
 
     None of a filter that asks a random function, or of one above it: which rows such a function is
     asked about decides what it says.
-
-    Parameters
-    ----------
-    filtered
-        A read below nothing but filters.
     """
     conditions = []
     node = _plan(filtered)
@@ -69,15 +85,7 @@ def find_comparisons(filtered: DataFrame) -> list[Comparison]:
 
 
 def find_columns(frame: DataFrame, known: Sequence[str]) -> list[str] | None:
-    """Return which of the ``known`` columns ``frame`` may name, in their order; None for all.
-
-    Parameters
-    ----------
-    frame
-        A read below filters and a projection.
-    known
-        The columns of the read.
-    """
+    """Return which of the ``known`` columns ``frame`` may name, in their order; None for all."""
     named: set[str] = set()
     node = _plan(frame)
     while (kind := node.WhichOneof("rel_type")) in ("filter", "project"):
@@ -101,9 +109,9 @@ def _plan(frame: DataFrame) -> Any:  # noqa: ANN401 - a protocol buffer
 def _is_repeatable(message: Any) -> bool:  # noqa: ANN401 - a protocol buffer
     """Whether a condition says the same of a row, whichever other rows there are."""
     match message.DESCRIPTOR.name:
-        case "UnresolvedFunction" | "CallFunction" if is_random(message.function_name):
+        case "UnresolvedFunction" | "CallFunction" if _is_random(message.function_name):
             return False
-        case "ExpressionString" if may_be_random(message.expression):
+        case "ExpressionString" if _may_be_random(message.expression):
             return False
         case "CommonInlineUserDefinedFunction" if not message.deterministic:
             return False
@@ -116,10 +124,7 @@ def _is_repeatable(message: Any) -> bool:  # noqa: ANN401 - a protocol buffer
 
 
 def _comparisons(expression: Any) -> Iterator[Comparison]:  # noqa: ANN401 - a protocol buffer
-    kind = expression.WhichOneof("expr_type")
-    if kind == "expression_string":
-        yield from read_conjunction(expression.expression_string.expression).comparisons
-    if kind != "unresolved_function":
+    if expression.WhichOneof("expr_type") != "unresolved_function":
         return
     function = expression.unresolved_function.function_name.lower()
     arguments = list(expression.unresolved_function.arguments)
@@ -168,9 +173,10 @@ def _value(expression: Any, column: str | None) -> object:  # noqa: ANN401 - a p
     kind = expression.WhichOneof("expr_type")
     if kind == "unresolved_function":
         function = expression.unresolved_function
+        scale = _MICROSECONDS.get(function.function_name.lower())
         arguments = [_value(each, None) for each in function.arguments]
-        if len(arguments) == 1 and type(arguments[0]) is int:
-            return instant_of_call(function.function_name, arguments[0])
+        if scale is not None and len(arguments) == 1 and type(arguments[0]) is int:
+            return _instant(scale * arguments[0])
     if kind != "literal":
         return None
     literal_type = expression.literal.WhichOneof("literal_type")
@@ -183,8 +189,16 @@ def _value(expression: Any, column: str | None) -> object:  # noqa: ANN401 - a p
         case "binary":
             return bytes(expression.literal.binary)
         case "timestamp":
-            return instant(expression.literal.timestamp)
+            return _instant(expression.literal.timestamp)
     return None
+
+
+def _instant(microseconds: int) -> dt.datetime | None:
+    """Return the instant so long after 1970; None if Python has no such year."""
+    try:
+        return _EPOCH + dt.timedelta(microseconds=microseconds)
+    except OverflowError:
+        return None
 
 
 def _names_in(message: Any) -> set[str] | None:  # noqa: ANN401 - a protocol buffer
@@ -218,3 +232,13 @@ def _names_of(expression: Any) -> set[str] | None:  # noqa: ANN401 - a protocol 
     words = {word.lower() for word in _WORD.findall(text)}
     # All columns, or a query, which may say so.
     return None if "*" in text or "select" in words else words
+
+
+def _is_random(function: str) -> bool:
+    """Whether a function's result does not depend on its arguments alone, or may not."""
+    return function.lower() in _RANDOM
+
+
+def _may_be_random(text: str) -> bool:
+    """Whether the text of a condition may call such a function."""
+    return _CALL.search(text) is not None or _HIDING.search(text) is not None

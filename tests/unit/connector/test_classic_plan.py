@@ -7,8 +7,7 @@ import datetime as dt
 import pytest
 
 from pylog import Comparison, to_record_filter
-from pyspark_pylog.plan_clock import LOCAL_STEP
-from pyspark_pylog.plan_predicates import _of_later, _value_of
+from pyspark_pylog.spark_workarounds.classic_plan import LOCAL_STEP, _of_later, _value_of
 
 NOON = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)
 NOON_MS = 1_714_564_800_000
