@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 
 import pylog
-from pylog_jobs import exit_status
-from pylog_jobs.job import Job, Outcome, end_process
+from pylog_jobs.job import DONE, FINDINGS, Job, Outcome, end_process
 
 if TYPE_CHECKING:
     import argparse
@@ -91,15 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(arguments: argparse.Namespace) -> VerifyParameters:
-    """Return the parameters, after a look at the directory.
-
-    Raises
-    ------
-    LogStorageError
-        A path holds no log, or not the topics asked for.
-    ValueError
-        There is nothing to verify.
-    """
+    """Return the parameters, after a look at the directory."""
     paths = tuple(pylog.absolute_location(each) for each in arguments.paths)
     directory = pylog.open_directory(*paths)
     topics = arguments.topic.split(",") if arguments.topic else None
@@ -151,7 +142,7 @@ def run(
         "%d errors, %d warnings, %d infos", *(by_severity[severity] for severity in _SEVERITIES)
     )
     return Outcome(
-        exit_status.FINDINGS if is_bad else exit_status.DONE,
+        FINDINGS if is_bad else DONE,
         {
             "paths": [str(path) for path in parameters.paths],
             "topics": len(parameters.topics),

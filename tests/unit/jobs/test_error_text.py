@@ -6,8 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException, SparkRuntimeException
 
 from pylog.errors import CorruptRecordError
-from pylog_jobs.error_text import describe
-from pylog_jobs.job import status_of
+from pylog_jobs.job import describe, status_of
 
 UNRESOLVED = """\
 [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `idd` \

@@ -1,16 +1,18 @@
-"""The arguments of the jobs that remove records: which topics, by which configuration, and when."""
+"""What the jobs that remove records share: their arguments, and what they say of the result."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pylog
+from pylog_jobs.job import DONE, FINDINGS, Outcome
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    import logging
+    from collections.abc import Callable, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +47,7 @@ class CleanupParameters:
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) -> None:
-    """Add the arguments.
-
-    Parameters
-    ----------
-    parser
-        Of the job.
-    topics
-        Which topics are meant by default.
-    once
-        What ``--once`` does.
-    """
+    """Add the arguments."""
     parser.add_argument("directory", metavar="DIRECTORY", help="a log directory no broker has open")
     parser.add_argument(
         "--topic",
@@ -90,15 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) ->
 
 
 def parameters_of(arguments: argparse.Namespace) -> CleanupParameters:
-    """Return what the arguments mean.
-
-    Raises
-    ------
-    ValueError
-        An argument is malformed.
-    LogStorageError
-        The broker's file cannot be read.
-    """
+    """Return what the arguments mean."""
     names = [name for text in arguments.topic or () for name in text.split(",") if name]
     if arguments.topic is not None and not names:
         # A variable that is not set must not stand for every topic.
@@ -136,3 +120,51 @@ def _milliseconds(text: str) -> int:
     except ValueError as error:
         msg = f"--now {error}"
         raise ValueError(msg) from error
+
+
+def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
+    directory: str,
+    summary: pylog.RetentionSummary | pylog.CompactionSummary,
+    *,
+    logger: logging.Logger,
+    failure: str,
+    removed: Callable[[Any], str | None],
+    counts: Callable[[Any], Mapping[str, object]],
+    more: Mapping[str, object] | None = None,
+) -> Outcome:
+    """Return what came of the job; its log gets a line for each topic and each failure."""
+    failures = []
+    for each in summary.partitions:
+        if each.failure is not None:
+            failures.append({"partition": str(each.topic_partition), "failure": each.failure})
+            logger.error(failure, each.topic_partition, each.failure)
+    topics = {}
+    for topic, totals in summary.by_topic.items():
+        line = removed(totals)
+        if line is not None:
+            topics[topic] = counts(totals)
+            logger.info("%s: %s", topic, line)
+    configs = {
+        topic: {each.name: {"value": each.value, "source": str(each.source)} for each in entries}
+        for topic, entries in summary.configs.items()
+        if topic in summary.by_topic
+    }
+    if summary.is_dry_run:
+        for topic, entries in configs.items():
+            said = ", ".join(
+                f"{name}={of['value']} ({of['source']})" for name, of in entries.items()
+            )
+            logger.info("%s is configured to %s", topic, said)
+    return Outcome(
+        FINDINGS if failures else DONE,
+        {
+            "directory": directory,
+            "dryRun": summary.is_dry_run,
+            "now": summary.now_ms,
+            **counts(summary.totals),
+            **(more or {}),
+            "topics": topics,
+            "configs": configs,
+            "failures": failures,
+        },
+    )

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pylog_jobs.cleanup_arguments import CleanupParameters, add_arguments, parameters_of
+from pylog_jobs.cleanup import CleanupParameters, add_arguments, parameters_of
 
 
 def parsed(*arguments: str) -> CleanupParameters:
