@@ -23,16 +23,14 @@ _PUBLIC = LazyNames(
     {
         "pylog.append_origin": ("AppendOrigin",),
         "pylog.columnar.arrow_schema": ("record_schema",),
-        "pylog.config.cleaner_config": ("CleanerConfig",),
-        "pylog.config.config_entry": ("ConfigEntry", "ConfigSource"),
+        "pylog.config.broker_config": ("CleanerConfig", "LogManagerConfig"),
+        "pylog.config.config_property": ("ConfigEntry", "ConfigSource"),
         "pylog.config.log_config": ("LogConfig",),
-        "pylog.config.log_manager_config": ("LogManagerConfig",),
         "pylog.duckdb": ("LogDatabase",),
         "pylog.errors": ("LogStorageError",),
-        "pylog.files.given_file_system": ("location",),
         "pylog.files.offset_json_file": ("read_offset_json_file",),
         "pylog.files.partition_metadata": ("format_uuid", "parse_uuid"),
-        "pylog.files.server_properties": ("ServerProperties",),
+        "pylog.config.server_properties": ("ServerProperties",),
         "pylog.files.staged_files": ("StagedRecords",),
         "pylog.inspect.export": ("ExportedFile", "export"),
         "pylog.inspect.doctor": ("doctor",),
@@ -78,7 +76,7 @@ _PUBLIC = LazyNames(
         "pylog.internal_topics.versions": ("KafkaVersion",),
         "pylog.json_names": ("JSON_SCHEMA_VERSION", "json_name"),
         "pylog.kernel_compilation": ("compile_kernels",),
-        "pylog.locations": ("absolute_location",),
+        "pylog.locations": ("absolute_location", "location"),
         "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
         "pylog.log.log_context": ("LogContext",),
         "pylog.log.log_manager": ("LogManager",),
@@ -184,20 +182,19 @@ if TYPE_CHECKING:
     from pylog.cleaner.staged_cleaning import CleanedGroup as CleanedGroup
     from pylog.cleaner.staged_cleaning import StagedCleaning as StagedCleaning
     from pylog.columnar.arrow_schema import record_schema as record_schema
-    from pylog.config.cleaner_config import CleanerConfig as CleanerConfig
-    from pylog.config.config_entry import ConfigEntry as ConfigEntry
-    from pylog.config.config_entry import ConfigSource as ConfigSource
+    from pylog.config.broker_config import CleanerConfig as CleanerConfig
+    from pylog.config.broker_config import LogManagerConfig as LogManagerConfig
+    from pylog.config.config_property import ConfigEntry as ConfigEntry
+    from pylog.config.config_property import ConfigSource as ConfigSource
     from pylog.config.log_config import LogConfig as LogConfig
-    from pylog.config.log_manager_config import LogManagerConfig as LogManagerConfig
+    from pylog.config.server_properties import ServerProperties as ServerProperties
     from pylog.duckdb import LogDatabase as LogDatabase
     from pylog.errors import LogStorageError as LogStorageError
     from pylog.fetch_data_info import FetchDataInfo as FetchDataInfo
     from pylog.fetch_data_info import FetchIsolation as FetchIsolation
-    from pylog.files.given_file_system import location as location
     from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
     from pylog.files.partition_metadata import format_uuid as format_uuid
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
-    from pylog.files.server_properties import ServerProperties as ServerProperties
     from pylog.files.staged_files import StagedRecords as StagedRecords
     from pylog.inspect.doctor import doctor as doctor
     from pylog.inspect.doctor_report import DoctorReport as DoctorReport
@@ -245,6 +242,7 @@ if TYPE_CHECKING:
     from pylog.json_names import json_name as json_name
     from pylog.kernel_compilation import compile_kernels as compile_kernels
     from pylog.locations import absolute_location as absolute_location
+    from pylog.locations import location as location
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
     from pylog.log.retention import DeletedSegment as DeletedSegment

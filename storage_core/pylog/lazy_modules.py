@@ -12,9 +12,9 @@ place where they happen:
   NumPy, object stores. `LazyModule` stands for such a module at the head of its user::
 
       if TYPE_CHECKING:
-          from pylog.files import remote_file
+          from pylog.files import remote_storage
       else:
-          remote_file = LazyModule("pylog.files.remote_file")
+          remote_storage = LazyModule("pylog.files.remote_storage")
 
   The first line is what type checkers and import-linter see: a lazy import has the type of an
   ordinary one, obeys the layers, and closes no circle.

@@ -55,13 +55,7 @@ class ByteSource(ABC):
         return False
 
     def ensure_same(self) -> None:
-        """Return if all that was read is of one file.
-
-        Raises
-        ------
-        SegmentReplacedError
-            Another file may have answered some of the reads.
-        """
+        """Return if all that was read is of one file."""
         if self.has_been_replaced():
             raise _replaced(self.path)
 
@@ -119,13 +113,6 @@ class LocalFile(ByteSource):
     """`ByteSource` of a local file.
 
     One descriptor, no position of its own: any number of threads may read at once.
-
-    Raises
-    ------
-    SegmentVanishedError
-        The file does not exist (any more).
-    UnreadableFileError
-        It is not a regular file, a link that leads nowhere, or cannot be opened or read.
     """
 
     __slots__ = ("_descriptor", "path")

@@ -43,13 +43,7 @@ class JavaProperty(NamedTuple):
 
 
 def parse_java_properties(text: str) -> dict[str, JavaProperty]:
-    r"""Return the properties in ``text``; of a key that occurs twice, the last one.
-
-    Raises
-    ------
-    ValueError
-        A ``\u`` is not followed by four hexadecimal digits.
-    """
+    r"""Return the properties in ``text``; of a key that occurs twice, the last one."""
     properties: dict[str, JavaProperty] = {}
     for number, line in _logical_lines(text):
         match = _KEY_AND_VALUE.fullmatch(line)

@@ -78,24 +78,7 @@ class StagedEntries:
 
 
 def read_staged_entries(path: str | os.PathLike[str], staged: StagedFile) -> StagedEntries:
-    """Return the rows of a ``.entries`` file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    staged
-        What is known of it.
-
-    Raises
-    ------
-    SegmentVanishedError
-        There is no such file.
-    CorruptRecordError
-        It is not what was staged.
-    LogDirectoryError
-        It cannot be read.
-    """
+    """Return the rows of a ``.entries`` file."""
     expected = staged.batch_count * _ROW.itemsize
     with open_file(path) as file:
         size = file.size()

@@ -12,7 +12,7 @@ name                                               what it is
 ``.pylog-manifest``                                what is being appended to which logs: see
                                                    `pylog.files.commit_manifest`
 ``.pylog-ledger``                                  which jobs have been written: see
-                                                   `pylog.files.commit_ledger`
+                                                   `pylog.files.commit_manifest`
 ================================================== ===============================================
 
 ``<job>`` is a hash of the job's id and batch id, 16 hex digits: it tells which job a file belongs
@@ -26,7 +26,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog.files.topic_name import ensure_valid_topic_partition
+from pylog.files.file_names import ensure_valid_topic_partition
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -109,13 +109,7 @@ class StagedFile(NamedTuple):
 
     @classmethod
     def from_json(cls, content: object, topic_partition: TopicPartition) -> StagedFile:
-        """Return the file that a manifest describes.
-
-        Raises
-        ------
-        ValueError
-            A field is missing, or has an impossible value.
-        """
+        """Return the file that a manifest describes."""
         fields = as_object(content, cls._fields[:1] + cls._fields[2:], "staged file")
         name = fields["name"]
         if not isinstance(name, str) or _NAME.fullmatch(name) is None:
@@ -186,17 +180,7 @@ class StagedRecords(NamedTuple):
 
 
 def staged_file_name(key: JobKey, attempt_token: str, number: int) -> str:
-    """Return the name of a staged file with batches.
-
-    Parameters
-    ----------
-    key
-        Of the job.
-    attempt_token
-        The 8 hex digits that the attempt has drawn.
-    number
-        Counts the files of the attempt.
-    """
+    """Return the name of a staged file with batches."""
     return f"{key.file_prefix}{attempt_token}-{number}{BATCHES_SUFFIX}"
 
 
@@ -212,13 +196,7 @@ def job_prefix_of(name: str) -> str | None:
 
 
 def as_object(content: object, fields: tuple[str, ...], what: str) -> Mapping[str, Any]:
-    """Return ``content`` once it is known to be a JSON object with exactly these fields.
-
-    Raises
-    ------
-    ValueError
-        It is not.
-    """
+    """Return ``content`` once it is known to be a JSON object with exactly these fields."""
     if not isinstance(content, dict) or set(content) != set(fields):
         found = ", ".join(map(str, content)) if isinstance(content, dict) else type(content)
         msg = f"{what} has fields {found}, expected {', '.join(fields)}"
@@ -235,13 +213,7 @@ def as_list(content: object, what: str) -> list[Any]:
 
 
 def as_integer(value: object, name: str, lowest: int, highest: int = _MAX_INT64) -> int:
-    """Return ``value`` once it is known to be a whole number in a range.
-
-    Raises
-    ------
-    ValueError
-        It is not.
-    """
+    """Return ``value`` once it is known to be a whole number in a range."""
     if not isinstance(value, int) or isinstance(value, bool) or not lowest <= value <= highest:
         msg = f"{name} is {value!r}, expected a whole number from {lowest} to {highest}"
         raise ValueError(msg)

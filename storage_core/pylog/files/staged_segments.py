@@ -87,15 +87,7 @@ class StagedSegment(NamedTuple):
 
 
 class SegmentStage:
-    """Gives the files of one attempt their names. One thread.
-
-    Parameters
-    ----------
-    log_directory
-        Where they lie.
-    job_token
-        From `new_job_token`.
-    """
+    """Gives the files of one attempt their names. One thread."""
 
     def __init__(self, log_directory: str, job_token: str) -> None:
         self.log_directory = log_directory
@@ -121,14 +113,6 @@ def new_job_token() -> str:
 
 
 def remove_staged_segments(log_directory: str, io: DurableIO) -> int:
-    """Remove all staged segments of a log directory, which the caller owns; return how many files.
-
-    Raises
-    ------
-    LogDirectoryError
-        The directory cannot be listed.
-    KafkaStorageError
-        A file cannot be removed.
-    """
+    """Remove the staged segments of a log directory that the caller owns; return how many files."""
     left = [entry.path for entry in list_directory(log_directory) if _NAME.fullmatch(entry.name)]
     return sum(io.remove(path, missing_ok=True) for path in left)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.files.owned_file import OwnedFile
 from pylog.files.transaction_index import (
     ENTRY,
     TransactionIndexEntry,
@@ -19,6 +18,7 @@ from pylog.files.transaction_index import (
     collect_aborted_transactions,
     read_transaction_index,
 )
+from pylog.files.writable_file import OwnedFile
 
 if TYPE_CHECKING:
     import os

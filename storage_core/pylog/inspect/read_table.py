@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pylog.files.given_file_system import in_store
 from pylog.inspect.tables.metadata_table import metadata_table
 from pylog.inspect.tables.table_rows import rows_of_logs
 from pylog.keyword_arguments import names_nearest_keyword
+from pylog.locations import in_store
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES

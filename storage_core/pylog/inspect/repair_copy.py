@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
     LogDirectoryError,
@@ -37,15 +38,14 @@ from pylog.files.file_names import (
     PARTITION_METADATA,
     file_name_prefix,
 )
-from pylog.files.leader_epoch_checkpoint import (
+from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
     write_leader_epoch_checkpoint,
 )
 from pylog.files.meta_properties import read_meta_properties
+from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import open_file
-from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
-from pylog.files.writable_directory import writable_log_directory
 from pylog.inspect.doctor import doctor, examine
 from pylog.inspect.findings.log_findings import UNREADABLE
 from pylog.inspect.repair_summary import RepairedPartition, RepairSummary

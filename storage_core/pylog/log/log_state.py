@@ -27,7 +27,7 @@ from pylog.record.decompression_limit import SEND_LESS
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig
-    from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
+    from pylog.files.leader_epochs import LeaderEpochFileCache
     from pylog.log.local_log import LocalLog
     from pylog.log.log_context import LogContext
     from pylog.producers.producer_state_manager import ProducerStateManager

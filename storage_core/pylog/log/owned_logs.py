@@ -12,10 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError, UnexpectedFileError
-from pylog.files.file_names import DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, PARTITION_METADATA
-from pylog.files.partition_directories import NOT_LOADED, partition_directories
+from pylog.files.file_names import (
+    DELETE_DIR_SUFFIX,
+    FUTURE_DIR_SUFFIX,
+    PARTITION_METADATA,
+    log_delete_directory_name,
+    nearest_topic,
+)
+from pylog.files.owned_directories import NOT_LOADED, partition_directories
 from pylog.files.partition_metadata import write_partition_metadata
-from pylog.files.topic_name import log_delete_directory_name, nearest_topic
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.log.log_truncation import TruncationGuard
 from pylog.log.segment_deletion import delete_directory
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.config import LogManagerConfig
-    from pylog.files.topic_configs import TopicConfigs
+    from pylog.config.stored_topic_configs import TopicConfigs
     from pylog.log.log_context import LogContext
     from pylog.log.owned_log_directory import OwnedLogDirectory
     from pylog.log.unified_log import UnifiedLog

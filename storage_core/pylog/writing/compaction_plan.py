@@ -1,7 +1,7 @@
 """The compacted logs of a directory: owned, or opened for a dry run, which locks nothing.
 
 For a dry run they are loaded as their owner would load them, recovery included, on a disk that
-forgets whatever is done to it (`pylog.files.forgetting_io`).
+forgets whatever is done to it (`pylog.files.durable_io`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pylog.errors import CorruptCheckpointError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.clean_shutdown import read_clean_shutdown
 from pylog.files.cleaner_checkpoint import CleanerCheckpoint
+from pylog.files.durable_io import ForgettingIO
 from pylog.files.file_names import (
     CLEAN_SHUTDOWN,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from pylog.files.forgetting_io import ForgettingIO
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.files.partition_directories import ensure_regular_files, partition_directories
+from pylog.files.owned_directories import ensure_regular_files, partition_directories
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.writing.owned_directory import own_log_directory
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pylog.clock import Clock
     from pylog.config import LogConfig
-    from pylog.files.server_properties import ServerProperties
+    from pylog.config.server_properties import ServerProperties
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
 

@@ -19,7 +19,7 @@ from pylog.config import CleanerConfig
 from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.files.writable_directory import writable_log_directory
+from pylog.files.owned_directories import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.writing.compaction_plan import ensure_compacted, logs_to_compact
 from pylog.writing.compaction_summary import CompactionSummary, PartitionCompaction
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
-    from pylog.files.server_properties import ServerProperties
+    from pylog.config.server_properties import ServerProperties
 
 
 def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and how

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.files.writable_directory import writable_log_directory
+from pylog.files.owned_directories import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pylog.config import LogConfig
-    from pylog.files.server_properties import ServerProperties
+    from pylog.config.server_properties import ServerProperties
 
 
 def own_log_directory(

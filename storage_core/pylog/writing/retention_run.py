@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pylog.clock import SystemClock
 from pylog.config.log_config import DELETE
 from pylog.errors import KafkaStorageError, LogStorageError
-from pylog.files.writable_directory import writable_log_directory
+from pylog.files.owned_directories import writable_log_directory
 from pylog.reading.log_directory import open_directory
 from pylog.writing.known_topic_configs import known_topic_configs
 from pylog.writing.owned_directory import own_log_directory
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pylog.config import LogConfig
-    from pylog.files.server_properties import ServerProperties
+    from pylog.config.server_properties import ServerProperties
     from pylog.log.log_context import LogContext
     from pylog.log.unified_log import UnifiedLog
 

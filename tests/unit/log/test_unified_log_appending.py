@@ -23,7 +23,7 @@ from pylog.errors import (
     RecordValidationError,
     UnexpectedAppendOffsetError,
 )
-from pylog.files.leader_epoch_checkpoint import EpochEntry
+from pylog.files.leader_epochs import EpochEntry
 from tests.support.batches import LOG_APPEND_TIME, batch_v2, batch_v2_of
 from tests.support.codecs import CODEC_IDS
 from tests.support.peers import PEERS, V2_BUILDERS

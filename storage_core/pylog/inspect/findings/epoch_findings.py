@@ -15,7 +15,7 @@ from pylog.model import NO_PARTITION_LEADER_EPOCH
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pylog.files.leader_epoch_checkpoint import EpochEntry
+    from pylog.files.leader_epochs import EpochEntry
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView

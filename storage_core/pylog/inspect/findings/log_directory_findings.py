@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
     LogDirectoryError,
@@ -25,7 +26,6 @@ from pylog.files.file_names import (
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import list_directory
-from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.inspect.findings.broker_start import has_clean_shutdown
 from pylog.inspect.findings.finding import Finding, info, warning
 from pylog.inspect.findings.severity import Severity

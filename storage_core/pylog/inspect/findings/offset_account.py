@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.config.internal_topics import INTERNAL_TOPIC_PROPERTIES
+from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
 from pylog.inspect.findings.finding import Finding
 from pylog.inspect.findings.offset_totals import OffsetTotals
 from pylog.inspect.findings.severity import Severity

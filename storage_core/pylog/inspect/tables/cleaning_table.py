@@ -41,7 +41,7 @@ configuration is not known, the four columns are null unless keys are asked for
 (``check_keys=True``), which reads all records.
 
 A batch's bytes are shared by its records, by their length before compression. What a topic is
-configured to is known where it is stored beside the logs (`pylog.files.topic_configs`): a directory
+configured to is known where it is stored beside the logs (`stored_topic_configs`): a directory
 that was copied from a broker has nothing of it. Of a directory in a store the columns from
 first_dirty_offset to freed_bytes are null: nothing cleans it there.
 """
@@ -55,10 +55,10 @@ import pyarrow as pa
 
 from pylog.cleaner.cleanable_offsets import CleanableBytes, CleanableOffsets, CleanableParams
 from pylog.clock import SystemClock
+from pylog.config.stored_topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.errors import CorruptCheckpointError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
-from pylog.files.topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.inspect.header_windows import SegmentHeaders
 from pylog.inspect.live_records import LiveRecords, find_live_records
 from pylog.inspect.tables.row_batches import TIMESTAMP, record_batches, table_schema

@@ -6,7 +6,7 @@ import pytest
 
 import pylog
 from pylog.errors import KafkaStorageError, LogDirectoryError
-from pylog.files.writable_directory import writable_log_directory
+from pylog.files.owned_directories import writable_log_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,7 +23,6 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config import LogConfig
-from pylog.config.internal_topics import INTERNAL_TOPIC_PROPERTIES
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file
 
@@ -34,21 +33,31 @@ if TYPE_CHECKING:
 
 TOPIC_CONFIGS = "pylog-topic-configs.json"
 TOPIC_CONFIGS_VERSION = 1
-
 _EXPECTED = '{"version": …, "topics": {topic: {property: text}}}'
+
+_COMPACTED = {"cleanup.policy": "compact"}
+_KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+INTERNAL_TOPIC_PROPERTIES: Mapping[str, Mapping[str, str]] = {
+    "__consumer_offsets": _COMPACTED,
+    "__transaction_state": _COMPACTED,
+    "__share_group_state": _KEPT_FOR_EVER,
+    "__remote_log_metadata": _KEPT_FOR_EVER,
+}
+"""What the topics are configured to that Kafka makes for itself: ``cleanup.policy`` and retention.
+
+A broker makes each with these properties of its own, whatever its ``server.properties`` says. So
+they hold where a log directory has come without its cluster: by the defaults for all topics, the
+offsets of consumer groups would be removed after 7 days.
+
+Source: the topic configurations of GroupCoordinatorService, TransactionCoordinator and
+ShareCoordinatorService, and TopicBasedRemoteLogMetadataManagerConfig (Kafka 4.3).
+"""
 
 
 def read_topic_configs(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
     """Return the properties of every topic that is listed, {} if there is no such file.
 
     Properties are not checked here.
-
-    Raises
-    ------
-    CorruptCheckpointError
-        The file does not follow the format.
-    LogDirectoryError
-        It cannot be read.
     """
     try:
         text = read_text_file(path)
@@ -88,13 +97,7 @@ def _checked(topics: object, path: str | os.PathLike[str]) -> dict[str, dict[str
 def write_topic_configs(
     io: DurableIO, path: str | os.PathLike[str], configs: Mapping[str, Mapping[str, str]]
 ) -> None:
-    """Replace the file, and return when it is on the disk.
-
-    Raises
-    ------
-    KafkaStorageError
-        It could not be written; what was there before is there still.
-    """
+    """Replace the file, and return when it is on the disk."""
     topics = {topic: dict(configs[topic]) for topic in sorted(configs)}
     content = {"version": TOPIC_CONFIGS_VERSION, "topics": topics}
     io.write_atomically(path, (json.dumps(content, indent=2) + "\n").encode())
@@ -111,14 +114,6 @@ class TopicConfigs:
     """The configuration of each topic: the one given, else the one stored, else that of all.
 
     Kafka's internal topics have what Kafka gives them in the place of that of all.
-
-    Parameters
-    ----------
-    default
-        Of topics that have none of their own; Kafka's defaults if None, and then nobody has said
-        what those topics are configured to.
-    given
-        Of single topics; they win over what is stored.
     """
 
     def __init__(
@@ -172,13 +167,7 @@ class TopicConfigs:
             self._stored[topic] = _StoredConfig(properties, config)
 
     def load(self, log_directories: Iterable[str]) -> None:
-        """Read what is stored in log directories; the first one that names a topic counts.
-
-        Raises
-        ------
-        CorruptCheckpointError
-            A file cannot be read, or a property in it is unknown or has no such value.
-        """
+        """Read what is stored in log directories; the first one that names a topic counts."""
         self._stored.clear()
         for directory in log_directories:
             path = os.path.join(directory, TOPIC_CONFIGS)  # noqa: PTH118 - kept as text

@@ -19,8 +19,11 @@ flush.ms          log.flush.interval.ms, log.flush.scheduler.interval.ms
 
 and ``log.dirs`` counts before ``log.dir``. The other properties of topics have one name each.
 
-Source: ServerTopicConfigSynonyms, KafkaConfig.extractLogConfigMap, LogConfig.SERVER_CONFIG_DEF,
-CleanerConfig (Kafka 4.3); the same in 3.9, but for what 4.0 removed.
+Source: ServerTopicConfigSynonyms, DynamicLogConfig, KafkaConfig.extractLogConfigMap,
+LogConfig.SERVER_CONFIG_DEF, CleanerConfig (Kafka 4.3); the same in 3.9, but for what 4.0 removed.
+
+A broker's dynamic configuration uses the same names. The name of each property of topics is in the
+property's row of `LogConfig`; of those that have several, in `TIMES`.
 """
 
 from __future__ import annotations
@@ -33,38 +36,42 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pylog.config import CleanerConfig, LogConfig, LogManagerConfig
 from pylog.config.config_property import (
+    INT32_MAX,
+    INT64_MAX,
+    Number,
     PropertyKind,
     did_you_mean,
     integer,
+    long,
     parse_property,
     removal,
 )
 from pylog.errors import InvalidConfigurationError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file
 from pylog.files.java_properties import ENCODING, parse_java_properties
-from pylog.files.topic_config_synonyms import NAMES, SYNONYMS_OF, TIMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _LOGGER = logging.getLogger(__name__)
-
 DEFAULT_LOG_DIRS = ("/tmp/kafka-logs",)  # noqa: S108 - Kafka's
 DEFAULT_NUM_PARTITIONS = 1
-
 _LOG_PREFIX = "log."
 _COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
-
 _REMOVED = {
     name: version
     for removed, version in LogConfig.removed.items()
     for name in (removed, f"{_LOG_PREFIX}{removed}")
 }
-
 _PASSED_OVER = frozenset(
     {"log.dir.failure.timeout.ms", "log.local.retention.bytes", "log.local.retention.ms"}
 )
 """Names with the prefix that say nothing about files on a local disk without a cluster."""
+
+_MINUTE_MS = 60_000
+_HOUR_MS = 60 * _MINUTE_MS
+NAMES = LogConfig.broker_names()
+"""The broker-wide name of each property of topics that has one name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,58 @@ class _Directory(PropertyKind):
     def text(self, value: str) -> str:
         """Return the path."""
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class _RetentionTime(PropertyKind):
+    """How long to keep records: a number, each negative one for unlimited."""
+
+    number: Number
+
+    def parse(self, text: str) -> object:
+        """Return the number, -1 for a negative one."""
+        number = self.number.parse(text)
+        return -1 if number < 0 and not self.number.find_defect(number) else number
+
+    def find_defect(self, value: object) -> str | None:
+        """Return which numbers are allowed, None if ``value`` is one of them."""
+        if self.number.find_defect(value) is None:
+            return None
+        return f"a whole number, 1 to {self.number.at_most}, or a negative one for unlimited"
+
+    def text(self, value: int) -> str:
+        """Return the number in digits."""
+        return str(value)
+
+
+_RETENTION_MS = _RetentionTime(Number(-INT64_MAX - 1, INT64_MAX))
+_RETENTION_UNITS = _RetentionTime(Number(-INT32_MAX - 1, INT32_MAX))
+
+TIMES: Mapping[str, Mapping[str, tuple[PropertyKind, int]]] = {
+    "segment.ms": {"log.roll.ms": (long(1), 1), "log.roll.hours": (integer(1), _HOUR_MS)},
+    "segment.jitter.ms": {
+        "log.roll.jitter.ms": (long(0), 1),
+        "log.roll.jitter.hours": (integer(0), _HOUR_MS),
+    },
+    "retention.ms": {
+        "log.retention.ms": (_RETENTION_MS, 1),
+        "log.retention.minutes": (_RETENTION_UNITS, _MINUTE_MS),
+        "log.retention.hours": (_RETENTION_UNITS, _HOUR_MS),
+    },
+    "flush.ms": {
+        "log.flush.interval.ms": (long(0), 1),
+        "log.flush.scheduler.interval.ms": (long(0), 1),
+    },
+}
+"""Of each property of topics that has several names: these, the one that counts first, with the
+kind and the unit in ms of their values."""
+
+SYNONYMS_OF: Mapping[str, tuple[str, ...]] = {
+    **{topic: (name,) for topic, name in NAMES.items()},
+    **{topic: tuple(names) for topic, names in TIMES.items()},
+}
+"""The broker-wide names of each property of topics, the one that counts first."""
+_TOPIC_KINDS = LogConfig.kinds()
 
 
 class _Meaning(NamedTuple):
@@ -270,5 +329,25 @@ def _meanings() -> dict[str, list[_Meaning]]:
     return meanings
 
 
-_TOPIC_KINDS = LogConfig.kinds()
 _MEANINGS = _meanings()
+
+
+def dynamic_topic_properties(configs: Mapping[str, str]) -> dict[str, str]:
+    """Return what a broker's dynamic configuration says, as properties of topics.
+
+    Notes
+    -----
+    Source: DynamicLogConfig.RECONFIGURABLE_CONFIGS (Kafka 4.3): of each property of topics the name
+    that counts first.
+    """
+    properties = {}
+    for topic_name, (name, *_) in SYNONYMS_OF.items():
+        if name not in configs:
+            continue
+        kind, _ = TIMES.get(topic_name, {}).get(name, (_TOPIC_KINDS[topic_name][1], 1))
+        value = parse_property(name, configs[name], kind)
+        if topic_name == "retention.ms" and value == 0:
+            msg = f"property {name} is 0, expected a whole number from 1 on, or a negative one"
+            raise ValueError(msg)
+        properties[topic_name] = kind.text(value)
+    return properties

@@ -1,7 +1,20 @@
-"""The leader epochs of one partition in memory, and in file ``leader-epoch-checkpoint``.
+"""Leader epoch checkpoint: at which offset each leader of a partition began to write.
 
-An entry says at which offset the leader of an epoch began to write; epochs and start offsets both
-increase strictly. Followers and consumers ask by it where two logs part.
+A text checkpoint (`pylog.files.checkpoint_file`), version 0, in the partition directory, fields
+``epoch start_offset``::
+
+    0
+    2
+    0 0
+    3 1204
+
+Records at offsets ``start_offset`` up to the next entry's start were written under ``epoch``. Both
+columns increase strictly. Epochs under which nothing was written may be missing, and so are those
+whose records all lie below the log start offset; partitions of message format v0/v1 have none.
+Written by brokers since 0.11.
+
+`LeaderEpochFileCache` has the epochs of one partition that we own in memory and in the file.
+Followers and consumers ask it where two logs part.
 
 ===================== ===========================================================
 change                what a crash leaves, and what happens then
@@ -12,33 +25,89 @@ truncate, clear       the file may be older than the log: start-up truncates it
                       again at both ends
 ===================== ===========================================================
 
-Source: LeaderEpochFileCache (KIP-101, KIP-279; Kafka 4.3). Differs from Kafka, which writes the
-file in the background after truncation.
+Source: LeaderEpochCheckpointFile, LeaderEpochFileCache (KIP-101, KIP-279; Kafka 3.9 and 4.3).
+Differs from Kafka, which on loading silently drops earlier entries that a later one contradicts,
+and writes the file in the background after truncation.
 """
 
 from __future__ import annotations
 
 import logging
 from bisect import bisect_right
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.files.leader_epoch_checkpoint import (
-    EpochEntry,
-    read_epoch_entries,
-    write_leader_epoch_checkpoint,
-)
+from pylog.errors import CorruptCheckpointError
+from pylog.files.checkpoint_file import parse_integer, read_checkpoint, write_checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import os
+    from collections.abc import Iterable, Sequence
 
     from pylog.files.durable_io import DurableIO
     from pylog.model import TopicPartition
 
-_LOGGER = logging.getLogger(__name__)
+LEADER_EPOCH_CHECKPOINT_VERSION = 0
 
+_LOGGER = logging.getLogger(__name__)
 UNDEFINED_EPOCH = -1
 UNDEFINED_EPOCH_OFFSET = -1
+
+
+class EpochEntry(NamedTuple):
+    """A leader epoch and the first offset written under it."""
+
+    epoch: int
+    start_offset: int
+
+
+def read_epoch_entries(path: str | os.PathLike[str]) -> list[EpochEntry]:
+    """Return the entries of a checkpoint as they are stored; [] if there is no such file.
+
+    They may contradict each other: it is for the caller to say what that means.
+    """
+    return read_checkpoint(path, LEADER_EPOCH_CHECKPOINT_VERSION, 2, _parse_epoch_entry)
+
+
+def read_leader_epoch_checkpoint(path: str | os.PathLike[str]) -> list[EpochEntry]:
+    """Return the leader epochs of a partition, oldest first; [] if there is no such file."""
+    entries = read_epoch_entries(path)
+    try:
+        _ensure_increasing(entries)
+    except ValueError as error:
+        raise CorruptCheckpointError(str(error), path) from error
+    return entries
+
+
+def write_leader_epoch_checkpoint(
+    io: DurableIO, path: str | os.PathLike[str], entries: Sequence[EpochEntry]
+) -> None:
+    """Replace the leader epochs of a partition, and return when they are on the disk."""
+    _ensure_increasing(entries)
+    if entries and min(entries[0]) < 0:
+        msg = f"leader epoch entry {tuple(entries[0])}: neither number can be negative"
+        raise ValueError(msg)
+    lines = [f"{epoch} {start_offset}" for epoch, start_offset in entries]
+    write_checkpoint(io, path, LEADER_EPOCH_CHECKPOINT_VERSION, lines)
+
+
+def _ensure_increasing(entries: Sequence[EpochEntry]) -> None:
+    for before, entry in pairwise(entries):
+        if entry.epoch <= before.epoch or entry.start_offset <= before.start_offset:
+            msg = (
+                f"leader epoch entry '{entry.epoch} {entry.start_offset}' follows "
+                f"'{before.epoch} {before.start_offset}', expected both numbers to increase"
+            )
+            raise ValueError(msg)
+
+
+def _parse_epoch_entry(fields: list[str]) -> EpochEntry:
+    entry = EpochEntry(parse_integer(fields[0], 32), parse_integer(fields[1], 64))
+    if min(entry) < 0:
+        msg = "neither number can be negative"
+        raise ValueError(msg)
+    return entry
 
 
 class LeaderEpochFileCache:
@@ -46,21 +115,6 @@ class LeaderEpochFileCache:
 
     One writer, which the log's lock guards. Any number of threads may read meanwhile: a change
     replaces the entries as a whole, and only after the file has been written.
-
-    Parameters
-    ----------
-    topic_partition
-        Named in errors and warnings.
-    path
-        The checkpoint file; created empty if there is none. Of entries that contradict each other
-        the later ones count, as if they had been assigned in the order of the file.
-    io
-        What changes the disk.
-
-    Raises
-    ------
-    CorruptCheckpointError
-        The file does not follow the format.
     """
 
     def __init__(self, topic_partition: TopicPartition, path: str, *, io: DurableIO) -> None:
@@ -114,22 +168,7 @@ class LeaderEpochFileCache:
         return _epoch_of(_last(entries[: bisect_right(entries, offset, key=_start_offset)]))
 
     def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """Return the highest epoch up to ``requested_epoch``, and the offset at which it ended.
-
-        Parameters
-        ----------
-        requested_epoch
-            An epoch, or `UNDEFINED_EPOCH`.
-        log_end_offset
-            Where the latest epoch ends for now.
-
-        Returns
-        -------
-        tuple[int, int]
-            Epoch and exclusive end. A requested epoch below all that are known ends where the
-            first known one begins: what it wrote is no longer in the log. `UNDEFINED_EPOCH` and
-            `UNDEFINED_EPOCH_OFFSET` if it is undefined, or above all that are known.
-        """
+        """Return the highest epoch up to ``requested_epoch``, and the offset at which it ended."""
         entries = self._entries
         if requested_epoch == UNDEFINED_EPOCH or not entries:
             return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
@@ -146,11 +185,6 @@ class LeaderEpochFileCache:
 
         Entries that contradict this one, by epoch or by offset, are removed. The file has the
         entry when the call returns.
-
-        Raises
-        ------
-        ValueError
-            One of the numbers is negative.
         """
         latest = self.latest_entry
         if latest is not None and epoch == latest.epoch and start_offset >= latest.start_offset:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.config import LogConfig
-from pylog.errors import CorruptCheckpointError, KafkaStorageError
-from pylog.files.durable_io import DurableIO
-from pylog.files.topic_configs import (
+from pylog.config.stored_topic_configs import (
     TOPIC_CONFIGS,
     TopicConfigs,
     read_topic_configs,
     write_topic_configs,
 )
+from pylog.errors import CorruptCheckpointError, KafkaStorageError
+from pylog.files.durable_io import DurableIO
 from tests.support.recording_io import Fault, FaultyIO, Kind
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 
 import pylog
 from pylog.config import CleanerConfig, LogConfig, LogManagerConfig
+from pylog.config.server_properties import ServerProperties
 from pylog.errors import InvalidConfigurationError
-from pylog.files.server_properties import ServerProperties
 
 if TYPE_CHECKING:
     from collections.abc import Callable

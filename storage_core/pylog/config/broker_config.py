@@ -1,15 +1,4 @@
-"""What can be configured of the log cleaner: a broker's properties ``log.cleaner.*``.
-
-Names and defaults are those of Kafka 4.3. Two bounds are stricter, where Kafka takes numbers with
-which its cleaner comes to a halt: the throttle lets at least one byte a second pass, and the load
-factor lets at least a hundredth and at most the whole of the buffer fill.
-
-The properties ``log.cleaner.delete.retention.ms``, ``log.cleaner.min.cleanable.ratio`` and
-``log.cleaner.min`` and ``max.compaction.lag.ms`` are other names of properties of topics: they are
-fields of `pylog.config.LogConfig`.
-
-Source: CleanerConfig, KafkaConfig.validateValues (Kafka 4.3).
-"""
+"""What can be configured of a broker: its log directories, and its log cleaner."""
 
 from __future__ import annotations
 
@@ -18,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pylog.config.config_property import (
+    INT64_MAX,
     Boolean,
     Number,
     PropertyConfig,
@@ -27,6 +17,54 @@ from pylog.config.config_property import (
 )
 
 _MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogManagerConfig(PropertyConfig):
+    """Configuration of all logs together: how often, how many threads.
+
+    Raises
+    ------
+    ValueError
+        A value is out of range. The text names the property.
+    """
+
+    source: ClassVar[str] = "a log manager"
+
+    initial_task_delay_ms: int = config_field(
+        long(0), 30_000, unit="ms", name="log.initial.task.delay.ms"
+    )
+    """How long after start-up the periodic tasks begin."""
+    retention_check_interval_ms: int = config_field(
+        long(1), 300_000, unit="ms", name="log.retention.check.interval.ms"
+    )
+    flush_scheduler_interval_ms: int = config_field(
+        long(0), INT64_MAX, unit="ms", name="log.flush.scheduler.interval.ms"
+    )
+    """How often logs are looked at for ``flush.ms``."""
+    flush_offset_checkpoint_interval_ms: int = config_field(
+        integer(0), 60_000, unit="ms", name="log.flush.offset.checkpoint.interval.ms"
+    )
+    """How often recovery points are written."""
+    flush_start_offset_checkpoint_interval_ms: int = config_field(
+        integer(0), 60_000, unit="ms", name="log.flush.start.offset.checkpoint.interval.ms"
+    )
+    """How often log start offsets are written."""
+    high_watermark_checkpoint_interval_ms: int = config_field(
+        long(1), 5_000, unit="ms", name="replica.high.watermark.checkpoint.interval.ms"
+    )
+    num_recovery_threads_per_data_dir: int = config_field(
+        integer(1), 2, unit="threads", name="num.recovery.threads.per.data.dir"
+    )
+    producer_id_expiration_ms: int = config_field(
+        integer(1), 86_400_000, unit="ms", name="producer.id.expiration.ms"
+    )
+    producer_id_expiration_check_interval_ms: int = config_field(
+        integer(1), 600_000, unit="ms", name="producer.id.expiration.check.interval.ms"
+    )
+    transaction_max_timeout_ms: int = config_field(
+        integer(1), 900_000, unit="ms", name="transaction.max.timeout.ms"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pylog.files import azure_store, gcs_store, store_parameters
+from pylog.files import azure_store, gcs_store, stores
 from pylog.files.azure_store import azure_file_system
 from pylog.files.gcs_store import gcs_file_system
-from pylog.files.store_parameters import StoreUriError, made_by_arrow, parse_parameters
+from pylog.files.stores import StoreUriError, made_by_arrow, parse_parameters
 
 KEY = "a2V5"
 
@@ -151,7 +151,7 @@ def test_a_name_that_is_nearly_one_is_suggested() -> None:
         "unknown parameter 'regions' (did you mean 'region'?); there are region, scheme"
     )
     with pytest.raises(StoreUriError, match=r"^parameter 'flag' has an invalid value$"):
-        parse_parameters("?flag=hidden", {"flag": store_parameters.boolean})
+        parse_parameters("?flag=hidden", {"flag": stores.boolean})
 
 
 def test_what_arrow_cannot_make_is_said_without_values() -> None:
