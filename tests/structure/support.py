@@ -31,7 +31,7 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     "partition_writer": frozenset(
         {
             "pylog.append_origin",
-            "pylog.clock",
+            "pylog.scheduling.clock",
             "pylog.log",
             "pylog.model",
             "pylog.record",

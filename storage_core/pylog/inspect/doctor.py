@@ -16,7 +16,7 @@ from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory
 from pylog.reading.topic_choice import ensure_known_topics
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.worker_threads import thread_count, usable_processors
+from pylog.scheduling.worker_threads import thread_count, usable_processors
 
 if TYPE_CHECKING:
     import os

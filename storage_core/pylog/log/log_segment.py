@@ -24,7 +24,6 @@ from pylog.indexes.segment_files import SegmentFiles
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pylog.clock import Clock
     from pylog.config import LogConfig
     from pylog.files.durable_io import DurableIO
     from pylog.files.file_names import SegmentTarget
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from pylog.model import TimestampOffset
     from pylog.producers.completed_transaction import CompletedTransaction
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.scheduling.clock import Clock
 
 
 class RollParams(NamedTuple):

@@ -26,7 +26,7 @@ from pylog.reading.shown_logs import scan_html
 from pylog.reading.tasks_ahead import read_side_by_side
 from pylog.reading.way_of_reading import WayOfReading
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.worker_threads import thread_count
+from pylog.scheduling.worker_threads import thread_count
 
 if TYPE_CHECKING:
     import os
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pylog.reading.reader import TaskReader
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
-    from pylog.worker_threads import WorkerThreads
+    from pylog.scheduling.worker_threads import WorkerThreads
 else:
     last_records = LazyModule("pylog.reading.last_records")
 

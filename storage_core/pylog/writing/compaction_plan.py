@@ -30,11 +30,11 @@ from pylog.writing.owned_directory import own_log_directory
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pylog.clock import Clock
     from pylog.config import LogConfig
     from pylog.config.server_properties import ServerProperties
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
+    from pylog.scheduling.clock import Clock
 
 
 class LogsToCompact(NamedTuple):

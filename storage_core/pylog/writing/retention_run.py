@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.clock import SystemClock
 from pylog.config.log_config import DELETE
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.owned_directories import writable_log_directory
 from pylog.reading.log_directory import open_directory
+from pylog.scheduling.clock import SystemClock
 from pylog.writing.known_topic_configs import known_topic_configs
 from pylog.writing.owned_directory import own_log_directory
 from pylog.writing.retention_plan import plan_retention

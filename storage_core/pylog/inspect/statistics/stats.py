@@ -6,7 +6,6 @@ import itertools
 from typing import TYPE_CHECKING
 
 from pylog.cleaner.offset_map import HashKey
-from pylog.clock import SystemClock
 from pylog.errors import LogStorageError, UnknownTopicOrPartitionError
 from pylog.inspect.shared_progress import SharedProgress
 from pylog.inspect.statistics.batch_runs import shared_budget
@@ -22,6 +21,7 @@ from pylog.reading.attempts import Attempts
 from pylog.reading.log_directory import open_directory
 from pylog.reading.partition_choice import choose_partitions
 from pylog.reading.scan import scan
+from pylog.scheduling.clock import SystemClock
 
 if TYPE_CHECKING:
     import os

@@ -54,7 +54,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from pylog.cleaner.cleanable_offsets import CleanableBytes, CleanableOffsets, CleanableParams
-from pylog.clock import SystemClock
 from pylog.config.stored_topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.errors import CorruptCheckpointError
 from pylog.files.checkpoint_file import read_offset_checkpoint
@@ -72,13 +71,14 @@ from pylog.reading.attempts import Attempts
 from pylog.reading.dated_segments import dated_segments
 from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.record.append_rules import MAX_INT64
+from pylog.scheduling.clock import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pylog.clock import Clock
     from pylog.config import LogConfig
     from pylog.reading.log_view import LogView
+    from pylog.scheduling.clock import Clock
 
 CLEANING_SCHEMA = table_schema(
     ("segment", pa.string()),

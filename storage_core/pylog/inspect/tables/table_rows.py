@@ -6,7 +6,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from pylog.worker_threads import thread_count, usable_processors
+from pylog.scheduling.worker_threads import thread_count, usable_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

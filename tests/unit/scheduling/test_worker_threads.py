@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.worker_threads import THREADS_VARIABLE, WorkerThreads, thread_count, usable_processors
+from pylog.scheduling.worker_threads import (
+    THREADS_VARIABLE,
+    WorkerThreads,
+    thread_count,
+    usable_processors,
+)
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.scheduler import BackgroundScheduler, Scheduler
+from pylog.scheduling.scheduler import BackgroundScheduler, Scheduler
 from pylog.testing import ManualClock, ManualScheduler
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def test_error_of_a_background_task_is_logged_and_the_others_go_on(
         calls()
         raise OSError("disk gone")
 
-    with caplog.at_level(logging.ERROR, "pylog.scheduler"):
+    with caplog.at_level(logging.ERROR, "pylog.scheduling.scheduler"):
         background.schedule("failing", fail, 0, 1)
         calls.wait_for(3)
     assert "task failing failed" in caplog.text
@@ -195,7 +195,7 @@ def test_tasks_scheduled_after_the_end_are_dropped_and_that_is_logged(
     scheduler = BackgroundScheduler(threads=1)
     with scheduler:
         pass
-    with caplog.at_level(logging.INFO, "pylog.scheduler"):
+    with caplog.at_level(logging.INFO, "pylog.scheduling.scheduler"):
         assert scheduler.schedule_once("too late", Calls()).is_cancelled
     assert "task too late is dropped: the scheduler is shut down" in caplog.text
     assert scheduler.pending_tasks == 0

@@ -21,21 +21,7 @@ THREADS_VARIABLE = "PYLOG_NUM_THREADS"
 
 
 def thread_count(threads: int | None = None, *, default: int) -> int:
-    """Return how many threads to use.
-
-    Parameters
-    ----------
-    threads
-        What the caller wants, 1 or more; None for what the environment variable
-        ``PYLOG_NUM_THREADS`` says.
-    default
-        What is returned if neither says anything.
-
-    Raises
-    ------
-    ValueError
-        That is not a number of threads.
-    """
+    """Return how many threads to use."""
     if threads is not None:
         if threads < 1:
             msg = f"threads is {threads}, expected 1 or more"
@@ -66,11 +52,6 @@ class WorkerThreads:
 
     One thread gives work. A child that was forked meanwhile has the object but not its threads: it
     asks `are_here` and does the work itself.
-
-    Parameters
-    ----------
-    count
-        How many threads, 1 or more.
     """
 
     def __init__(self, count: int) -> None:
