@@ -74,7 +74,7 @@ _PUBLIC = LazyNames(
         "pylog.inspect.transaction_listing": ("ListedTransaction", "TransactionListing"),
         "pylog.internal_topics.decoders": ("DECODER_NAMES", "DecoderName"),
         "pylog.internal_topics.versions": ("KafkaVersion",),
-        "pylog.json_names": ("JSON_SCHEMA_VERSION", "json_name"),
+        "pylog.text.names": ("JSON_SCHEMA_VERSION", "json_name"),
         "pylog.kernel_compilation": ("compile_kernels",),
         "pylog.locations": ("absolute_location", "location"),
         "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
@@ -105,7 +105,7 @@ _PUBLIC = LazyNames(
             "OffsetSpecs",
             "Timestamp",
         ),
-        "pylog.printable_text": ("printable",),
+        "pylog.text.printable": ("printable",),
         "pylog.reading.damage": ("DamageReport", "DamagedRange", "ReadMode"),
         "pylog.reading.discovery": ("PartitionDirectory",),
         "pylog.reading.comparison": ("Comparison", "to_record_filter"),
@@ -128,7 +128,7 @@ _PUBLIC = LazyNames(
         "pylog.record.legacy_builder": ("LegacyBatchBuilder",),
         "pylog.record.record": ("Record", "RecordHeader"),
         "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
-        "pylog.time_text": ("parse_cleanup_time", "parse_duration", "parse_time"),
+        "pylog.text.instants": ("parse_cleanup_time", "parse_duration", "parse_time"),
         "pylog.versions": ("show_versions",),
         "pylog.validation.log_append_info": ("AppendedBatches", "LogAppendInfo"),
         "pylog.cleaner.log_cleaner": ("LogCleaner",),
@@ -238,8 +238,6 @@ if TYPE_CHECKING:
     from pylog.internal_topics.decoders import DECODER_NAMES as DECODER_NAMES
     from pylog.internal_topics.decoders import DecoderName as DecoderName
     from pylog.internal_topics.versions import KafkaVersion as KafkaVersion
-    from pylog.json_names import JSON_SCHEMA_VERSION as JSON_SCHEMA_VERSION
-    from pylog.json_names import json_name as json_name
     from pylog.kernel_compilation import compile_kernels as compile_kernels
     from pylog.locations import absolute_location as absolute_location
     from pylog.locations import location as location
@@ -269,7 +267,6 @@ if TYPE_CHECKING:
     from pylog.positions import OffsetSpec as OffsetSpec
     from pylog.positions import OffsetSpecs as OffsetSpecs
     from pylog.positions import Timestamp as Timestamp
-    from pylog.printable_text import printable as printable
     from pylog.reading.byte_limit import ends_within_bytes as ends_within_bytes
     from pylog.reading.comparison import Comparison as Comparison
     from pylog.reading.comparison import to_record_filter as to_record_filter
@@ -302,9 +299,12 @@ if TYPE_CHECKING:
     from pylog.record.record_batch_builder import RecordBatchBuilder as RecordBatchBuilder
     from pylog.record_lines.line_format import VALUE_FORMATS as VALUE_FORMATS
     from pylog.record_lines.line_format import LineFormat as LineFormat
-    from pylog.time_text import parse_cleanup_time as parse_cleanup_time
-    from pylog.time_text import parse_duration as parse_duration
-    from pylog.time_text import parse_time as parse_time
+    from pylog.text.instants import parse_cleanup_time as parse_cleanup_time
+    from pylog.text.instants import parse_duration as parse_duration
+    from pylog.text.instants import parse_time as parse_time
+    from pylog.text.names import JSON_SCHEMA_VERSION as JSON_SCHEMA_VERSION
+    from pylog.text.names import json_name as json_name
+    from pylog.text.printable import printable as printable
     from pylog.validation.log_append_info import AppendedBatches as AppendedBatches
     from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
     from pylog.versions import show_versions as show_versions

@@ -10,13 +10,13 @@ from pylog.inspect.findings.log_directory_findings import check_log_directories,
 from pylog.inspect.findings.partition_check import check_partition
 from pylog.inspect.findings.side_file_findings import UNREADABLE_CHECKPOINT
 from pylog.inspect.shared_progress import SharedProgress
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import parent_of, printable_location
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory
 from pylog.reading.topic_choice import ensure_known_topics
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count, usable_processors
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os

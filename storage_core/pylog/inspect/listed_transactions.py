@@ -15,11 +15,11 @@ from pylog.errors import LogStorageError
 from pylog.inspect.transaction_listing import ListedTransaction, TransactionListing
 from pylog.inspect.transactional_ids import TRANSACTION_STATE_TOPIC, transactional_ids
 from pylog.inspect.transactions import find_transactions
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.reading.cluster_metadata_log import CLUSTER_METADATA
 from pylog.reading.replicas import open_replicas
 from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import thread_count, usable_processors
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from pylog.inspect.tables.metadata_table import metadata_table
 from pylog.inspect.tables.table_rows import rows_of_logs
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import in_store
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -49,9 +49,9 @@ from pylog.files.storage import open_file
 from pylog.inspect.doctor import doctor, examine
 from pylog.inspect.findings.log_findings import UNREADABLE
 from pylog.inspect.repair_summary import RepairedPartition, RepairSummary
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import is_remote, join, parse_location
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.text.names import names_nearest_keyword
 from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:

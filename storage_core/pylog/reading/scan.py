@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pylog.columnar.arrow_schema import record_schema, schema_like
 from pylog.columnar.place_rows import PLACE_COLUMNS, place_rows
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.lazy_modules import LazyModule
 from pylog.locations import in_store
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
@@ -27,6 +26,7 @@ from pylog.reading.tasks_ahead import read_side_by_side
 from pylog.reading.way_of_reading import WayOfReading
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from pylog.inspect.statistics.statistics_page import statistics_page
 from pylog.inspect.statistics.time_steps import TimeSteps
-from pylog.json_names import json_name
+from pylog.text.names import json_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,13 +15,13 @@ from pylog.inspect.statistics.record_reading import TopicCounts
 from pylog.inspect.statistics.statistics_tables import SCHEMAS, table_of
 from pylog.inspect.statistics.topic_sample import TopicSample
 from pylog.inspect.statistics.topic_statistics import TopicRows, TopicStatistics
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import printable_location
 from pylog.reading.attempts import Attempts
 from pylog.reading.log_directory import open_directory
 from pylog.reading.partition_choice import choose_partitions
 from pylog.reading.scan import scan
 from pylog.scheduling.clock import SystemClock
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os

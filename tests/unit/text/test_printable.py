@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.printable_text import printable
+from pylog.text.printable import printable
 
 
 @pytest.mark.parametrize(

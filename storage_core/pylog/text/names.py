@@ -1,4 +1,4 @@
-"""The error about a keyword argument that does not exist, with the nearest one that does."""
+"""Names as users see them: members of JSON, and the nearest keyword argument to a wrong one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,27 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+JSON_SCHEMA_VERSION = 1
+"""The first member, ``schemaVersion``, of each JSON document that a command or a job prints.
+
+It is raised when a member goes, or gets another name, type or meaning; not when one is added.
+"""
+
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
-
 _PARTITIONS = ("partition", "partitions")
+
+
+def json_name(name: str) -> str:
+    """Return what JSON calls a column of a table: ``firstOffset`` for ``first_offset``.
+
+    Parameters
+    ----------
+    name
+        In snake_case, as columns of metadata tables and names of Python are.
+    """
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def names_nearest_keyword(

@@ -1,0 +1,1 @@
+"""Text as people write and read it: instants, names, what may go to a terminal. No I/O."""
