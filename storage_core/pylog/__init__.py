@@ -21,7 +21,6 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 _PUBLIC = LazyNames(
     __name__,
     {
-        "pylog.append_origin": ("AppendOrigin",),
         "pylog.columnar.arrow_schema": ("record_schema",),
         "pylog.config.broker_config": ("CleanerConfig", "LogManagerConfig"),
         "pylog.config.config_property": ("ConfigEntry", "ConfigSource"),
@@ -77,14 +76,15 @@ _PUBLIC = LazyNames(
         "pylog.text.names": ("JSON_SCHEMA_VERSION", "json_name"),
         "pylog.kernel_compilation": ("compile_kernels",),
         "pylog.locations": ("absolute_location", "location"),
-        "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
+        "pylog.log.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
         "pylog.log.log_context": ("LogContext",),
         "pylog.log.log_manager": ("LogManager",),
         "pylog.log.retention": ("DeletedSegment", "RetentionReason"),
         "pylog.log.unified_log": ("UnifiedLog",),
-        "pylog.metrics": ("CleanerMetrics", "LogManagerMetrics", "LogMetrics"),
+        "pylog.log.metrics": ("CleanerMetrics", "LogManagerMetrics", "LogMetrics"),
         "pylog.model": (
             "AbortedTransaction",
+            "AppendOrigin",
             "CompressionType",
             "INTERNAL_TOPICS",
             "IsolationLevel",
@@ -168,7 +168,6 @@ __all__ = ["__version__", *_PUBLIC.names]  # noqa: PLE0604 - text, as `LazyNames
 
 if TYPE_CHECKING:
     # What type checkers see; tests/unit/test_public_names.py holds it against the list above.
-    from pylog.append_origin import AppendOrigin as AppendOrigin
     from pylog.cleaner.cleaning_task import CleaningTask as CleaningTask
     from pylog.cleaner.large_cleaning import GroupTask as GroupTask
     from pylog.cleaner.large_cleaning import LargeCleaning as LargeCleaning
@@ -190,8 +189,6 @@ if TYPE_CHECKING:
     from pylog.config.server_properties import ServerProperties as ServerProperties
     from pylog.duckdb import LogDatabase as LogDatabase
     from pylog.errors import LogStorageError as LogStorageError
-    from pylog.fetch_data_info import FetchDataInfo as FetchDataInfo
-    from pylog.fetch_data_info import FetchIsolation as FetchIsolation
     from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
     from pylog.files.partition_metadata import format_uuid as format_uuid
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
@@ -241,14 +238,16 @@ if TYPE_CHECKING:
     from pylog.kernel_compilation import compile_kernels as compile_kernels
     from pylog.locations import absolute_location as absolute_location
     from pylog.locations import location as location
+    from pylog.log.fetch_data_info import FetchDataInfo as FetchDataInfo
+    from pylog.log.fetch_data_info import FetchIsolation as FetchIsolation
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
+    from pylog.log.metrics import CleanerMetrics as CleanerMetrics
+    from pylog.log.metrics import LogManagerMetrics as LogManagerMetrics
+    from pylog.log.metrics import LogMetrics as LogMetrics
     from pylog.log.retention import DeletedSegment as DeletedSegment
     from pylog.log.retention import RetentionReason as RetentionReason
     from pylog.log.unified_log import UnifiedLog as UnifiedLog
-    from pylog.metrics import CleanerMetrics as CleanerMetrics
-    from pylog.metrics import LogManagerMetrics as LogManagerMetrics
-    from pylog.metrics import LogMetrics as LogMetrics
     from pylog.model import INTERNAL_TOPICS as INTERNAL_TOPICS
     from pylog.model import NO_PARTITION_LEADER_EPOCH as NO_PARTITION_LEADER_EPOCH
     from pylog.model import NO_PRODUCER_EPOCH as NO_PRODUCER_EPOCH
@@ -256,6 +255,7 @@ if TYPE_CHECKING:
     from pylog.model import NO_SEQUENCE as NO_SEQUENCE
     from pylog.model import NO_TIMESTAMP as NO_TIMESTAMP
     from pylog.model import AbortedTransaction as AbortedTransaction
+    from pylog.model import AppendOrigin as AppendOrigin
     from pylog.model import CompressionType as CompressionType
     from pylog.model import IsolationLevel as IsolationLevel
     from pylog.model import TimestampType as TimestampType

@@ -34,9 +34,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checksum import crc32c, wrong_checksum
 from pylog.errors import CorruptSnapshotError
 from pylog.files.storage import open_file
+from pylog.native.checksum import crc32c, wrong_checksum
 
 if TYPE_CHECKING:
     import os

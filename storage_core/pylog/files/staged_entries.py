@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.checksum import crc32c
 from pylog.errors import CorruptRecordError
 from pylog.files.storage import open_file
+from pylog.native.checksum import crc32c
 
 if TYPE_CHECKING:
     import os

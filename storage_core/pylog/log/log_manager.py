@@ -31,9 +31,9 @@ from pylog.files.file_names import ensure_valid_topic, ensure_valid_topic_partit
 from pylog.files.partition_metadata import new_topic_id
 from pylog.log.log_context import LogContext
 from pylog.log.log_maintenance import LogMaintenance
+from pylog.log.metrics import LogManagerMetrics
 from pylog.log.owned_log_directory import own_directories
 from pylog.log.owned_logs import OwnedLogs
-from pylog.metrics import LogManagerMetrics
 from pylog.model import TopicPartition
 from pylog.staged_commit.roll_forward import RollForward
 

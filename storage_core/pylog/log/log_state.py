@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.errors import OffsetOutOfRangeError
-from pylog.metrics import LogCounters
+from pylog.log.metrics import LogCounters
 from pylog.record.compression import Decompressor
 from pylog.record.decompression_limit import SEND_LESS
 

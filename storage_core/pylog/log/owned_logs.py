@@ -23,8 +23,8 @@ from pylog.files.owned_directories import NOT_LOADED, partition_directories
 from pylog.files.partition_metadata import write_partition_metadata
 from pylog.log.log_loader import LogLoading, load_log
 from pylog.log.log_truncation import TruncationGuard
+from pylog.log.registered_cleaner import RegisteredCleaner
 from pylog.log.segment_deletion import delete_directory
-from pylog.registered_cleaner import RegisteredCleaner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.checksum import crc32c
 from pylog.inspect.index_columns import LIVE_PAUSES
+from pylog.native.checksum import crc32c
 from tests.support.batches import (
     ABORT,
     Built,

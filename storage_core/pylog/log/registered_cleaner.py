@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.metrics import CleanerMetrics
+    from pylog.log.metrics import CleanerMetrics
     from pylog.model import TopicPartition
 
 
@@ -51,13 +51,7 @@ class RegisteredCleaner:
         self._cleaner: LogCleaning | None = None
 
     def register(self, cleaner: LogCleaning) -> None:
-        """Make a cleaner the manager's.
-
-        Raises
-        ------
-        RuntimeError
-            There is one already.
-        """
+        """Make a cleaner the manager's."""
         if self._cleaner is not None:
             msg = "the log manager has a cleaner already; shut that down first"
             raise RuntimeError(msg)

@@ -33,15 +33,7 @@ def _find_crc32c() -> Callable[..., int]:
 
 
 def wrong_checksum(what: str, stored: int, computed: int) -> str:
-    """Return the sentence about a checksum that is not the one of the bytes it covers.
-
-    Parameters
-    ----------
-    what
-        What it is the checksum of: "batch", "message".
-    stored, computed
-        What the bytes say, and what they give; 32 bits.
-    """
+    """Return the sentence about a checksum that is not the one of the bytes it covers."""
     return f"{what} CRC stored {stored:#010x}, computed {computed:#010x}"
 
 
