@@ -30,21 +30,13 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class BatchBegins(NamedTuple):
-    """Where the next batch begins.
+    """Where the next batch begins."""
 
-    Attributes
-    ----------
-    offsets
-        The next offset to read of each partition that there is now.
-    restarts
-        Those of them that are not where the last batch ended: their topic was made anew.
-    losses
-        What is lost, a sentence without its full stop for each partition.
-    """
-
+    # The next offset to read of each partition that there is now.
     offsets: dict[TopicPartition, int]
+    # Those of them that are not where the last batch ended: their topic was made anew.
     restarts: dict[TopicPartition, int]
-    losses: list[str]
+    losses: list[str]  # what is lost, a sentence without its full stop for each partition
 
 
 def find_begins(start: StreamOffset, logs: Mapping[TopicPartition, FollowedLog]) -> BatchBegins:
@@ -143,23 +135,16 @@ def report(losses: Sequence[str], *, fail_on_data_loss: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StreamRanges:
-    """Where the partitions of a batch begin and end, from two offsets of the checkpoint alone.
+    """Where the partitions of a batch begin and end, from two offsets of the checkpoint alone."""
 
-    Attributes
-    ----------
-    begins, ends
-        ``begins[each] <= offset < ends[each]``, of partitions that have any such offset.
-    losses
-        What the two offsets show to be lost, a sentence without its full stop for each partition.
-        Spark 4.2 and later let `latestOffset` find that before an end is logged.
-    end
-        The end of the batch.
-    """
-
+    # begins, ends: ``begins[each] <= offset < ends[each]``, of partitions that have any such
+    # offset.
     begins: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
+    # What the two offsets show to be lost, a sentence without its full stop for each partition.
+    # Spark 4.2 and later let `latestOffset` find that before an end is logged.
     losses: tuple[str, ...]
-    end: StreamOffset
+    end: StreamOffset  # the end of the batch
 
     @classmethod
     def between(cls, start: dict[str, Any], end: dict[str, Any]) -> StreamRanges:

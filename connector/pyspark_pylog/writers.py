@@ -47,20 +47,12 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StagedTask(WriterCommitMessage):
-    """What one task has staged.
+    """What one task has staged."""
 
-    Attributes
-    ----------
-    host
-        Where the task ran.
-    staged
-        The records; None if the job had been committed before, so that there was nothing to do.
-    query_id
-        Of the streaming query that the task belongs to; None in a batch job.
-    """
-
-    host: str
+    host: str  # where the task ran
+    # The records; None if the job had been committed before, so that there was nothing to do.
     staged: StagedRecords | None
+    # Of the streaming query that the task belongs to; None in a batch job.
     query_id: str | None = None
 
 

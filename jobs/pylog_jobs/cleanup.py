@@ -17,33 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanupParameters:
-    """What to remove from, checked as far as the arguments tell.
+    """What to remove from, checked as far as the arguments tell."""
 
-    Attributes
-    ----------
-    directory
-        A log directory.
-    topics
-        Only these; None for all that the job is for.
-    server_properties
-        A broker's file.
-    config
-        Properties that win over all others.
-    now_ms
-        The time that ages, lags and delete horizons are counted to; None for now.
-    once
-        Whether it is one pass of what a broker would choose.
-    dry_run
-        Whether nothing is changed.
-    """
-
-    directory: str
-    topics: tuple[str, ...] | None
+    directory: str  # a log directory
+    topics: tuple[str, ...] | None  # only these; None for all that the job is for
     server_properties: pylog.ServerProperties | None
-    config: Mapping[str, str]
-    now_ms: int | None
-    once: bool
-    dry_run: bool
+    config: Mapping[str, str]  # properties that win over all others
+    now_ms: int | None  # the time that ages, lags and delete horizons are counted to; None for now
+    once: bool  # whether it is one pass of what a broker would choose
+    dry_run: bool  # whether nothing is changed
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) -> None:

@@ -52,27 +52,7 @@ _LOGGER = logging.getLogger("pylog_jobs.export")  # also where this is __main__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportParameters:
-    """What to export, checked.
-
-    Attributes
-    ----------
-    paths
-        Log directories or topic-partition directories.
-    output
-        Where to.
-    topics, pattern
-        Which topics; all but internal ones if both are None.
-    isolation
-        "read_uncommitted" or "read_committed".
-    mode
-        What happens at damage, as of the data source's option.
-    compression
-        Of the Parquet files.
-    fails_on_data_loss
-        Whether records that were deleted before they were exported are an error.
-    is_dry_run
-        Whether only to say what would be exported.
-    """
+    """What to export, checked; without topics and pattern, all topics but internal ones."""
 
     paths: tuple[str, ...]
     output: ExportOutput
@@ -81,7 +61,7 @@ class ExportParameters:
     isolation: str = pylog.IsolationLevel.READ_UNCOMMITTED.label
     mode: str = "FAILFAST"
     compression: str = _COMPRESSIONS[0]
-    fails_on_data_loss: bool = True
+    fails_on_data_loss: bool = True  # records deleted before they were exported are an error
     is_dry_run: bool = False
 
     def find_ranges(self, last: ExportRun | None) -> list[PartitionRange]:

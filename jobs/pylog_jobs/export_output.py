@@ -64,13 +64,8 @@ READ_COMMITTED = pylog.IsolationLevel.READ_COMMITTED.label
 class ExportedPartition:
     """How far a partition has been exported.
 
-    Attributes
-    ----------
-    next_offset
-        The first offset that has not been exported.
-    topic_id
-        Of the topic; None where the directory has none. A topic that was deleted and created again
-        has another one, and offsets of its own.
+    A topic that was deleted and created again has another id, and offsets of its own. The id is
+    None where the directory has none.
     """
 
     next_offset: int
@@ -79,41 +74,21 @@ class ExportedPartition:
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One Parquet file of a run.
+    """One Parquet file of a run."""
 
-    Attributes
-    ----------
-    path
-        Below the directory of the run.
-    rows, bytes
-        How many.
-    """
-
-    path: str
+    path: str  # below the directory of the run
     rows: int
     bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportRun:
-    """What ``_export.json`` says: one run, and where the next one begins.
+    """What ``_export.json`` says: one run, and where the next one starts."""
 
-    Attributes
-    ----------
-    number
-        0 for the first run.
-    isolation
-        The isolation level of all runs of this output.
-    partitions
-        Every partition that this run or one before it has exported, by topic and number.
-    files
-        Of this run alone.
-    """
-
-    number: int
-    isolation: str
-    partitions: Mapping[tuple[str, int], ExportedPartition]
-    files: Sequence[ExportedFile] = ()
+    number: int  # 0 for the first one
+    isolation: str  # of all runs of this output
+    partitions: Mapping[tuple[str, int], ExportedPartition]  # of this run and earlier ones
+    files: Sequence[ExportedFile] = ()  # of this run alone
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -259,18 +234,9 @@ def _sync(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """Offsets ``[start, end)`` of a partition.
+    """Offsets ``[start, end)`` of a partition, to be exported.
 
-    Attributes
-    ----------
-    topic, partition
-        Whose.
-    start, end
-        The offsets to be exported.
-    missing
-        How many offsets before ``start`` were deleted before any run exported them.
-    topic_id
-        As of `ExportedPartition`.
+    ``missing`` offsets before them were deleted before any run exported them.
     """
 
     topic: str

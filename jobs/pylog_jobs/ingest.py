@@ -42,15 +42,7 @@ _POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestParameters:
-    """What to ingest, checked.
-
-    Attributes
-    ----------
-    config
-        What the TOML file says.
-    is_dry_run
-        Whether only to show the plan and the first rows.
-    """
+    """What to ingest, checked; a dry run only shows the plan and the first rows."""
 
     config: IngestConfig
     is_dry_run: bool = False

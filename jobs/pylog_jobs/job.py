@@ -161,15 +161,7 @@ class JobFailedError(RuntimeError):
 
 
 class Outcome(NamedTuple):
-    """What came of a job.
-
-    Attributes
-    ----------
-    status
-        Exit status.
-    summary
-        What the line of JSON says besides job, status and times; names in camelCase.
-    """
+    """The exit status of a job, and what its JSON says besides job, status and times."""
 
     status: int
     summary: Mapping[str, object]
@@ -179,19 +171,9 @@ class Outcome(NamedTuple):
 class Job(Generic[_P]):
     """One job: how it is called and what it does.
 
-    Attributes
-    ----------
-    name
-        In log lines, the summary, and for Spark.
-    description
-        For ``--help``.
-    add_arguments
-        Adds the job's own arguments.
-    prepare
-        Returns what the arguments mean, checked as far as that can be done without Spark. A
-        ``ValueError``, ``OSError`` or `LogStorageError` of it is exit status 2.
-    run
-        Does the work. Checks what only Spark can check first.
+    ``prepare`` returns what the arguments mean, checked as far as that is possible without Spark:
+    its ``ValueError``, ``OSError`` or `LogStorageError` is exit status 2. ``run`` does the work,
+    and first checks what only Spark can check.
     """
 
     name: str

@@ -34,25 +34,11 @@ _LOGGER = logging.getLogger("pylog_jobs.verify")  # also where this is __main__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyParameters:
-    """What to verify, checked.
-
-    Attributes
-    ----------
-    paths
-        Log directories or topic-partition directories.
-    topics
-        All topics to be read, internal ones included.
-    partitions
-        How many partitions they have.
-    fail_on
-        The least severity that makes the exit status 1.
-    max_findings
-        How many findings are logged, the most severe first.
-    """
+    """What to verify, checked."""
 
     paths: tuple[str, ...]
-    topics: tuple[str, ...]
-    partitions: int
+    topics: tuple[str, ...]  # all that are read, internal ones included
+    partitions: int  # how many
     fail_on: str = "warning"
     max_findings: int = 1000
 

@@ -161,24 +161,12 @@ _TOPIC_KINDS = LogConfig.kinds()
 
 
 class _Meaning(NamedTuple):
-    """What a broker-wide name sets.
+    """What a broker-wide name sets."""
 
-    Attributes
-    ----------
-    part
-        Which part of the configuration.
-    field_name
-        Of the part.
-    kind
-        Which values are allowed.
-    unit_ms
-        What a value is multiplied by, unless it is negative.
-    """
-
-    part: type
-    field_name: str
-    kind: PropertyKind
-    unit_ms: int = 1
+    part: type  # which part of the configuration
+    field_name: str  # of the part
+    kind: PropertyKind  # which values are allowed
+    unit_ms: int = 1  # what a value is multiplied by, unless it is negative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

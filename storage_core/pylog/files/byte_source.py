@@ -28,16 +28,10 @@ if TYPE_CHECKING:
 
 
 class ByteSource(ABC):
-    """What the readers need of a file, wherever it lies.
-
-    Attributes
-    ----------
-    path
-        Names the file in errors.
-    """
+    """What the readers need of a file, wherever it lies."""
 
     __slots__ = ()
-    path: str
+    path: str  # names the file in errors
 
     @abstractmethod
     def size(self) -> int:

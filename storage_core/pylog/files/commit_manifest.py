@@ -91,42 +91,21 @@ _ENTRY_FIELDS = ("job_id", "batch_id", "commit_id", "time_ms", "record_count")
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedFile:
-    """A staged file of a manifest.
-
-    Attributes
-    ----------
-    staged
-        The file.
-    becomes_segment
-        Whether it is renamed to a segment; otherwise its batches are appended.
-    """
+    """A staged file of a manifest."""
 
     staged: StagedFile
-    becomes_segment: bool
+    becomes_segment: bool  # whether it is renamed to a segment; otherwise its batches are appended
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedPartition:
-    """What a manifest announces for one partition.
-
-    Attributes
-    ----------
-    topic_partition
-        Which.
-    base_offset
-        Of the first batch that is not skipped.
-    leader_epoch
-        Of all of its batches.
-    files
-        One after the other.
-    skipped_batches
-        How many of their first batches were in the log when this was written.
-    """
+    """What a manifest announces for one partition."""
 
     topic_partition: TopicPartition
-    base_offset: int
-    leader_epoch: int
-    files: tuple[AnnouncedFile, ...]
+    base_offset: int  # of the first batch that is not skipped
+    leader_epoch: int  # of all of its batches
+    files: tuple[AnnouncedFile, ...]  # one after the other
+    # How many of their first batches were in the log when this was written.
     skipped_batches: int = 0
 
     @property
@@ -152,23 +131,12 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One commit that is under way.
+    """One commit that is under way."""
 
-    Attributes
-    ----------
-    commit_id
-        32 hex digits.
-    key
-        Of the job.
-    time_ms
-        When it was written; batches of LogAppendTime topics have this time.
-    new_topics, partitions
-        What is to be made and appended.
-    """
-
-    commit_id: str
+    commit_id: str  # 32 hex digits
     key: JobKey
-    time_ms: int
+    time_ms: int  # when it was written; batches of LogAppendTime topics have this time
+    # new_topics, partitions: What is to be made and appended.
     new_topics: tuple[NewTopic, ...]
     partitions: tuple[AnnouncedPartition, ...]
 
@@ -307,24 +275,12 @@ def _parse_file(content: object, place: TopicPartition) -> AnnouncedFile:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """A job, or a micro-batch, that was written.
-
-    Attributes
-    ----------
-    key
-        Its key.
-    commit_id
-        That of its manifest.
-    time_ms
-        When the manifest was written.
-    record_count
-        How many records were appended.
-    """
+    """A job, or a micro-batch, that was written."""
 
     key: JobKey
-    commit_id: str
-    time_ms: int
-    record_count: int
+    commit_id: str  # that of its manifest
+    time_ms: int  # when the manifest was written
+    record_count: int  # how many records were appended
 
 
 class Ledger:

@@ -55,21 +55,12 @@ class StoredEntries(ABC):
     """Where the bytes of an index's entries are.
 
     A slot that is asked for is not checked: the caller asks ``len`` first.
-
-    Attributes
-    ----------
-    entry_struct
-        Layout of an entry: two integers.
-    size_bytes
-        Length of the file. It may have room for more entries than there are.
-    defect
-        Why the file cannot be read, None if it can.
     """
 
     __slots__ = ()
-    entry_struct: struct.Struct
-    size_bytes: int
-    defect: str | None
+    entry_struct: struct.Struct  # layout of an entry: two integers
+    size_bytes: int  # Length of the file. It may have room for more entries than there are.
+    defect: str | None  # why the file cannot be read, None if it can
 
     @property
     def slot_count(self) -> int:
@@ -188,18 +179,10 @@ class PagedEntries(StoredEntries):
 
 
 class EntryLayout(NamedTuple):
-    """How an entry is stored.
+    """How an entry is stored."""
 
-    Attributes
-    ----------
-    struct
-        Two big-endian integers.
-    relative_offset_column
-        Which of the two is the relative offset.
-    """
-
-    struct: struct.Struct
-    relative_offset_column: int
+    struct: struct.Struct  # two big-endian integers
+    relative_offset_column: int  # which of the two is the relative offset
 
 
 class IndexEntries(ABC, Generic[EntryT]):

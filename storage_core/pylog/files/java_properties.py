@@ -28,18 +28,10 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class JavaProperty(NamedTuple):
-    """What a file says of a key.
-
-    Attributes
-    ----------
-    value
-        Its value.
-    line
-        The number of the line that it begins in, from 1.
-    """
+    """What a file says of a key."""
 
     value: str
-    line: int
+    line: int  # the number of the line that it begins in, from 1
 
 
 def parse_java_properties(text: str) -> dict[str, JavaProperty]:

@@ -45,17 +45,10 @@ _NAME = re.compile(r"\.pylog-staged-([0-9a-f]{16})-([0-9a-f]{8})-([0-9]{1,9})\.b
 
 
 class JobKey(NamedTuple):
-    """What names a job in the ledger.
+    """What names a job in the ledger."""
 
-    Attributes
-    ----------
-    job_id
-        The job's own id, or that of a streaming query.
-    batch_id
-        The micro-batch of a streaming query; None for a job that writes once.
-    """
-
-    job_id: str
+    job_id: str  # the job's own id, or that of a streaming query
+    # The micro-batch of a streaming query; None for a job that writes once.
     batch_id: int | None = None
 
     def __str__(self) -> str:
@@ -71,30 +64,18 @@ class JobKey(NamedTuple):
 
 
 class StagedFile(NamedTuple):
-    """One staged file, as its writer left it.
+    """One staged file, as its writer left it."""
 
-    Attributes
-    ----------
-    name
-        Of the file with the batches, in the log directory.
-    topic_partition
-        Where its batches are to be appended.
-    size_bytes, batch_count, record_count
-        What it holds.
-    first_crc, last_crc
-        The checksums that the first and the last batch store.
-    entries_crc
-        CRC-32C of the file with the entries.
-    """
-
-    name: str
-    topic_partition: TopicPartition
+    name: str  # of the file with the batches, in the log directory
+    topic_partition: TopicPartition  # where its batches are to be appended
+    # size_bytes, batch_count, record_count: What it holds.
     size_bytes: int
     batch_count: int
     record_count: int
+    # first_crc, last_crc: The checksums that the first and the last batch store.
     first_crc: int
     last_crc: int
-    entries_crc: int
+    entries_crc: int  # CRC-32C of the file with the entries
 
     @property
     def entries_name(self) -> str:
@@ -126,23 +107,13 @@ class StagedFile(NamedTuple):
 
 
 class TopicRules(NamedTuple):
-    """What rows were held against when they were staged; a commit finds the same or refuses.
-
-    Attributes
-    ----------
-    topic
-        Its name.
-    partitions
-        The numbers of its partitions; of a topic that was not there, of those it is to get.
-    is_new
-        Whether the topic was not there.
-    properties
-        Name and text of the properties that rows are held against.
-    """
+    """What rows were held against when they were staged; a commit finds the same or refuses."""
 
     topic: str
+    # The numbers of its partitions; of a topic that was not there, of those it is to get.
     partitions: tuple[int, ...]
-    is_new: bool
+    is_new: bool  # whether the topic was not there
+    # Name and text of the properties that rows are held against.
     properties: tuple[tuple[str, str], ...]
 
 

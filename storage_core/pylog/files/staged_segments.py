@@ -40,18 +40,10 @@ _ONE_DIRECTORY = "the driver and all executors must see one and the same directo
 
 
 class StagedSegment(NamedTuple):
-    """One cleaned segment, whole and on the disk.
+    """One cleaned segment, whole and on the disk."""
 
-    Attributes
-    ----------
-    target
-        Where its files lie.
-    sizes_bytes
-        Of each file that it has, by suffix.
-    """
-
-    target: SegmentTarget
-    sizes_bytes: dict[str, int]
+    target: SegmentTarget  # where its files lie
+    sizes_bytes: dict[str, int]  # of each file that it has, by suffix
 
     @classmethod
     def of(cls, target: SegmentTarget) -> StagedSegment:
