@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-_OPERATORS = {
+OPERATORS = {
     "EqualTo": "=",
     "EqualNullSafe": "=",
     "GreaterThan": ">",
@@ -27,7 +27,7 @@ _OPERATORS = {
     "LessThan": "<",
     "LessThanOrEqual": "<=",
 }
-_MIRRORED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
+MIRRORED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
 _RELATIONS = ("DataSourceV2ScanRelation", "DataSourceV2Relation")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _CLOCKS = frozenset({"CurrentTimestamp", "Now", "CurrentDate"})
@@ -133,12 +133,12 @@ def _to_comparison(expression: Any) -> Comparison | None:  # noqa: ANN401 - of t
     kind = _kind(expression)
     if kind in ("In", "InSet"):
         return _to_membership(expression, kind)
-    operator = _OPERATORS.get(kind)
+    operator = OPERATORS.get(kind)
     if operator is None:
         return None
     left, right = expression.left(), expression.right()
     if _is_literal(left):
-        left, right, operator = right, left, _MIRRORED[operator]
+        left, right, operator = right, left, MIRRORED[operator]
     if _kind(left) != "AttributeReference" or not _is_literal(right):
         return None
     value = _value(right)

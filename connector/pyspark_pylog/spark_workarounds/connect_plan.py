@@ -15,6 +15,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from pylog import Comparison
+from pyspark_pylog.spark_workarounds.classic_plan import MIRRORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _OPERATORS = {"==": "=", "<=>": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
-_MIRRORED = {"=": "=", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
 _INTEGERS = ("byte", "short", "integer", "long")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECONDS = {"timestamp_micros": 1, "timestamp_millis": 1_000, "timestamp_seconds": 1_000_000}
@@ -144,7 +144,7 @@ def _comparisons(expression: Any) -> Iterator[Comparison]:  # noqa: ANN401 - a p
 def _comparison(operator: str, left: Any, right: Any) -> Iterator[Comparison]:  # noqa: ANN401
     column = _column(left)
     if column is None:
-        column, right, operator = _column(right), left, _MIRRORED[operator]
+        column, right, operator = _column(right), left, MIRRORED[operator]
     value = _value(right, column)
     if column is not None and value is not None:
         yield Comparison(column, operator, value)

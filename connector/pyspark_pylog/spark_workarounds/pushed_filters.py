@@ -20,6 +20,7 @@ import pyspark
 from pyspark.sql.datasource import DataSourceReader
 
 from pylog import Comparison, RecordFilter, to_record_filter
+from pyspark_pylog.spark_workarounds.classic_plan import OPERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,15 +28,7 @@ if TYPE_CHECKING:
 FIRST_WITHOUT_LEAK = 5
 """The first major version of Spark in which each scan has pushed filters of its own."""
 
-_OPERATORS = {
-    "EqualTo": "=",
-    "EqualNullSafe": "=",
-    "GreaterThan": ">",
-    "GreaterThanOrEqual": ">=",
-    "LessThan": "<",
-    "LessThanOrEqual": "<=",
-    "In": "in",
-}
+_OPERATORS = {**OPERATORS, "In": "in"}
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -60,8 +60,8 @@ class RangedFile(Protocol):
 class RemoteStore(Protocol):
     """A file system of a library, under the paths of that library.
 
-    Its methods raise what the library does, `pylog.files.stores` says which; a directory or
-    file that does not exist is a `FileNotFoundError`.
+    Its methods raise what the library does (`STORE_FAILURES`); a directory or file that does not
+    exist is a `FileNotFoundError`.
     """
 
     def entries(self, key: str) -> list[ListedFile]:
