@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pylog.errors import CorruptIndexError, IndexOffsetOverflowError, SegmentVanishedError
 from pylog.files.index_entries import MAX_RELATIVE_OFFSET, IndexEntries
-from pylog.files.writable_file import OwnedFile
+from pylog.files.owned_file import OwnedFile
 from pylog.indexes.loaded_entries import LoadedEntries
 
 if TYPE_CHECKING:

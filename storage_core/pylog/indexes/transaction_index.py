@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.files.owned_file import OwnedFile
 from pylog.files.transaction_index import (
     ENTRY,
     TransactionIndexEntry,
@@ -18,7 +19,6 @@ from pylog.files.transaction_index import (
     collect_aborted_transactions,
     read_transaction_index,
 )
-from pylog.files.writable_file import OwnedFile
 
 if TYPE_CHECKING:
     import os

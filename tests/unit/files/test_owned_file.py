@@ -6,7 +6,7 @@ import pytest
 
 from pylog.errors import KafkaStorageError, SegmentVanishedError
 from pylog.files.durable_io import DurableIO
-from pylog.files.writable_file import OwnedFile
+from pylog.files.owned_file import OwnedFile
 from tests.support.recording_io import RecordingIO
 
 if TYPE_CHECKING:
