@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark_pylog import import_name
+from pyspark_pylog.spark_workarounds import import_name as import_name
 
 if TYPE_CHECKING or import_name.IS_OURS:
     from pyspark_pylog.data_source import PylogDataSource as DefaultSource
     from pyspark_pylog.lag import lag
     from pyspark_pylog.relation import table
-    from pyspark_pylog.worker_python import session
+    from pyspark_pylog.spark_workarounds.worker_python import session
 else:
     DefaultSource = import_name.ClashingSource
     __getattr__ = import_name.refuse

@@ -7,46 +7,70 @@ snapshot of the log at its first action. In Spark 4.0 it runs at each action.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import logging
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSourceReader
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import LongType, StructField, StructType
 
 import pylog
 from pylog import ReadMode, RecordFilter
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.packing import pack
-from pyspark_pylog.pattern_warning import warn_if_no_topic_matches
-from pyspark_pylog.pushdown import PushFilters, is_pruning, warn_if_never_pushed
-from pyspark_pylog.spark_schema import check_damaged_rows_fit, check_schema
-from pyspark_pylog.task_partition import TaskPartition, read_task_partition
-from pyspark_pylog.worker_process import prepare_worker
+from pyspark_pylog.schemas import check_damaged_rows_fit, check_schema, read_schema
+from pyspark_pylog.spark_workarounds.pushed_filters import (
+    PushFilters,
+    is_pruning,
+    warn_if_never_pushed,
+)
+from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
-    from pyspark.sql.datasource import InputPartition
-    from pyspark.sql.types import StructType
 
+    from pylog import LogDirectory, ScanTask
     from pyspark_pylog.options import ReadOptions
 
 
-class PylogBatchReader(DataSourceReader):
-    """Plans on the driver, reads on executors.
+COUNT = "records"
+COUNT_SCHEMA = StructType([StructField(COUNT, LongType())])
+_SPLIT_TIMES = 4
+"""Counting a gigabyte takes less than two of Spark's tasks cost, so that it is split less."""
+_MOST_NAMES = 20
+_LOGGER = logging.getLogger(__name__)
 
-    Parameters
-    ----------
-    options
-        Checked options.
-    schema
-        The columns that Spark expects, in order.
 
-    Raises
-    ------
-    ValueError
-        The schema is not a selection of our columns, or not the one that option ``columns`` makes.
+@dataclass(frozen=True, slots=True)
+class TaskPartition(InputPartition):
+    """The `ScanTask`s of one Spark task, read one after the other."""
+
+    tasks: tuple[ScanTask, ...]
+
+
+def read_task_partition(
+    partition: InputPartition, schema: pa.Schema, options: ReadOptions, **advice: str
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of one input partition; none for Spark's stand-in for "no partitions".
+
+    ``advice`` goes to `advice_added`.
     """
+    if not isinstance(partition, TaskPartition):
+        return
+    prepare_worker()
+    with advice_added(**advice):
+        for task in partition.tasks:
+            yield from task.read(
+                schema,
+                mode=options.mode,
+                max_decompressed_bytes=options.max_decompressed_bytes,
+            )
+
+
+class PylogBatchReader(DataSourceReader):
+    """Plans on the driver, reads on executors."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         check_read_schema(options, schema)
@@ -54,7 +78,7 @@ class PylogBatchReader(DataSourceReader):
         self._schema = arrow_schema(schema)
         warn_if_never_pushed(options.pushdown)
         self._pushed = PushFilters()
-        self.__dict__["pushFilters"] = self._pushed  # see `pyspark_pylog.pushdown`
+        self.__dict__["pushFilters"] = self._pushed  # see `PushFilters`
 
     def partitions(self) -> list[InputPartition]:
         """Return input partitions for the topic-partitions that have anything to read."""
@@ -123,3 +147,54 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     for place, field in enumerate(demanded):
         demanded = demanded.set(place, field.with_nullable(schema[field.name].nullable))
     return demanded
+
+
+class RecordCountReader(DataSourceReader):
+    """Plans as `PylogBatchReader` does; its tasks count what that one's would read."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """Return input partitions of the records, fewer than a read of them has."""
+        most_bytes = _SPLIT_TIMES * self._options.max_partition_bytes
+        options = replace(self._options, columns=("offset",), max_partition_bytes=most_bytes)
+        return PylogBatchReader(options, read_schema(options)).partitions()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield one row: how many records the partition has."""
+        if not isinstance(partition, TaskPartition):  # Spark's stand-in for "no partitions"
+            return
+        import pyarrow as pa  # noqa: PLC0415 - looking for the data source does not need it
+
+        prepare_worker()
+        with advice_added():
+            records = sum(
+                task.count(
+                    mode=self._options.mode,
+                    max_decompressed_bytes=self._options.max_decompressed_bytes,
+                )
+                for task in partition.tasks
+            )
+        # Not by pa.array, which imports pandas wherever it is installed.
+        buffers = [None, pa.py_buffer(records.to_bytes(8, "little"))]
+        yield pa.RecordBatch.from_arrays(
+            [pa.Array.from_buffers(pa.int64(), 1, buffers)],
+            schema=pa.schema([pa.field(COUNT, pa.int64())]),
+        )
+
+
+def warn_if_no_topic_matches(directory: LogDirectory, pattern: str | None) -> None:
+    """Log a warning that names the topics there are, if ``pattern`` is given and matches none."""
+    if pattern is None or directory.select(pattern=pattern):
+        return
+    topics = list(directory.topics)
+    names = ", ".join(topics[:_MOST_NAMES])
+    if len(topics) > _MOST_NAMES:
+        names += f" and {len(topics) - _MOST_NAMES} more"
+    _LOGGER.warning(
+        "pylog: option subscribePattern is %r, which matches no topic, so there are no rows; "
+        "topics found: %s (internal ones are read by subscribe or assign alone)",
+        pattern,
+        names or "none",
+    )

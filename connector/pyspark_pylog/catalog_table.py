@@ -15,8 +15,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructField, StructType
 
-from pyspark_pylog.json_options import parse_json
-from pyspark_pylog.path_options import HOW_TO_CREATE, PATH_OPTIONS, parse_paths
+from pyspark_pylog.option_values import parse_json
+from pyspark_pylog.options import (
+    CLIENT_ISOLATION,
+    CLIENT_PREFIX,
+    HOW_TO_CREATE,
+    PATH_OPTIONS,
+    parse_paths,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,8 +35,6 @@ _PROVIDER = "provider"
 """What Spark adds to the options of a CREATE TABLE, besides ``owner`` and ``location``; it repeats
 each option as ``option.<name>``, which tells them from table properties."""
 
-_OF_CLIENTS = "kafka."
-_CLIENT_ISOLATION = "kafka.isolation.level"
 _SECRET_OF_CLIENTS = re.compile(r"password|passphrase|secret|jaas|token|credential|\.key$")
 """What the names of Kafka's options of type PASSWORD have in them, and a few more."""
 
@@ -42,13 +46,7 @@ def is_created(given: Mapping[str, str]) -> bool:
 
 
 def options_of_statement(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the options that a user wrote in a CREATE TABLE, by lower-cased names.
-
-    Parameters
-    ----------
-    given
-        What Spark shows; its ``path`` is also what LOCATION says.
-    """
+    """Return the options that a user wrote in a CREATE TABLE, by lower-cased names."""
     lower = {name.lower(): value for name, value in given.items()}
     written = {
         name.removeprefix(_OPTION): value
@@ -60,18 +58,13 @@ def options_of_statement(given: Mapping[str, str]) -> dict[str, str]:
 
 def _is_of_clients(name: str) -> bool:
     """Whether an option is one of Kafka's clients, which has no effect here."""
-    return name.startswith(_OF_CLIENTS) and name != _CLIENT_ISOLATION
+    return name.startswith(CLIENT_PREFIX) and name != CLIENT_ISOLATION
 
 
 def ensure_no_secrets(written: Mapping[str, str]) -> None:
     """Raise for options that must not stand in a catalog, since all who use it can read them.
 
     Spark puts every option of the statement there, also those that are not kept in the schema.
-
-    Raises
-    ------
-    ValueError
-        There is one; the text names it and what to do, and not its value.
     """
     why = "may hold a password or a key, which a catalog would show to all who use it"
     for name in written:
@@ -81,7 +74,7 @@ def ensure_no_secrets(written: Mapping[str, str]) -> None:
     hidden = [
         name
         for name in written
-        if "." in name and name != _CLIENT_ISOLATION and not _is_of_clients(name)
+        if "." in name and name != CLIENT_ISOLATION and not _is_of_clients(name)
     ]
     if any(str(path) != "".join(path) for path in parse_paths(written)):
         hidden.append("path")
@@ -106,18 +99,16 @@ def options_to_read(given: Mapping[str, str], schema: StructType) -> dict[str, s
 
     Those of a statement (``SELECT * FROM t WITH (…)``) come before those of the table. With a path
     in ``given``, the schema is one that a user has taken from a table, for another read.
-
-    Raises
-    ------
-    ValueError
-        What the schema has is not what `with_options` makes.
     """
     lower = {name.lower(): value for name, value in given.items()}
     kept = [field.metadata[_KEPT] for field in schema.fields if _KEPT in (field.metadata or {})]
     if not kept or any(name in lower for name in PATH_OPTIONS):
         return dict(given)
-    options = parse_json(kept[0], _KEPT, '{"path": "/mnt/kafka-logs"}')
-    if not isinstance(options, dict) or not all(isinstance(each, str) for each in options.values()):
-        msg = f"the table's options are not kept in its schema. {HOW_TO_CREATE}"
-        raise ValueError(msg)
-    return {**options, **lower}
+    try:
+        options = parse_json(kept[0], '{"path": "/mnt/kafka-logs"}')
+    except ValueError:
+        options = None
+    if isinstance(options, dict) and all(isinstance(each, str) for each in options.values()):
+        return {**options, **lower}
+    msg = f"the table's options are not kept in its schema. {HOW_TO_CREATE}"
+    raise ValueError(msg)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 import pylog
-from pyspark_pylog.batch_reader import PylogBatchReader
-from pyspark_pylog.batch_writer import PylogBatchWriter
+from pyspark_pylog.batch_reader import COUNT_SCHEMA, PylogBatchReader, RecordCountReader
 from pyspark_pylog.catalog_table import (
     ensure_no_secrets,
     is_created,
@@ -25,17 +24,13 @@ from pyspark_pylog.catalog_table import (
     with_options,
 )
 from pyspark_pylog.errors import advice_added
-from pyspark_pylog.options import RECORDS, ReadOptions
-from pyspark_pylog.record_count_reader import RecordCountReader
-from pyspark_pylog.record_counts import COUNT_SCHEMA
-from pyspark_pylog.refused_stream_reader import RefusedStreamReader
-from pyspark_pylog.spark_schema import read_schema
+from pyspark_pylog.options import RECORDS, ReadOptions, WriteOptions
+from pyspark_pylog.schemas import read_schema, table_schema
+from pyspark_pylog.spark_workarounds.stand_ins import RefusedStreamReader
+from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 from pyspark_pylog.stream_reader import PylogStreamReader
-from pyspark_pylog.stream_writer import PylogStreamWriter
 from pyspark_pylog.table_reader import PylogTableReader
-from pyspark_pylog.table_schema import table_schema
-from pyspark_pylog.worker_process import prepare_worker
-from pyspark_pylog.write_options import WriteOptions
+from pyspark_pylog.writers import PylogBatchWriter, PylogStreamWriter
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -65,13 +60,7 @@ _WARNED_OF_STREAMS: set[tuple[str, ...]] = set()
 
 
 class PylogDataSource(DataSource):
-    """Kafka log directories as a Spark data source.
-
-    Parameters
-    ----------
-    options
-        As given to ``spark.read``; checked as soon as Spark asks for a schema or a reader.
-    """
+    """Kafka log directories as a Spark data source."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
@@ -86,15 +75,7 @@ class PylogDataSource(DataSource):
         return "pylog"
 
     def schema(self) -> StructType:
-        """Return the columns that the options ask for, after a look at the directory.
-
-        Raises
-        ------
-        ValueError
-            An option is unknown or its value makes no sense.
-        LogStorageError
-            The path holds no Kafka log, or not the topics asked for.
-        """
+        """Return the columns that the options ask for, after a look at the directory."""
         prepare_worker()
         options = self._options_of_load()
         if self._is_created:

@@ -65,20 +65,7 @@ class StreamDataLossError(RuntimeError):
 
 @contextmanager
 def advice_added(of_damage: str = _OF_DAMAGE, of_loss: str = _OF_LOSS) -> Iterator[None]:
-    """Have errors about files say on which host they are, and what to do.
-
-    Parameters
-    ----------
-    of_damage
-        What can be done about damage.
-    of_loss
-        What can be done about a file that is gone.
-
-    Raises
-    ------
-    CorruptRecordError, InvalidRecordError, LogDirectoryError, SegmentVanishedError
-        As raised in the context, with a longer text.
-    """
+    """Have errors about files say on which host they are, and what to do."""
     try:
         yield
     except (
@@ -95,18 +82,7 @@ def advice_added(of_damage: str = _OF_DAMAGE, of_loss: str = _OF_LOSS) -> Iterat
 
 @contextmanager
 def place_of_write_added(place: str = "") -> Iterator[None]:
-    """Have errors of a write say on which host they are, and what more a user of Spark can do.
-
-    Parameters
-    ----------
-    place
-        What is to be said after the host: which part of the rows it is.
-
-    Raises
-    ------
-    LogStorageError, ValueError
-        As raised in the context, with a longer text.
-    """
+    """Have errors of a write say on which host they are, and what more a user of Spark can do."""
     where = f"host {socket.gethostname()}{place and f', {place}'}"
     try:
         yield

@@ -26,22 +26,6 @@ def lag(progress: Any) -> dict[tuple[str, int], int] | None:  # noqa: ANN401 - o
     Sum the values for the lag of the query. Transaction markers count as offsets; under
     read_committed what follows an open transaction does not.
 
-    Parameters
-    ----------
-    progress
-        ``query.lastProgress``, one of ``query.recentProgress``, the progress of a listener's event,
-        or the JSON of one of them, parsed. None before the first trigger.
-
-    Returns
-    -------
-    dict or None
-        By topic and partition; None if there is no progress yet.
-
-    Raises
-    ------
-    ValueError
-        The progress is not that of a query that reads from pylog, or has no latest offsets.
-
     Examples
     --------
     >>> query = spark.readStream.format("pylog").load("/mnt/kafka-logs").writeStream.start("/out")

@@ -1,336 +1,435 @@
-"""The options of ``spark.read.format("pylog")``: names and meanings of Spark's ``kafka`` source.
+"""Every option of ``format("pylog")``, one row each: type, default, and where it is allowed.
 
-Keys are case-insensitive, values are strings. An unknown option is an error, since a typo must not
-change a result. Options of the ``kafka`` source that have no meaning here are accepted with one
-warning, so that a job needs to change only one word.
+Names and meanings are those of Spark's ``kafka`` source and sink. An unknown option is an error,
+since a typo must not change a result. Options of ``kafka`` that have no meaning here are accepted
+with one warning, except those that would change where a record goes, or what it holds.
+
+To add an option, add a row to `ReadOptions` or `WriteOptions`, and a line to ``docs/spark.md``.
 """
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import enum
+import re
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pylog
 from pylog import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
     EARLIEST,
     LATEST,
+    PARTITIONER_NAMES,
     TABLE_NAMES,
+    CompressionType,
     IsolationLevel,
     ReadMode,
+    Timestamp,
+    absolute_location,
+    location,
 )
 from pyspark_pylog import option_values as values
-from pyspark_pylog.filter_option import RECORD_FILTER, parse_record_filter
-from pyspark_pylog.nearest_name import nearest_name_hint
-from pyspark_pylog.path_options import STORAGE_PREFIX, parse_paths
-from pyspark_pylog.position_options import parse_ending, parse_starting
-from pyspark_pylog.record_counts import RECORD_COUNTS
-from pyspark_pylog.trigger_limits import LIMIT_OPTIONS, NO_LIMITS, TriggerLimits
-from pyspark_pylog.write_option_names import is_only_of_writes
+from pyspark_pylog.option_values import nearest_name_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pylog import OffsetSpecs, RecordFilter
 
 RECORDS = "records"
 """The value of option ``table`` that stands for the records, and not for a metadata table."""
-
-OF_KEYS = "cleaning"
-"""The table that reads keys where they are asked for."""
-
-READ_OPTIONS = (
-    "path",
-    "paths",
-    "subscribe",
-    "assign",
-    "subscribePattern",
-    "startingOffsets",
-    "endingOffsets",
-    "startingTimestamp",
-    "endingTimestamp",
-    "startingOffsetsByTimestamp",
-    "endingOffsetsByTimestamp",
-    "startingOffsetsByTimestampStrategy",
-    "failOnDataLoss",
-    "isolationLevel",
-    "includeHeaders",
-    "includeBatchMetadata",
-    "columns",
-    "mode",
-    "table",
-    "maxPartitionBytes",
-    "packPartitions",
-    "maxDecompressedBytes",
-    "minPartitions",
-    "maxRecordsPerPartition",
-    "includeStray",
-    "pushdown",
-    "timestampDisorder",
-    "useIndexes",
-    "leavePageCache",
-    "checkKeys",
-    *LIMIT_OPTIONS,
+RECORD_FILTER, RECORD_COUNTS = "recordFilter", "recordCounts"
+"""What `pyspark_pylog.table` gives a ``load()`` of its own; not for users."""
+CLIENT_PREFIX = "kafka."
+CLIENT_ISOLATION = "kafka.isolation.level"
+PATH_OPTIONS = ("path", "paths")
+_WAYS_TO_CHOOSE = ("subscribe", "assign", "subscribePattern")
+HOW_TO_CREATE = (
+    "In SQL: CREATE TABLE … USING pylog OPTIONS (path '/path/to/kafka-logs'), without a list of "
+    "columns, with which Spark keeps no options (option columns chooses some)."
 )
+_INSERT_INTO_VIEW = (
+    "Spark keeps no options of a catalog table for what is inserted: INSERT INTO a view, CREATE "
+    "TEMPORARY VIEW … USING pylog OPTIONS (path '/path/to/kafka-logs', topic '…')."
+)
+_STORAGE_PREFIX, _TOPIC_PREFIX = "storage.", "topic."
+"""Before the name of a parameter of a store, and of a property of topics that a write creates."""
 
-PUSHDOWN = ("auto", "on", "off")
-PACKING = ("auto", "true", "false")
-DEFAULT_MAX_PARTITION_BYTES = 128 << 20
-"""As Spark's ``spark.sql.files.maxPartitionBytes``."""
-
-_WITHOUT_EFFECT = (
+_WITHOUT_EFFECT_ON_READS = (
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
 )
-_INTERNAL = (RECORD_FILTER, RECORD_COUNTS)
-"""What `pyspark_pylog.table` gives a ``load()`` of its own; not for users."""
+_WITHOUT_EFFECT_ON_WRITES = ("includeHeaders",)
+_OF_SPARK = frozenset({"checkpointlocation", "queryname"})
+"""What Spark takes of a stream's writer for itself, and passes on."""
+_REFUSED_OF_CLIENT = {
+    "kafka.key.serializer": "keys are written as the bytes that the column holds",
+    "kafka.value.serializer": "values are written as the bytes that the column holds",
+    "kafka.partitioner.class": (
+        "classes of the JVM do not run here; option partitioner takes default, round_robin or "
+        "integer_key, and a column named partition says where each row goes"
+    ),
+}
 
-_OF_ANY_TABLE = frozenset(
-    name.lower()
-    for name in (
-        "path",
-        "paths",
-        "subscribe",
-        "assign",
-        "subscribePattern",
-        "columns",
-        "mode",
-        "table",
-        "packPartitions",
-        "maxDecompressedBytes",
-        "includeStray",
-        "checkKeys",
+
+class Of(enum.Flag):
+    """Where an option is allowed: a batch or a stream of records, a metadata table."""
+
+    BATCH = enum.auto()
+    STREAM = enum.auto()
+    TABLE = enum.auto()
+    RECORDS = BATCH | STREAM
+    ALL = RECORDS | TABLE
+
+
+class _Row(NamedTuple):
+    field: str
+    name: str
+    kind: Callable[[str], object]
+    of: Of
+    is_hidden: bool = False
+
+
+def _option(
+    kind: Callable[[str], object],
+    default: Any = None,  # noqa: ANN401 - of any kind
+    of: Of = Of.RECORDS,
+    *,
+    name: str = "",
+    is_hidden: bool = False,
+) -> Any:  # noqa: ANN401 - as of `dataclasses.field`
+    """Return a dataclass field that is an option, named like the field in camelCase, or `name`."""
+    return field(default=default, metadata={"row": (name, kind, of, is_hidden)})
+
+
+def _rows(options: type) -> tuple[_Row, ...]:
+    return tuple(
+        _Row(each.name, name or re.sub("_(.)", lambda m: m[1].upper(), each.name), kind, of, hidden)
+        for each in fields(options)
+        if "row" in each.metadata
+        for name, kind, of, hidden in [each.metadata["row"]]
     )
-)
-"""What has a meaning also where no records are read."""
-
-_CLIENT_PREFIX = "kafka."
-_CLIENT_ISOLATION = "kafka.isolation.level"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Checked options of one ``load()``.
-
-    Attributes
-    ----------
-    paths
-        Absolute local directories, or URIs of remote ones.
-    subscribe, assign, subscribe_pattern
-        Which topics or partitions; at most one is not None.
-    starting, ending
-        Where to begin and to end, see `pyspark_pylog.position_options`.
-    columns
-        Projection by name; None for all.
-    table
-        "records", or the name of a metadata table.
-    mode
-        What happens at damage.
-    max_partition_bytes, min_partitions, max_records_per_partition
-        How a topic-partition is cut into input partitions.
-    pack_partitions
-        Whether small topic-partitions share input partitions: "auto" (where there are many), "true"
-        or "false"; see `pyspark_pylog.packing`.
-    max_decompressed_bytes
-        Most bytes that the records of one batch may have, decompressed.
-    include_stray
-        Whether directories being deleted, stray ones and future replicas are read, too.
-    pushdown
-        Whether filters that Spark pushes down leave out what they can: "auto", "on" or "off".
-    timestamp_disorder
-        Milliseconds by which a record may be earlier than one before it, as the user vouches.
-    use_indexes
-        Whether look-ups may ask index files.
-    leave_page_cache
-        Whether nothing that is read may stay in the page cache of the host that reads.
-    check_keys
-        Whether table "cleaning" reads all records, to say which are live.
-    where
-        What `pyspark_pylog.table` has made of predicates; None where it was not used.
-    counts_records
-        Whether `PylogTable.count` asks: a row for each task, which says how many records it has.
-    limits
-        How much a trigger takes; none in a batch read.
-    without_effect
-        Names of options that are known and have no meaning here, sorted.
-    """
+    """Checked options of one ``load()``."""
 
     paths: tuple[str, ...]
-    subscribe: tuple[str, ...] | None = None
-    assign: Mapping[str, tuple[int, ...]] | None = None
-    subscribe_pattern: str | None = None
-    starting: OffsetSpecs = EARLIEST
-    ending: OffsetSpecs = LATEST
-    fail_on_data_loss: bool = True
-    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
-    include_headers: bool = False
-    include_batch_metadata: bool = False
-    columns: tuple[str, ...] | None = None
-    table: str = RECORDS
-    mode: ReadMode = ReadMode.FAILFAST
-    max_partition_bytes: int = DEFAULT_MAX_PARTITION_BYTES
-    pack_partitions: str = PACKING[0]
-    min_partitions: int | None = None
-    max_records_per_partition: int | None = None
-    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
-    include_stray: bool = False
-    pushdown: str = PUSHDOWN[0]
-    timestamp_disorder: int | None = None
-    use_indexes: bool = True
-    leave_page_cache: bool = False
-    check_keys: bool = False
-    where: RecordFilter | None = None
-    counts_records: bool = False
-    limits: TriggerLimits = NO_LIMITS
+    subscribe: tuple[str, ...] | None = _option(values.names, of=Of.ALL)
+    assign: Mapping[str, tuple[int, ...]] | None = _option(values.assignment, of=Of.ALL)
+    subscribe_pattern: str | None = _option(values.pattern, of=Of.ALL)
+    starting_offsets: OffsetSpecs | None = _option(values.offsets)
+    ending_offsets: OffsetSpecs | None = _option(values.offsets, of=Of.BATCH)
+    starting_timestamp: int | None = _option(values.timestamp)
+    ending_timestamp: int | None = _option(values.timestamp, of=Of.BATCH)
+    starting_offsets_by_timestamp: Mapping[Any, int] | None = _option(values.timestamps)
+    ending_offsets_by_timestamp: Mapping[Any, int] | None = _option(values.timestamps, of=Of.BATCH)
+    starting_offsets_by_timestamp_strategy: str = _option(values.one_of("error", LATEST), "error")
+    fail_on_data_loss: bool = _option(values.boolean, default=True)
+    isolation_level: IsolationLevel | None = _option(values.isolation_level)
+    client_isolation: IsolationLevel | None = _option(
+        values.isolation_level, name=CLIENT_ISOLATION, is_hidden=True
+    )
+    include_headers: bool = _option(values.boolean, default=False)
+    include_batch_metadata: bool = _option(values.boolean, default=False)
+    columns: tuple[str, ...] | None = _option(values.names, of=Of.ALL)
+    mode: ReadMode = _option(values.one_of(*ReadMode), ReadMode.FAILFAST, Of.ALL)
+    table: str = _option(lambda text: text.strip().lower(), RECORDS, Of.ALL)
+    max_partition_bytes: int = _option(values.size, 128 << 20)  # as spark.sql.files.…
+    pack_partitions: str = _option(values.one_of("auto", "true", "false"), "auto", Of.ALL)
+    max_decompressed_bytes: int = _option(values.size, DEFAULT_MAX_DECOMPRESSED_BYTES, Of.ALL)
+    min_partitions: int | None = _option(values.count)
+    max_records_per_partition: int | None = _option(values.count)
+    include_stray: bool = _option(values.boolean, default=False, of=Of.ALL)
+    pushdown: str = _option(values.one_of("auto", "on", "off"), "auto")
+    timestamp_disorder: int | None = _option(values.duration)
+    use_indexes: bool = _option(values.boolean, default=True)
+    leave_page_cache: bool = _option(values.boolean, default=False)
+    check_keys: bool = _option(values.boolean, default=False, of=Of.TABLE)
+    max_offsets_per_trigger: int | None = _option(values.count, of=Of.STREAM)
+    min_offsets_per_trigger: int | None = _option(values.count, of=Of.STREAM)
+    max_trigger_delay: int = _option(values.duration, 15 * 60_000, Of.STREAM)
+    max_bytes_per_trigger: int | None = _option(values.size, of=Of.STREAM)
+    where: RecordFilter | None = _option(
+        values.record_filter, of=Of.ALL, name=RECORD_FILTER, is_hidden=True
+    )
+    counts_records: bool = _option(
+        values.boolean, default=False, of=Of.ALL, name=RECORD_COUNTS, is_hidden=True
+    )
+    is_stream: bool = False
     without_effect: tuple[str, ...] = ()
+
+    @property
+    def starting(self) -> OffsetSpecs:
+        """Where to start, in the ``kafka`` source's order of precedence."""
+        return _position(
+            self.starting_timestamp,
+            self.starting_offsets_by_timestamp,
+            self.starting_offsets,
+            LATEST if self.is_stream else EARLIEST,
+            self.starting_offsets_by_timestamp_strategy,
+        )
+
+    @property
+    def ending(self) -> OffsetSpecs:
+        """Where to end."""
+        return _position(
+            self.ending_timestamp,
+            self.ending_offsets_by_timestamp,
+            self.ending_offsets,
+            LATEST,
+            LATEST,
+        )
+
+    @property
+    def isolation(self) -> IsolationLevel:
+        """The level, under either of its names."""
+        given = (self.isolation_level, self.client_isolation)
+        return next((each for each in given if each is not None), IsolationLevel.READ_UNCOMMITTED)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a trigger takes no more, or no less, than options say."""
+        limits = (self.max_offsets_per_trigger, self.min_offsets_per_trigger)
+        return any((*limits, self.max_bytes_per_trigger))
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, is_stream: bool = False) -> ReadOptions:
-        """Return the options that ``given`` means.
-
-        Parameters
-        ----------
-        given
-            As given to ``spark.read`` or ``spark.readStream``.
-        is_stream
-            Whether it was ``spark.readStream``, which takes no end and no metadata table.
-
-        Raises
-        ------
-        ValueError
-            An option is unknown, contradicts another one, or its value makes no sense; the text
-            names the option and what it takes.
-        """
+        """Return what is given to ``spark.read`` or ``readStream``; `ValueError` if senseless."""
         lower = {name.lower(): value for name, value in given.items()}
-        without_effect = _check_names(lower)
-        if is_stream:
-            _check_of_stream(lower)
-        else:
-            limits = (name for name in LIMIT_OPTIONS if name.lower() in lower)
-            without_effect = tuple(sorted((*without_effect, *limits)))
-        ways = ("subscribe", "assign", "subscribePattern")
-        chosen = [name for name in ways if name.lower() in lower]
-        if len(chosen) > 1:
-            msg = f"give only one of the options {' and '.join(chosen)}"
-            raise ValueError(msg)
-        return cls(
+        without_effect = _check_names_of_read(lower)
+        limits = {row.name.lower(): row.name for row in _READ if row.of == Of.STREAM}
+        _check_takers(lower, is_stream=is_stream)
+        if not is_stream:
+            without_effect += [limits[name] for name in lower if name in limits]
+            lower = {name: lower[name] for name in lower if name not in limits}
+        options = cls(
             paths=parse_paths(lower),
-            subscribe=values.names(lower.get("subscribe"), "subscribe"),
-            assign=values.assignment(lower.get("assign")),
-            subscribe_pattern=values.pattern(lower.get("subscribepattern")),
-            starting=parse_starting(lower, is_stream=is_stream),
-            ending=parse_ending(lower),
-            fail_on_data_loss=values.boolean(lower, "failOnDataLoss", default=True),
-            isolation=_isolation(lower),
-            include_headers=values.boolean(lower, "includeHeaders", default=False),
-            include_batch_metadata=values.boolean(lower, "includeBatchMetadata", default=False),
-            columns=values.names(lower.get("columns"), "columns"),
-            table=_table(lower),
-            mode=ReadMode(values.one_of(lower, "mode", tuple(ReadMode))),
-            max_partition_bytes=values.size_bytes(
-                lower, "maxPartitionBytes", DEFAULT_MAX_PARTITION_BYTES
-            ),
-            pack_partitions=values.one_of(lower, "packPartitions", PACKING),
-            min_partitions=values.count(lower, "minPartitions"),
-            max_records_per_partition=values.count(lower, "maxRecordsPerPartition"),
-            max_decompressed_bytes=values.size_bytes(
-                lower, "maxDecompressedBytes", DEFAULT_MAX_DECOMPRESSED_BYTES
-            ),
-            include_stray=values.boolean(lower, "includeStray", default=False),
-            pushdown=values.one_of(lower, "pushdown", PUSHDOWN),
-            timestamp_disorder=values.milliseconds(lower, "timestampDisorder"),
-            use_indexes=values.boolean(lower, "useIndexes", default=True),
-            leave_page_cache=values.boolean(lower, "leavePageCache", default=False),
-            check_keys=_check_keys(lower),
-            where=parse_record_filter(lower.get("recordfilter")),
-            counts_records=values.boolean(lower, RECORD_COUNTS, default=False),
-            limits=TriggerLimits.parse(lower) if is_stream else NO_LIMITS,
-            without_effect=without_effect,
+            is_stream=is_stream,
+            without_effect=tuple(sorted(without_effect)),
+            **_parsed(_READ, lower),
+        )
+        options._check_combinations()
+        return options
+
+    def _check_combinations(self) -> None:
+        if self.client_isolation not in (None, self.isolation):
+            msg = f"options isolationLevel and {CLIENT_ISOLATION} contradict each other"
+            raise ValueError(msg)
+        low, high = self.min_offsets_per_trigger, self.max_offsets_per_trigger
+        if low and high and low > high:
+            msg = (
+                f"option minOffsetsPerTrigger ({low}) is more than option "
+                f"maxOffsetsPerTrigger ({high})"
+            )
+            raise ValueError(msg)
+        refused = [(LATEST, "starting", self.starting_offsets)] if not self.is_stream else []
+        for word, side, offsets in [*refused, (EARLIEST, "ending", self.ending_offsets)]:
+            try:
+                values.ensure_without(word, offsets)
+            except ValueError as error:
+                msg = f"option {side}Offsets {error} option {side}Timestamp"
+                raise ValueError(msg) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """Checked options of one write."""
+
+    directory: str
+    topic: str | None = _option(values.some_text)
+    compression: str = _option(values.one_of(*(each.label for each in CompressionType)), "none")
+    level: int | None = _option(values.number)
+    # More than a producer's 16 KB, since rows come in bulk: they compress better, and a commit has
+    # fewer batches. A quarter of what a topic allows, so that a look-up decodes little in vain.
+    batch_size_bytes: int = _option(values.size, 256 << 10)
+    partitions: int | None = _option(values.count, name="numPartitions")
+    partitioner: str = _option(values.one_of(*PARTITIONER_NAMES), PARTITIONER_NAMES[0])
+    job_id: str | None = _option(values.some_text)
+    commit_timeout_ms: int = _option(values.duration, 60_000, name="commitTimeout")
+    topic_properties: Mapping[str, str] = field(default_factory=dict)
+    without_effect: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str], *, is_stream: bool = False) -> WriteOptions:
+        """Return what is given to ``df.write`` or ``writeStream``; `ValueError` if senseless."""
+        lower = {name.lower(): value for name, value in given.items()}
+        without_effect = _check_names_of_write(lower, is_stream=is_stream)
+        if is_stream and "jobid" in lower:
+            msg = (
+                "option jobId is for batch writes; leave it out: a micro-batch is known by its "
+                "query's id and its number, which the checkpoint keeps"
+            )
+            raise ValueError(msg)
+        properties = {name: value.strip() for name, value in _below(_TOPIC_PREFIX, lower)}
+        pylog.LogConfig.from_properties(properties)  # raises for what is not a property of topics
+        return cls(
+            directory=_directory(lower, is_stream=is_stream),
+            topic_properties=properties,
+            without_effect=tuple(without_effect),
+            **_parsed(_WRITE, lower),
+        )
+
+    def job(self, job_id: str, batch_id: int | None = None) -> pylog.WriteJob:
+        """Return the library's write job, known in the ledger by a name, or a query and a batch."""
+        return pylog.WriteJob(
+            self.directory,
+            job_id=job_id,
+            batch_id=batch_id,
+            topic=self.topic,
+            partitions=self.partitions,
+            partitioner=self.partitioner,
+            compression=self.compression,
+            level=self.level,
+            batch_size_bytes=self.batch_size_bytes,
+            config=dict(self.topic_properties),
         )
 
 
-def _check_names(lower: Mapping[str, str]) -> tuple[str, ...]:
+_READ, _WRITE = _rows(ReadOptions), _rows(WriteOptions)
+READ_OPTIONS = (*PATH_OPTIONS, *(row.name for row in _READ if not row.is_hidden))
+WRITE_OPTIONS = ("path", *(row.name for row in _WRITE))
+
+
+def _parsed(rows: Iterable[_Row], lower: Mapping[str, str]) -> dict[str, Any]:
+    found = {}
+    for row in rows:
+        if row.name.lower() in lower:
+            try:
+                found[row.field] = row.kind(lower[row.name.lower()])
+            except ValueError as error:
+                msg = f"option {row.name} {error}"
+                raise ValueError(msg) from error
+    return found
+
+
+def _position(
+    timestamp: int | None,
+    by_timestamp: Mapping[Any, int] | None,
+    offsets: OffsetSpecs | None,
+    default: str,
+    strategy: str,
+) -> OffsetSpecs:
+    if timestamp is not None:
+        return Timestamp(timestamp, strategy)
+    if by_timestamp is not None:
+        return {each: Timestamp(at, strategy) for each, at in by_timestamp.items()}
+    return default if offsets is None else offsets
+
+
+def _below(prefix: str, lower: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the options whose names begin so, without that beginning."""
+    return [(name[len(prefix) :], of) for name, of in lower.items() if name.startswith(prefix)]
+
+
+def parse_paths(lower: Mapping[str, str]) -> tuple[str, ...]:
+    """Return absolute locations: against the driver's folder, which an executor does not share."""
+    listed = [lower["path"]] if "path" in lower else []
+    listed += _parsed([_Row("paths", "paths", values.locations, Of.ALL)], lower).get("paths", [])
+    if not listed:
+        msg = f'no path: say load("/path/to/kafka-logs"). {HOW_TO_CREATE}'
+        raise ValueError(msg)
+    parameters = dict(_below(_STORAGE_PREFIX, lower))
+    return tuple(location(absolute_location(text), storage_options=parameters) for text in listed)
+
+
+def _directory(lower: Mapping[str, str], *, is_stream: bool) -> str:
+    if "path" not in lower:
+        call = "start" if is_stream else "save"
+        msg = f'no path: say {call}("/path/to/kafka-logs"). {_INSERT_INTO_VIEW}'
+        raise ValueError(msg)
+    directory = absolute_location(lower["path"])
+    if "://" in directory:
+        msg = (
+            f"path {str(directory)!r} is in an object store; a topic is written to a directory "
+            "that the driver and all executors have mounted"
+        )
+        raise ValueError(msg)
+    return directory
+
+
+def _check_names_of_read(lower: Mapping[str, str]) -> list[str]:
     """Return the names that have no effect; `ValueError` for one that is not known."""
-    known = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION, *_INTERNAL)}
-    without_effect = {name.lower(): name for name in _WITHOUT_EFFECT}
-    ignored = []
+    known = {name.lower(): name for name in (*PATH_OPTIONS, *(row.name for row in _READ))}
+    ignored = {name.lower(): name for name in _WITHOUT_EFFECT_ON_READS}
+    of_writes = {name.lower() for name in WRITE_OPTIONS}
+    without_effect = []
     for name in lower:
-        if name in known or name.startswith(STORAGE_PREFIX):
+        if name in known or name.startswith(_STORAGE_PREFIX):
             continue
         # The one client property that changes a result: what is nearly its name is a typo.
-        typo = difflib.get_close_matches(name, [_CLIENT_ISOLATION], cutoff=0.9)
-        if name in without_effect or (name.startswith(_CLIENT_PREFIX) and not typo):
-            ignored.append(without_effect.get(name, name))
-            continue
-        if is_only_of_writes(name):
+        typo = difflib.get_close_matches(name, [CLIENT_ISOLATION], cutoff=0.9)
+        if name in ignored or (name.startswith(CLIENT_PREFIX) and not typo):
+            without_effect.append(ignored.get(name, name))
+        elif name in of_writes or name.startswith(_TOPIC_PREFIX):
             msg = f"option {name!r} is for writes, not for reads; to read a topic, give subscribe"
             raise ValueError(msg)
-        hint = nearest_name_hint(name, known.values())
-        msg = f"unknown option {name!r}{hint} The options are: {', '.join(READ_OPTIONS)}"
-        raise ValueError(msg)
-    return tuple(sorted(ignored))
-
-
-def _check_of_stream(lower: Mapping[str, str]) -> None:
-    """Raise ``ValueError`` for what a stream does not take."""
-    for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
-        if name.lower() in lower:
-            msg = (
-                f"option {name} is for spark.read: a stream has no end; to stop at what is there "
-                "now, start the query with trigger(availableNow=True)"
-            )
+        else:
+            hint = nearest_name_hint(name, known.values())
+            msg = f"unknown option {name!r}{hint} The options are: {', '.join(READ_OPTIONS)}"
             raise ValueError(msg)
+    return sorted(without_effect)
+
+
+def _check_names_of_write(lower: Iterable[str], *, is_stream: bool) -> list[str]:
+    """Return the names that have no effect; `ValueError` for one that is not of a write."""
+    known = {name.lower() for name in WRITE_OPTIONS} | (_OF_SPARK if is_stream else set())
+    ignored = {name.lower(): name for name in _WITHOUT_EFFECT_ON_WRITES}
+    of_reads = {name.lower(): name for name in READ_OPTIONS}
+    listed = f"The options are: {', '.join(WRITE_OPTIONS)}, {_TOPIC_PREFIX}<property>"
+    without_effect = []
+    for name in lower:
+        if name in known or name.startswith(_TOPIC_PREFIX):
+            continue
+        near = difflib.get_close_matches(name, _REFUSED_OF_CLIENT, n=1, cutoff=0.9)
+        if near:
+            msg = f"option {name!r} is not supported: {_REFUSED_OF_CLIENT[near[0]]}"
+            raise ValueError(msg)
+        if name in ignored or name.startswith(CLIENT_PREFIX):
+            without_effect.append(ignored.get(name, name))
+        elif name in of_reads or name.startswith(_STORAGE_PREFIX):
+            msg = f"option {of_reads.get(name, name)!r} is for reads, not for writes. {listed}"
+            raise ValueError(msg)
+        else:
+            msg = f"unknown option {name!r}{nearest_name_hint(name, WRITE_OPTIONS)} {listed}"
+            raise ValueError(msg)
+    return sorted(without_effect)
+
+
+def _check_takers(lower: Mapping[str, str], *, is_stream: bool) -> None:
+    """Raise `ValueError` for options that a stream, or the table, does not take."""
     table = lower.get("table", RECORDS).strip().lower()
-    if table != RECORDS:
+    if is_stream and table != RECORDS:
         msg = f"option table is {table!r}, which is for spark.read: a stream reads records"
         raise ValueError(msg)
-
-
-def _table(lower: Mapping[str, str]) -> str:
-    """Return the table's name; `ValueError` if it is unknown, or an option is for records alone."""
-    table = lower.get("table", RECORDS).strip().lower()
     known = (RECORDS, *TABLE_NAMES)
     if table not in known:
         hint = nearest_name_hint(table, known)
         msg = f"option table: no table {table!r}{hint} The tables are: {', '.join(known)}"
         raise ValueError(msg)
-    spelled = {name.lower(): name for name in (*READ_OPTIONS, _CLIENT_ISOLATION)}
-    of_records = [spelled[name] for name in lower if name in spelled.keys() - _OF_ANY_TABLE]
-    if table != RECORDS and of_records:
+    if "checkkeys" in lower and table != "cleaning":
+        msg = f"option checkKeys is for table 'cleaning', and what is read is {table!r}"
+        raise ValueError(msg)
+    chosen = [name for name in _WAYS_TO_CHOOSE if name.lower() in lower]
+    if len(chosen) > 1:
+        msg = f"give only one of the options {' and '.join(chosen)}"
+        raise ValueError(msg)
+    # Of records all are taken: those for streams alone are without effect in a batch.
+    taker = Of.STREAM if is_stream else Of.RECORDS if table == RECORDS else Of.TABLE
+    refused = [row.name for row in _READ if row.name.lower() in lower and not taker & row.of]
+    if refused and is_stream:
         msg = (
-            f"table {table!r} is about whole logs and takes no option {', '.join(of_records)}; "
+            f"option {refused[0]} is for spark.read: a stream has no end; to stop at what is there "
+            "now, start the query with trigger(availableNow=True)"
+        )
+        raise ValueError(msg)
+    if refused:
+        msg = (
+            f"table {table!r} is about whole logs and takes no option {', '.join(refused)}; "
             "choose logs by subscribe, assign or subscribePattern, and rows by WHERE"
         )
         raise ValueError(msg)
-    return table
-
-
-def _check_keys(lower: Mapping[str, str]) -> bool:
-    """Return the option's value; `ValueError` if what is read is not the table that it is for."""
-    table = _table(lower)
-    if "checkkeys" in lower and table != OF_KEYS:
-        msg = f"option checkKeys is for table {OF_KEYS!r}, and what is read is {table!r}"
-        raise ValueError(msg)
-    return values.boolean(lower, "checkKeys", default=False)
-
-
-def _isolation(lower: Mapping[str, str]) -> IsolationLevel:
-    given = {
-        _isolation_level(lower[name.lower()], name)
-        for name in ("isolationLevel", _CLIENT_ISOLATION)
-        if name.lower() in lower
-    }
-    if len(given) > 1:
-        msg = f"options isolationLevel and {_CLIENT_ISOLATION} contradict each other"
-        raise ValueError(msg)
-    return next(iter(given), IsolationLevel.READ_UNCOMMITTED)
-
-
-def _isolation_level(text: str, name: str) -> IsolationLevel:
-    try:
-        return IsolationLevel.parse(text)
-    except ValueError as error:
-        msg = f"option {name} is {text!r}, expected read_uncommitted or read_committed"
-        raise ValueError(msg) from error

@@ -36,19 +36,6 @@ def pack(
     As Spark's ``FilePartition.maxSplitBytes``: a group is as large as makes `MANY` groups (in mode
     "auto"), or ``min_partitions`` if that is more, and not larger than ``max_partition_bytes``,
     opening costs included, or ``max_records_per_partition`` offsets. A single item may be.
-
-    Parameters
-    ----------
-    items
-        Tasks, or whole logs.
-    options
-        Of the read.
-    size_of
-        Returns the bytes of an item.
-    offsets_of
-        Returns how many offsets an item covers.
-    opening_cost_bytes
-        What opening an item counts for.
     """
     least = options.min_partitions or 1
     if options.pack_partitions == "auto":

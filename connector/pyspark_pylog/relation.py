@@ -12,12 +12,11 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from pylog import RecordFilter, absolute_location, to_record_filter
-from pyspark_pylog import connect_plan, plan_predicates
-from pyspark_pylog.filter_option import RECORD_FILTER, format_record_filter
-from pyspark_pylog.fixed_instants import with_fixed_instants
-from pyspark_pylog.options import RECORDS
-from pyspark_pylog.record_counts import COUNT, RECORD_COUNTS
-from pyspark_pylog.worker_python import WorkerPythonCheck, is_classic
+from pyspark_pylog.batch_reader import COUNT
+from pyspark_pylog.option_values import format_record_filter
+from pyspark_pylog.options import RECORD_COUNTS, RECORD_FILTER, RECORDS
+from pyspark_pylog.spark_workarounds import classic_plan, connect_plan
+from pyspark_pylog.spark_workarounds.worker_python import WorkerPythonCheck, is_classic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,17 +95,8 @@ class PylogTable:
         return getattr(self.to_df(), name)
 
     def _dataframe(self, columns: Sequence[Column | str]) -> DataFrame:
-        if is_classic(self._spark):
-            return self._narrowed(columns, plan_predicates)
-        fixed = tuple(
-            with_fixed_instants(self._spark, each) if isinstance(each, str) else each
-            for each in self._conditions
-        )
-        table_of_fixed = PylogTable(self._spark, self._path, self._options, fixed)
-        return table_of_fixed._narrowed(columns, connect_plan)
-
-    def _narrowed(self, columns: Sequence[Column | str], plan: _Plan) -> DataFrame:
-        """Return the DataFrame, whose load has what ``plan`` finds in a plan of all rows."""
+        """Return the DataFrame, whose load has what is found in a plan of all rows."""
+        plan: _Plan = classic_plan if is_classic(self._spark) else connect_plan
         whole = self._load({})
         plain = self._finish(whole, columns)
         pushed: dict[str, str] = {}
@@ -152,24 +142,11 @@ def _shown_path(path: str) -> str:
 def table(spark: SparkSession, path: str | Sequence[str], **options: Any) -> PylogTable:  # noqa: ANN401 - as of DataFrameReader.options
     """Return the description of a read of log directories, which ``where`` narrows.
 
-    Parameters
-    ----------
-    spark
-        The session.
-    path
-        A directory, or a list of directories, as for ``load()``.
-    **options
-        The options of ``spark.read.format("pylog")``.
-
-    Raises
-    ------
-    WorkerPythonError
-        The Python of Spark's workers lacks pylog, or is of another version. The error is raised
-        when the read is used, and says what to set. See `pyspark_pylog.session`.
-
     Notes
     -----
     A client of Spark Connect does not see what Spark's optimizer makes of a condition. Fewer forms
-    are understood there: conjunctions of comparisons with literals. The rows are the same.
+    narrow the read there: conjunctions of comparisons with literals, as a `Column`. A condition
+    that is text narrows nothing there; give an option such as ``startingTimestamp`` as well. The
+    rows are the same.
     """
     return PylogTable(spark, path, options)

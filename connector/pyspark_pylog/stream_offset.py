@@ -26,24 +26,15 @@ INITIAL: dict[str, Any] = {OURS: {"initial": True, "version": VERSION}}
 
 @dataclass(frozen=True, slots=True)
 class StreamOffset:
-    """The end of a batch.
+    """The end of a batch."""
 
-    Attributes
-    ----------
-    ends
-        The next offset to read, by partition.
-    begins
-        Where the first batch of a query began, in its end alone; else empty.
-    restarts
-        Where partitions begin in the batch that ends here although the one before ended elsewhere:
-        their topic was made anew.
-    topic_ids
-        The ids of topics that have one, to know them again after a restart.
-    """
-
-    ends: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]  # the next offset to read, by partition
+    # Where the first batch of a query began, in its end alone; else empty.
     begins: Mapping[TopicPartition, int] = field(default_factory=dict)
+    # Where partitions begin in the batch that ends here although the one before ended elsewhere:
+    # their topic was made anew.
     restarts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    # The ids of topics that have one, to know them again after a restart.
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -60,13 +51,7 @@ class StreamOffset:
 
     @classmethod
     def from_json(cls, given: object) -> StreamOffset:
-        """Return the offset that Spark has read from its checkpoint.
-
-        Raises
-        ------
-        ValueError
-            A newer version of pylog has written it, or it is not such an offset.
-        """
+        """Return the offset that Spark has read from its checkpoint."""
         if not isinstance(given, Mapping) or not isinstance(given.get(OURS, {}), Mapping):
             raise _not_an_offset(given)
         ours = given.get(OURS, {})

@@ -15,21 +15,29 @@ from pyspark.sql.datasource import DataSourceStreamReader
 
 import pylog
 from pylog import LATEST
-from pyspark_pylog.admission_control import (
+from pyspark_pylog.batch_reader import (
+    TaskPartition,
+    arrow_schema,
+    check_read_schema,
+    read_task_partition,
+)
+from pyspark_pylog.errors import advice_added
+from pyspark_pylog.packing import pack
+from pyspark_pylog.spark_workarounds.stand_ins import (
     HAS_ADMISSION_CONTROL,
     ReadAllAvailable,
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
-from pyspark_pylog.batch_reader import arrow_schema, check_read_schema
-from pyspark_pylog.data_loss import find_begins, report
-from pyspark_pylog.errors import advice_added
-from pyspark_pylog.packing import pack
+from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
+from pyspark_pylog.stream_batches import (
+    StreamRanges,
+    TriggerDelay,
+    find_begins,
+    limited_ends,
+    report,
+)
 from pyspark_pylog.stream_offset import INITIAL, StreamOffset, by_topic, is_initial
-from pyspark_pylog.stream_ranges import StreamRanges
-from pyspark_pylog.task_partition import TaskPartition, read_task_partition
-from pyspark_pylog.trigger_limits import TriggerDelay, limited_ends
-from pyspark_pylog.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,8 +47,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from pylog import FollowedDirectory, FollowedLog, ScanTask, TopicPartition
-    from pyspark_pylog.admission_control import ReadLimit
     from pyspark_pylog.options import ReadOptions
+    from pyspark_pylog.spark_workarounds.stand_ins import ReadLimit
 
 _OPENING_COST_BYTES = 1 << 20
 """What opening a topic-partition counts for where few records of each are read: a millisecond."""
@@ -56,28 +64,15 @@ _LIMITS_NEED_4_2 = (
 
 
 class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows the directory on the driver, reads on executors.
-
-    Parameters
-    ----------
-    options
-        Checked options of a stream.
-    schema
-        The columns that Spark expects, in order.
-
-    Raises
-    ------
-    ValueError
-        The schema does not fit, or this version of Spark knows no limits and the options have some.
-    """
+    """Follows the directory on the driver, reads on executors."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         check_read_schema(options, schema)
-        if options.limits and not HAS_ADMISSION_CONTROL:
+        if options.is_limited and not HAS_ADMISSION_CONTROL:
             raise ValueError(_LIMITS_NEED_4_2)
         self._options = options
         self._schema = arrow_schema(schema)
-        self._delay = TriggerDelay(options.limits)
+        self._delay = TriggerDelay(options.min_offsets_per_trigger, options.max_trigger_delay)
         self._followed: FollowedDirectory | None = None
         self._logs: dict[TopicPartition, FollowedLog] = {}
         self._target: dict[TopicPartition, int] | None = None
@@ -90,8 +85,9 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return whether options limit a trigger; `latestOffset` knows by how much."""
         # Spark passes ReadAllAvailable to a query that runs once, whatever is returned here.
-        limits = self._options.limits
-        return ReadMaxRows(limits.max_offsets or 1) if limits else ReadAllAvailable()
+        if not self._options.is_limited:
+            return ReadAllAvailable()
+        return ReadMaxRows(self._options.max_offsets_per_trigger or 1)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Take what is there now for all that this run of the query reads."""
@@ -102,22 +98,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(
         self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
     ) -> dict[str, Any]:
-        """Return where the next batch ends; ``start`` itself if there is to be none yet.
-
-        Parameters
-        ----------
-        start
-            Where it begins; None in Spark 4.0 and 4.1, which do not say.
-        limit
-            `ReadAllAvailable` where the options are not to limit the batch.
-
-        Raises
-        ------
-        StreamDataLossError
-            Offsets before or in the batch are lost, unless ``failOnDataLoss`` is false.
-        LogStorageError
-            A directory cannot be read, or where a log ends is not known because of damage.
-        """
+        """Return where the next batch ends; ``start`` itself if there is to be none yet."""
         prepare_worker()
         with advice_added(of_loss=_OF_LOSS):
             self._look()
@@ -144,15 +125,7 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return by_topic({each: log.end_offset for each, log in self._logs.items()})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Return the input partitions of a batch; small ranges share some.
-
-        Raises
-        ------
-        StreamDataLossError
-            Offsets of the batch are lost, unless ``failOnDataLoss`` is false.
-        LogStorageError
-            A directory cannot be read.
-        """
+        """Return the input partitions of a batch; small ranges share some."""
         prepare_worker()
         ranges = StreamRanges.between(start, end)
         if ranges.is_empty:
@@ -223,19 +196,19 @@ class PylogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         limit: ReadLimit | None,
     ) -> dict[TopicPartition, int] | None:
         """Return where the batch ends, None if it is to wait for more."""
-        limits = self._options.limits
-        if not limits or isinstance(limit, ReadAllAvailable):
+        options = self._options
+        if not options.is_limited or isinstance(limit, ReadAllAvailable):
             return ends
         new_offsets = sum(max(0, end - begins[each]) for each, end in ends.items())
         is_waiting = self._delay.is_waiting(new_offsets, time.monotonic() * 1_000)
         if is_waiting and self._target is None:  # what is available now is read to its end
             return None
-        if limits.max_offsets is not None:
-            ends = limited_ends(limits.max_offsets, begins, ends)
-        if limits.max_bytes is not None:
+        if options.max_offsets_per_trigger is not None:
+            ends = limited_ends(options.max_offsets_per_trigger, begins, ends)
+        if options.max_bytes_per_trigger is not None:
             grown = {each: end for each, end in ends.items() if end > begins[each]}
             tasks = self._plan({each: begins[each] for each in grown}, grown, is_cut=False)
-            ends = {**ends, **pylog.ends_within_bytes(tasks, limits.max_bytes)}
+            ends = {**ends, **pylog.ends_within_bytes(tasks, options.max_bytes_per_trigger)}
         return ends
 
     def _plan(

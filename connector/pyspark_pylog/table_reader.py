@@ -10,11 +10,11 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 import pylog
 from pylog import DamageReport
 from pylog.errors import LogDirectoryError, TimestampOverflowError
+from pyspark_pylog.batch_reader import warn_if_no_topic_matches
 from pyspark_pylog.errors import advice_added
 from pyspark_pylog.packing import pack
-from pyspark_pylog.pattern_warning import warn_if_no_topic_matches
-from pyspark_pylog.table_schema import arrow_table_schema, check_table_schema
-from pyspark_pylog.worker_process import prepare_worker
+from pyspark_pylog.schemas import arrow_table_schema, check_table_schema
+from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,20 +46,7 @@ class DirectoriesPartition(InputPartition):
 
 
 class PylogTableReader(DataSourceReader):
-    """Lists directories on the driver, reads headers and side files on executors.
-
-    Parameters
-    ----------
-    options
-        Checked options, of a metadata table.
-    schema
-        The columns that Spark expects, in order.
-
-    Raises
-    ------
-    ValueError
-        The schema is not a selection of the table's columns, or not the one of option ``columns``.
-    """
+    """Lists directories on the driver, reads headers and side files on executors."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         check_table_schema(options.table, schema)

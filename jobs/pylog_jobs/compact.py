@@ -9,25 +9,38 @@ holds is cleaned by all tasks together.
 
 from __future__ import annotations
 
+import heapq
 import logging
+import pickle
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+from pyspark.sql import Window
+from pyspark.sql import functions as sf
+
 import pylog
-from pylog_jobs.cleanup_arguments import add_arguments as add_common_arguments
-from pylog_jobs.cleanup_arguments import parameters_of
-from pylog_jobs.cleanup_outcome import cleanup_outcome
-from pylog_jobs.compaction_tasks import clean_by_engine, clean_by_tasks
+from pylog_jobs.cleanup import add_arguments as add_common_arguments
+from pylog_jobs.cleanup import cleanup_outcome, parameters_of
 from pylog_jobs.job import Job, end_process
 from pylog_jobs.stop_request import StopRequest
+from pyspark_pylog.errors import place_of_write_added
+from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
     from pylog_jobs.job import Outcome
 
 _LOGGER = logging.getLogger("pylog_jobs.compact")  # also where this is __main__
+
+_TASKS_A_CORE = 8
+"""Small partitions share tasks: more tasks would cost more than they level out."""
+_KEYS = "hash_0 long, hash_1 long, offset long, group int, is_mapped boolean"
+_CLEANED = pa.schema([pa.field("cleaned", pa.binary(), nullable=False)])
+_NO_OFFSET = -1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,16 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(arguments: argparse.Namespace) -> pylog.CompactionJob:
-    """Return the compaction, which owns nothing yet.
-
-    Raises
-    ------
-    LogStorageError
-        The directory is not a log directory, has not the topics asked for, or of some of them the
-        configuration is not known.
-    ValueError
-        An argument is malformed, or a topic is not compacted.
-    """
+    """Return the compaction, which owns nothing yet."""
     parameters = parameters_of(arguments)
     return pylog.CompactionJob(
         parameters.directory,
@@ -119,6 +123,83 @@ def _counts(totals: pylog.CompactionTotals) -> dict[str, int | bool]:
         "sizeInBytes": totals.size_bytes,
         "isComplete": totals.is_complete,
     }
+
+
+def clean_by_tasks(
+    spark: SparkSession, tasks: Sequence[pylog.CleaningTask]
+) -> list[pylog.StagedCleaning]:
+    """Run tasks, each partition in one of them; return what they have staged, in any order."""
+    if not tasks:
+        return []
+    context = spark.sparkContext
+    packed = pack(tasks, _TASKS_A_CORE * context.defaultParallelism)
+    staged: list[pylog.StagedCleaning] = (
+        context.parallelize(packed, len(packed)).flatMap(_clean_all).collect()
+    )
+    return staged
+
+
+def pack(tasks: Sequence[pylog.CleaningTask], most: int) -> list[tuple[pylog.CleaningTask, ...]]:
+    """Return tasks in at most so many groups of about the same size, the largest group first."""
+    groups: list[list[pylog.CleaningTask]] = [[] for _ in range(min(len(tasks), most))]
+    lightest = [(0, number) for number in range(len(groups))]
+    for task in sorted(tasks, key=lambda task: -task.size_bytes):
+        weight, number = heapq.heappop(lightest)
+        groups[number].append(task)
+        heapq.heappush(lightest, (weight + task.size_bytes, number))
+    heaviest_first = sorted(lightest, key=lambda each: (-each[0], each[1]))
+    return [tuple(groups[number]) for _, number in heaviest_first]
+
+
+def _clean_all(tasks: tuple[pylog.CleaningTask, ...]) -> list[pylog.StagedCleaning]:
+    prepare_worker()
+    with place_of_write_added():
+        return [task.run() for task in tasks]
+
+
+def _read_transactions(task: pylog.SegmentTransactionsTask) -> pylog.SegmentTransactions:
+    prepare_worker()
+    return task.run()
+
+
+def clean_by_engine(spark: SparkSession, large: pylog.LargeCleaning) -> pylog.StagedCleaning:
+    """Clean one partition by a shuffle of its keys' hashes; return what was staged."""
+    tasks = large.transactions
+    found = spark.sparkContext.parallelize(tasks, len(tasks)).map(_read_transactions).collect()
+    plan = large.plan(found)
+    if plan.failure is not None:
+        return plan.failure
+    keys, groups = plan.record_keys, plan.groups
+
+    def read_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        prepare_worker()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from keys[number].read()
+
+    def clean_group(rows: pa.Table) -> pa.Table:
+        prepare_worker()
+        number = rows.column("group")[0].as_py()
+        with place_of_write_added():
+            cleaned = groups[number].run(rows.column("offset").to_numpy())
+        return pa.table([[pickle.dumps(cleaned)]], schema=_CLEANED)
+
+    records = spark.range(0, len(keys), 1, len(keys)).mapInArrow(read_keys, _KEYS)
+    mapped = sf.when(sf.col("is_mapped"), sf.col("offset"))
+    last = sf.max(mapped).over(Window.partitionBy("hash_0", "hash_1"))
+    superseded = records.withColumn("last", last).where("offset < last").select("group", "offset")
+    # A row for each group, so that those are cleaned, too, that lose no record for its key.
+    every = spark.range(len(groups)).select(
+        sf.col("id").cast("int").alias("group"), sf.lit(_NO_OFFSET).cast("long").alias("offset")
+    )
+    cleaned = (
+        superseded.unionByName(every)
+        .repartition(len(groups), "group")
+        .groupBy("group")
+        .applyInArrow(clean_group, "cleaned binary")
+    )
+    rows = cleaned.collect()
+    return plan.merge(pickle.loads(row["cleaned"]) for row in rows)  # noqa: S301 - our own
 
 
 JOB = Job("compact", __doc__, add_arguments, prepare, run)

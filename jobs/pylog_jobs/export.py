@@ -18,10 +18,15 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 import pylog
-from pylog_jobs import exit_status
-from pylog_jobs.export_output import ExportedFile, ExportedPartition, ExportOutput, ExportRun
-from pylog_jobs.export_ranges import find_ranges, read_options
-from pylog_jobs.job import Job, JobFailedError, Outcome, UsageError, end_process
+from pylog_jobs.export_output import (
+    ExportedFile,
+    ExportedPartition,
+    ExportOutput,
+    ExportRun,
+    find_ranges,
+    read_options,
+)
+from pylog_jobs.job import DONE, Job, JobFailedError, Outcome, UsageError, end_process
 from pylog_jobs.stop_request import StopRequest
 
 if TYPE_CHECKING:
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from pylog_jobs.export_ranges import PartitionRange
+    from pylog_jobs.export_output import PartitionRange
 
 _SETTINGS = {
     # Which day a record belongs to is the same on every machine.
@@ -47,27 +52,7 @@ _LOGGER = logging.getLogger("pylog_jobs.export")  # also where this is __main__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportParameters:
-    """What to export, checked.
-
-    Attributes
-    ----------
-    paths
-        Log directories or topic-partition directories.
-    output
-        Where to.
-    topics, pattern
-        Which topics; all but internal ones if both are None.
-    isolation
-        "read_uncommitted" or "read_committed".
-    mode
-        What happens at damage, as of the data source's option.
-    compression
-        Of the Parquet files.
-    fails_on_data_loss
-        Whether records that were deleted before they were exported are an error.
-    is_dry_run
-        Whether only to say what would be exported.
-    """
+    """What to export, checked; without topics and pattern, all topics but internal ones."""
 
     paths: tuple[str, ...]
     output: ExportOutput
@@ -76,19 +61,11 @@ class ExportParameters:
     isolation: str = pylog.IsolationLevel.READ_UNCOMMITTED.label
     mode: str = "FAILFAST"
     compression: str = _COMPRESSIONS[0]
-    fails_on_data_loss: bool = True
+    fails_on_data_loss: bool = True  # records deleted before they were exported are an error
     is_dry_run: bool = False
 
     def find_ranges(self, last: ExportRun | None) -> list[PartitionRange]:
-        """Return what is to be exported after run ``last``.
-
-        Raises
-        ------
-        UsageError
-            The runs before had another isolation level, or there is no such topic.
-        JobFailedError
-            A partition cannot be read, or records that should be exported are gone.
-        """
+        """Return what is to be exported after run ``last``."""
         if last is not None and last.isolation != self.isolation:
             msg = (
                 f"the runs in {self.output.path} were made with --isolation {last.isolation}; go "
@@ -155,15 +132,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(arguments: argparse.Namespace) -> ExportParameters:
-    """Return the parameters, after a look at the directory and the output.
-
-    Raises
-    ------
-    LogStorageError
-        A path holds no log, or not the topics asked for.
-    UsageError
-        The output cannot be used, or there is nothing to export.
-    """
+    """Return the parameters, after a look at the directory and the output."""
     paths = tuple(pylog.absolute_location(each) for each in arguments.paths)
     parameters = ExportParameters(
         paths=paths,
@@ -237,7 +206,7 @@ def _outcome(
                 "%s-%d: offsets [%d, %d)", *(each.topic, each.partition, each.start, each.end)
             )
     return Outcome(
-        exit_status.DONE,
+        DONE,
         {
             "paths": [str(path) for path in parameters.paths],
             "output": str(parameters.output.path),

@@ -43,10 +43,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pylog
 from pylog_jobs.job import JobFailedError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
 
 _VERSION = 1
 _MANIFEST = "_export.json"
@@ -54,18 +57,15 @@ _LOCK = "_export.lock"
 _STAGING = "_staging-"
 _RUN = re.compile(r"run=(0|[1-9]\d*)")
 
+READ_COMMITTED = pylog.IsolationLevel.READ_COMMITTED.label
+
 
 @dataclass(frozen=True, slots=True)
 class ExportedPartition:
     """How far a partition has been exported.
 
-    Attributes
-    ----------
-    next_offset
-        The first offset that has not been exported.
-    topic_id
-        Of the topic; None where the directory has none. A topic that was deleted and created again
-        has another one, and offsets of its own.
+    A topic that was deleted and created again has another id, and offsets of its own. The id is
+    None where the directory has none.
     """
 
     next_offset: int
@@ -74,41 +74,21 @@ class ExportedPartition:
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One Parquet file of a run.
+    """One Parquet file of a run."""
 
-    Attributes
-    ----------
-    path
-        Below the directory of the run.
-    rows, bytes
-        How many.
-    """
-
-    path: str
+    path: str  # below the directory of the run
     rows: int
     bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportRun:
-    """What ``_export.json`` says: one run, and where the next one begins.
+    """What ``_export.json`` says: one run, and where the next one starts."""
 
-    Attributes
-    ----------
-    number
-        0 for the first run.
-    isolation
-        The isolation level of all runs of this output.
-    partitions
-        Every partition that this run or one before it has exported, by topic and number.
-    files
-        Of this run alone.
-    """
-
-    number: int
-    isolation: str
-    partitions: Mapping[tuple[str, int], ExportedPartition]
-    files: Sequence[ExportedFile] = ()
+    number: int  # 0 for the first one
+    isolation: str  # of all runs of this output
+    partitions: Mapping[tuple[str, int], ExportedPartition]  # of this run and earlier ones
+    files: Sequence[ExportedFile] = ()  # of this run alone
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -150,16 +130,6 @@ class ExportOutput:
     """The directory that holds the runs.
 
     One process at a time exports to it (`owned`); any number read.
-
-    Parameters
-    ----------
-    path
-        On a file system that driver and executors share; made at the first run.
-
-    Raises
-    ------
-    UsageError
-        It is a URI, or holds something that no export put there.
     """
 
     def __init__(self, path: str) -> None:
@@ -183,13 +153,7 @@ class ExportOutput:
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Have no other process export to this directory.
-
-        Raises
-        ------
-        JobFailedError
-            One does already.
-        """
+        """Have no other process export to this directory."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / _LOCK).open("a+") as lock:
             try:
@@ -205,13 +169,7 @@ class ExportOutput:
             yield
 
     def last_run(self) -> ExportRun | None:
-        """Return the newest published run; None if there is none.
-
-        Raises
-        ------
-        UsageError
-            Its ``_export.json`` is missing or makes no sense: where to go on is not known.
-        """
+        """Return the newest published run; None if there is none."""
         numbers = [int(match[1]) for match in map(_RUN.fullmatch, self._names()) if match]
         if not numbers:
             return None
@@ -241,13 +199,7 @@ class ExportOutput:
         return self.path / f"{_STAGING}{number}-{uuid.uuid4().hex}"
 
     def publish(self, staging: Path, run: ExportRun) -> Path:
-        """Publish a run that has been written to ``staging``; return its directory.
-
-        Raises
-        ------
-        OSError
-            Nothing has been published, or somebody else has published a run of this number.
-        """
+        """Publish a run that has been written to ``staging``; return its directory."""
         (staging / _MANIFEST).write_text(run.to_json(), "utf-8")
         _sync_tree(staging)
         published = self.path / f"run={run.number}"
@@ -278,3 +230,98 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRange:
+    """Offsets ``[start, end)`` of a partition, to be exported.
+
+    ``missing`` offsets before them were deleted before any run exported them.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    missing: int
+    topic_id: str | None
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets; there are at most as many records."""
+        return self.end - self.start
+
+
+def find_ranges(
+    partitions: pa.Table,
+    exported: Mapping[tuple[str, int], ExportedPartition],
+    *,
+    isolation: str,
+    fails_on_data_loss: bool,
+) -> list[PartitionRange]:
+    """Return a range for every partition, empty ones included."""
+    column = "last_stable_offset" if isolation == READ_COMMITTED else "log_end_offset"
+    ranges = []
+    for row in partitions.to_pylist():
+        before = exported.get((row["topic"], row["partition"]))
+        name = f"{row['topic']}-{row['partition']}"
+        start, end = row["log_start_offset"], row[column]
+        if start is None or end is None:
+            why = "; ".join(row["defects"]) or f"its {column} is not known"
+            msg = f"partition {name} cannot be exported: {why}"
+            raise JobFailedError(msg)
+        _ensure_same_topic(name, row, before)
+        missing = 0
+        if before is not None:
+            missing = max(0, start - before.next_offset)
+            if end < before.next_offset:
+                msg = (
+                    f"partition {name} ends at offset {end}, and was exported up to offset "
+                    f"{before.next_offset}: it was truncated, or is another log; export to another "
+                    "output"
+                )
+                raise JobFailedError(msg)
+            start = max(start, before.next_offset)
+        if missing and fails_on_data_loss:
+            msg = (
+                f"partition {name}: offsets {start - missing} to {start - 1} were deleted before "
+                "they were exported; export more often or keep records longer (retention.ms), and "
+                "go on without them by --allow-data-loss"
+            )
+            raise JobFailedError(msg)
+        ranges.append(
+            PartitionRange(
+                row["topic"], row["partition"], start, max(start, end), missing, row["topic_id"]
+            )
+        )
+    return ranges
+
+
+def _ensure_same_topic(
+    name: str, row: Mapping[str, object], before: ExportedPartition | None
+) -> None:
+    if before is None or None in (before.topic_id, row["topic_id"]):
+        return
+    if before.topic_id != row["topic_id"]:
+        msg = (
+            f"partition {name} is of a topic with id {row['topic_id']}, and was exported from one "
+            f"with id {before.topic_id}: the topic was deleted and created again; export to "
+            "another output"
+        )
+        raise JobFailedError(msg)
+
+
+def read_options(ranges: Sequence[PartitionRange]) -> dict[str, str]:
+    """Return the options that read exactly these ranges."""
+    assigned: dict[str, list[int]] = {}
+    starting: dict[str, dict[str, int]] = {}
+    ending: dict[str, dict[str, int]] = {}
+    for each in ranges:
+        assigned.setdefault(each.topic, []).append(each.partition)
+        starting.setdefault(each.topic, {})[str(each.partition)] = each.start
+        ending.setdefault(each.topic, {})[str(each.partition)] = each.end
+    return {
+        "assign": json.dumps(assigned),
+        "startingOffsets": json.dumps(starting),
+        "endingOffsets": json.dumps(ending),
+    }

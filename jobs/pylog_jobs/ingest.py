@@ -18,37 +18,31 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 import pylog
-from pylog_jobs import exit_status
-from pylog_jobs.error_text import describe
 from pylog_jobs.ingest_config import BATCH, INTERVAL, read_ingest_config
-from pylog_jobs.ingest_stream import ROWS_WRITTEN, StreamIngest
-from pylog_jobs.job import Job, Outcome, end_process
+from pylog_jobs.job import DONE, Job, Outcome, describe, end_process
 from pylog_jobs.record_frame import read_source, to_records
 from pylog_jobs.stop_request import StopRequest
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from pylog_jobs.ingest_config import IngestConfig
 
 _FIRST_ROWS = 5
-
 _LOGGER = logging.getLogger("pylog_jobs.ingest")  # also where this is __main__
+
+ROWS_WRITTEN = "ingest"
+"""The name of the observation whose ``rows`` are counted."""
+_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestParameters:
-    """What to ingest, checked.
-
-    Attributes
-    ----------
-    config
-        What the TOML file says.
-    is_dry_run
-        Whether only to show the plan and the first rows.
-    """
+    """What to ingest, checked; a dry run only shows the plan and the first rows."""
 
     config: IngestConfig
     is_dry_run: bool = False
@@ -69,13 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(arguments: argparse.Namespace) -> IngestParameters:
-    """Return the parameters, checked as far as that can be done without Spark.
-
-    Raises
-    ------
-    UsageError
-        The configuration makes no sense; the text names file and key.
-    """
+    """Return the parameters, checked as far as that can be done without Spark."""
     date = arguments.date or dt.datetime.now(dt.UTC).date()
     config = read_ingest_config(arguments.config, date)
     return IngestParameters(config=config, is_dry_run=arguments.dry_run)
@@ -98,7 +86,7 @@ def _ingest_batch(spark: SparkSession, config: IngestConfig) -> Outcome:
     target = config.target
     if target.job_id is not None and target.write_job().is_committed():
         _LOGGER.info("job %s has been committed before; nothing is written", target.job_id)
-        return Outcome(exit_status.DONE, {**_about(config), "alreadyCommitted": True, "rows": 0})
+        return Outcome(DONE, {**_about(config), "alreadyCommitted": True, "rows": 0})
     records = to_records(read_source(spark, config.source, is_stream=False), config.record)
     observation = Observation(ROWS_WRITTEN)
     counted = records.observe(observation, sf.count(sf.lit(1)).alias("rows"))
@@ -106,7 +94,7 @@ def _ingest_batch(spark: SparkSession, config: IngestConfig) -> Outcome:
     writer.save(target.directory)
     rows = int(observation.get["rows"])
     _LOGGER.info("wrote %d rows to %s", rows, target.directory)
-    return Outcome(exit_status.DONE, {**_about(config), "alreadyCommitted": False, "rows": rows})
+    return Outcome(DONE, {**_about(config), "alreadyCommitted": False, "rows": rows})
 
 
 def _ingest_stream(spark: SparkSession, config: IngestConfig, stop: StopRequest) -> Outcome:
@@ -124,9 +112,7 @@ def _ingest_stream(spark: SparkSession, config: IngestConfig, stop: StopRequest)
         writer = writer.trigger(availableNow=True)
     ingest = StreamIngest(stop)
     ingest.run(lambda: writer.start(config.target.directory))
-    return Outcome(
-        exit_status.DONE, {**_about(config), "batches": ingest.batches, "rows": ingest.rows}
-    )
+    return Outcome(DONE, {**_about(config), "batches": ingest.batches, "rows": ingest.rows})
 
 
 def _show(spark: SparkSession, config: IngestConfig) -> Outcome:
@@ -145,7 +131,7 @@ def _show(spark: SparkSession, config: IngestConfig) -> Outcome:
     first = _first_rows(spark, config)
     for row in first:
         _LOGGER.info("row: %s", row)
-    return Outcome(exit_status.DONE, {"dryRun": True, "plan": plan, "firstRows": first})
+    return Outcome(DONE, {"dryRun": True, "plan": plan, "firstRows": first})
 
 
 def _about(config: IngestConfig) -> dict[str, object]:
@@ -194,6 +180,53 @@ def _json_value(value: object) -> object:
     if isinstance(value, dt.datetime):  # of this machine's time zone, as Spark gives it
         return value.astimezone(dt.UTC).isoformat()
     return value
+
+
+class StreamIngest:
+    """Runs one query to its end, or until the job is asked to stop.
+
+    Attributes
+    ----------
+    batches, rows
+        How many micro-batches wrote rows in this run, and how many rows those were.
+    """
+
+    def __init__(self, stop: StopRequest) -> None:
+        self._stop = stop
+        self._last_batch = -1
+        self.batches = 0
+        self.rows = 0
+
+    def run(self, start: Callable[[], StreamingQuery]) -> None:
+        """Start the query and wait until it ends."""
+        # The query is stopped here, as a whole; its Spark jobs are not cancelled one by one, which
+        # would make it fail.
+        self._stop.cancel = None
+        query = start()
+        _LOGGER.info("query %s, run %s", query.id, query.runId)
+        try:
+            while query.isActive and not self._stop.wait(_POLL_SECONDS):
+                self._note_progress(query)
+        finally:
+            query.stop()
+        self._note_progress(query)
+        error = query.exception()
+        if error is not None:
+            raise error
+        self._stop.ensure_not_requested()
+
+    def _note_progress(self, query: StreamingQuery) -> None:
+        for each in query.recentProgress:
+            counted = each["observedMetrics"].get(ROWS_WRITTEN)
+            if each["batchId"] <= self._last_batch or counted is None or not counted["rows"]:
+                continue
+            self._last_batch = each["batchId"]
+            self.batches += 1
+            self.rows += counted["rows"]
+            _LOGGER.info(
+                "batch %d: %d rows in %.1f s",
+                *(each["batchId"], counted["rows"], each["batchDuration"] / 1000),
+            )
 
 
 JOB = Job("ingest", __doc__, add_arguments, prepare, run)

@@ -1,52 +1,26 @@
 """The configuration of ``ingest``, read from TOML and checked before Spark starts.
 
-``docs/jobs.md`` has the table of all keys.
+Each key of the file is a field of a dataclass below, which names how its value is read.
+``docs/jobs.md`` has the table of all keys. Errors name file, table and key:
+
+``ingest.toml: [target] has no key 'topc'; did you mean 'topic'? The keys are: directory, topic, …``
 """
 
 from __future__ import annotations
 
+import difflib
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import tomllib
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pylog
-from pylog_jobs.config_table import ConfigTable
+from pylog_jobs.job import UsageError
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Mapping
-
-SOURCE_KEYS = ("format", "path", "schema", "options", "sql")
-RECORD_KEYS = (
-    "key",
-    "value",
-    "value_format",
-    "value_columns",
-    "avro_schema",
-    "headers",
-    "timestamp",
-    "topic",
-    "partition",
-)
-TARGET_KEYS = (
-    "directory",
-    "topic",
-    "partitions",
-    "partitioner",
-    "compression",
-    "level",
-    "batch_size_bytes",
-    "commit_timeout",
-    "properties",
-    "job_id",
-)
-TRIGGER_KEYS = ("kind", "interval", "checkpoint")
-TABLES = {
-    "source": SOURCE_KEYS,
-    "record": RECORD_KEYS,
-    "target": TARGET_KEYS,
-    "trigger": TRIGGER_KEYS,
-}
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 BATCH, AVAILABLE_NOW, INTERVAL = TRIGGERS = ("batch", "available_now", "interval")
 JSON, AVRO = VALUE_FORMATS = ("json", "avro")
@@ -56,68 +30,231 @@ DATE = "{date}"
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _DURATION = re.compile(r"[1-9]\d* (?:milliseconds?|seconds?|minutes?|hours?)")
 _CODECS = tuple(codec.label for codec in pylog.CompressionType)
+_TYPES = {str: "a string", bool: "true or false", int: "a whole number", dict: "a table"}
+
+_T = TypeVar("_T")
+
+
+class ConfigTable:
+    """One table, such as ``[target]``, of the file that ``place`` names.
+
+    A key that is not among ``keys`` is an error, which names the nearest one.
+    """
+
+    def __init__(self, values: Mapping[str, object], keys: Sequence[str], place: str) -> None:
+        self._values = values
+        self._place = place
+        for name in values:
+            if name not in keys:
+                near = difflib.get_close_matches(name.lower(), keys, n=1, cutoff=0.5)
+                hint = f"; did you mean {near[0]!r}?" if near else "."
+                msg = f"{place} has no key {name!r}{hint} The keys are: {', '.join(keys)}"
+                raise UsageError(msg)
+
+    @classmethod
+    def read(cls, path: str, keys: Sequence[str]) -> ConfigTable:
+        """Return the whole of a file, a table of tables."""
+        try:
+            with Path(path).open("rb") as file:
+                values = tomllib.load(file)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            msg = f"{path} is not TOML: {error}"
+            raise UsageError(msg) from error
+        return cls(values, keys, path)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def error(self, key: str, what: str) -> UsageError:
+        """Return the error that ``key`` ``what``."""
+        return UsageError(f"{self._place}: {key} {what}")
+
+    def table(self, key: str, keys: Sequence[str]) -> ConfigTable:
+        """Return the table ``[key]``; one without keys if it is not there."""
+        values = self._values.get(key, {})
+        place = f"{self._place}: [{key}]"
+        if not isinstance(values, dict):
+            raise self._wrong_type(key, values, dict)
+        return ConfigTable(values, keys, place)
+
+    def is_table(self, key: str) -> bool:
+        """Whether the key is there and has a table for a value."""
+        return isinstance(self._values.get(key), dict)
+
+    def text(self, key: str) -> str | None:
+        """Return a string, None if the key is not there; an empty one is an error."""
+        value = self._values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise self._wrong_type(key, value, str)
+        if not value.strip():
+            raise self.error(key, "is empty; leave it out if there is none")
+        return value
+
+    def required_text(self, key: str) -> str:
+        """Return a string that must be there."""
+        value = self.text(key)
+        if value is None:
+            raise self.error(key, "is missing")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of strings, or one string, as a tuple; an empty one without the key."""
+        value = self._values.get(key, [])
+        listed = value if isinstance(value, list) else [value]
+        if not all(isinstance(each, str) and each.strip() for each in listed):
+            raise self.error(key, f"is {value!r}, expected a string or a list of strings")
+        return tuple(listed)
+
+    def integer(self, key: str, *, at_least: int | None = None) -> int | None:
+        """Return a whole number, None if the key is not there."""
+        value = self._values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._wrong_type(key, value, int)
+        if at_least is not None and value < at_least:
+            raise self.error(key, f"is {value}, expected at least {at_least}")
+        return value
+
+    def choice(self, key: str, choices: Sequence[str]) -> str | None:
+        """Return one of ``choices``, None if the key is not there."""
+        value = self.text(key)
+        if value is None or value in choices:
+            return value
+        near = difflib.get_close_matches(value.lower(), choices, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise self.error(key, f"is {value!r}, expected one of {', '.join(choices)}{hint}")
+
+    def options(self, key: str) -> dict[str, str]:
+        """Return a table of names and values as strings, empty if the key is not there.
+
+        A name with dots may be quoted or not: TOML makes tables in tables of ``retention.ms = 1``.
+        """
+        values = self._values.get(key, {})
+        if not isinstance(values, dict):
+            raise self._wrong_type(key, values, dict)
+        return dict(self._flattened(key, values, ""))
+
+    def only_one(self, keys: Iterable[str]) -> str | None:
+        """Return which of the keys is there, None if none is; an error if several are."""
+        given = [key for key in keys if key in self]
+        if len(given) > 1:
+            msg = f"{self._place}: give only one of {' and '.join(given)}"
+            raise UsageError(msg)
+        return given[0] if given else None
+
+    def checked(self, call: Callable[[], _T], key: str | None = None) -> _T:
+        """Return what ``call`` does; a ``ValueError`` of it becomes one of this table, or key."""
+        try:
+            return call()
+        except ValueError as error:
+            place = self._place if key is None else f"{self._place}: {key}"
+            msg = f"{place}: {error}"
+            raise UsageError(msg) from error
+
+    def _flattened(
+        self, key: str, values: Mapping[str, object], prefix: str
+    ) -> Iterable[tuple[str, str]]:
+        for name, value in values.items():
+            whole = f"{prefix}{name}"
+            if isinstance(value, dict):
+                yield from self._flattened(key, value, f"{whole}.")
+            elif isinstance(value, bool):
+                yield whole, str(value).lower()
+            elif isinstance(value, (str, int, float)):
+                yield whole, str(value)
+            else:
+                raise self.error(
+                    f"{key}.{whole}", f"is {value!r}, expected a string, number or true or false"
+                )
+
+    def _wrong_type(self, key: str, value: object, expected: type) -> UsageError:
+        return self.error(key, f"is {value!r}, expected {_TYPES[expected]}")
+
+    def duration(self, key: str) -> str | None:
+        """Return a duration as Spark reads it, None if the key is not there."""
+        value = self.text(key)
+        if value is not None and not _DURATION.fullmatch(value):
+            raise self.error(
+                key, f'is {value!r}, expected a duration such as "30 seconds" or "5 minutes"'
+            )
+        return value
+
+
+def _key(read: Callable[[ConfigTable, str], object], default: object = None) -> Any:  # noqa: ANN401 - as of `dataclasses.field`
+    """Return a dataclass field that is a key of the file."""
+    metadata = {"read": read}
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def _keys(table: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(table) if "read" in each.metadata)
+
+
+def _choice(*known: str) -> Callable[[ConfigTable, str], str | None]:
+    return lambda table, key: table.choice(key, known)
+
+
+def _positive(table: ConfigTable, key: str) -> int | None:
+    return table.integer(key, at_least=1)
+
+
+def _headers(table: ConfigTable, key: str) -> str | Mapping[str, str] | None:
+    return table.options(key) if table.is_table(key) else table.text(key)
+
+
+def _location(table: ConfigTable, key: str) -> str:
+    text = table.required_text(key)
+    return table.checked(lambda: str(pylog.absolute_location(text)), key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where rows come from.
+    """Where rows come from: a Spark source, or a query, or a query over the source."""
 
-    Attributes
-    ----------
-    format, paths, schema, options
-        Of a Spark source; format is None where only SQL is given, which then reads tables.
-    sql
-        A query; it reads the source as ``source``.
-    """
-
-    format: str | None = None
-    paths: tuple[str, ...] = ()
-    schema: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    sql: str | None = None
+    format: str | None = _key(ConfigTable.text)
+    path: tuple[str, ...] = _key(ConfigTable.texts, ())
+    schema: str | None = _key(ConfigTable.text)
+    options: Mapping[str, str] = _key(ConfigTable.options, {})
+    sql: str | None = _key(ConfigTable.text)  # reads the source as ``source``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordExpressions:
     """How a row becomes a record: SQL expressions, by the part of the record.
 
-    Attributes
-    ----------
-    value
-        An expression; None where ``value_format`` is given.
-    value_format
-        "json" or "avro": the value is the row, or ``value_columns`` of it.
-    avro_schema
-        The schema to write Avro with; None for the one that follows from the columns.
-    headers
-        An expression of all headers; or one for each header, by its name.
+    The value is an expression, or with ``value_format`` the row, or ``value_columns`` of it.
     """
 
-    value: str | None = None
-    value_format: str | None = None
-    value_columns: tuple[str, ...] = ()
-    avro_schema: str | None = None
-    key: str | None = None
-    headers: str | Mapping[str, str] | None = None
-    timestamp: str | None = None
-    topic: str | None = None
-    partition: str | None = None
+    key: str | None = _key(ConfigTable.text)
+    value: str | None = _key(ConfigTable.text)
+    value_format: str | None = _key(_choice(*VALUE_FORMATS))
+    value_columns: tuple[str, ...] = _key(ConfigTable.texts, ())
+    avro_schema: str | None = _key(ConfigTable.text)  # None: it follows from the columns
+    headers: str | Mapping[str, str] | None = _key(_headers)  # of all, or one by each name
+    timestamp: str | None = _key(ConfigTable.text)
+    topic: str | None = _key(ConfigTable.text)
+    partition: str | None = _key(ConfigTable.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The log directory, and how it is written. Attributes are the keys of ``[target]``."""
+    """The log directory, and how it is written."""
 
-    directory: str
-    topic: str | None = None
-    partitions: int | None = None
-    partitioner: str | None = None
-    compression: str | None = None
-    level: int | None = None
-    batch_size_bytes: int | None = None
-    commit_timeout: str | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
-    job_id: str | None = None
+    directory: str = _key(_location)
+    topic: str | None = _key(ConfigTable.text)
+    partitions: int | None = _key(_positive)
+    partitioner: str | None = _key(ConfigTable.text)
+    compression: str | None = _key(_choice(*_CODECS))
+    level: int | None = _key(ConfigTable.integer)
+    batch_size_bytes: int | None = _key(_positive)
+    commit_timeout: str | None = _key(ConfigTable.duration)
+    properties: Mapping[str, str] = _key(ConfigTable.options, {})
+    job_id: str | None = _key(ConfigTable.text)
 
     def write_options(self) -> dict[str, str]:
         """Return the options of ``format("pylog")``."""
@@ -135,19 +272,10 @@ class Target:
         return options | {f"topic.{name}": value for name, value in self.properties.items()}
 
     def write_job(self) -> pylog.WriteJob:
-        """Return the library's write job of this target.
-
-        Raises
-        ------
-        ValueError
-            A value makes no sense; the text says which.
-        """
+        """Return the library's write job of this target; `ValueError` if a value is impossible."""
         optional: dict[str, Any] = {
-            "partitions": self.partitions,
-            "partitioner": self.partitioner,
-            "compression": self.compression,
-            "level": self.level,
-            "batch_size_bytes": self.batch_size_bytes,
+            name: getattr(self, name)
+            for name in ("partitions", "partitioner", "compression", "level", "batch_size_bytes")
         }
         return pylog.WriteJob(
             self.directory,
@@ -160,21 +288,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """When rows are read: once, or as a stream.
+    """When rows are read: once, or as a stream."""
 
-    Attributes
-    ----------
-    kind
-        "batch", "available_now" or "interval".
-    interval
-        Between two micro-batches; None: one after the other.
-    checkpoint
-        Where a stream keeps how far it is.
-    """
-
-    kind: str = BATCH
-    interval: str | None = None
-    checkpoint: str | None = None
+    kind: str = _key(lambda table, key: table.choice(key, TRIGGERS) or BATCH, BATCH)
+    interval: str | None = _key(ConfigTable.duration)  # None: micro-batches follow at once
+    checkpoint: str | None = _key(ConfigTable.text)
 
     @property
     def is_stream(self) -> bool:
@@ -192,40 +310,36 @@ class IngestConfig:
     trigger: Trigger
 
 
+TABLES = {
+    "source": _keys(Source),
+    "record": _keys(RecordExpressions),
+    "target": _keys(Target),
+    "trigger": _keys(Trigger),
+}
+
+
 def read_ingest_config(path: str, date: dt.date) -> IngestConfig:
-    """Return the configuration in a file, every value checked.
-
-    Parameters
-    ----------
-    path
-        Of the TOML file.
-    date
-        What the placeholder stands for.
-
-    Raises
-    ------
-    UsageError
-        A key is unknown or missing, or a value makes no sense.
-    OSError
-        The file cannot be read.
-    """
+    """Return the configuration in a file, every value checked; ``date`` is for ``{date}``."""
     whole = ConfigTable.read(path, tuple(TABLES))
     tables = {name: whole.table(name, keys) for name, keys in TABLES.items()}
-    trigger = _trigger(tables["trigger"])
+    trigger = _read(Trigger, tables["trigger"])
+    _check_trigger(tables["trigger"], trigger)
     target = _target(tables["target"], date, trigger)
-    return IngestConfig(
-        source=_source(tables["source"], date, trigger),
-        record=_record(tables["record"], target),
-        target=target,
-        trigger=trigger,
-    )
+    source = _source(tables["source"], date, trigger)
+    record = _read(RecordExpressions, tables["record"])
+    _check_record(tables["record"], record, target)
+    return IngestConfig(source=source, record=record, target=target, trigger=trigger)
+
+
+def _read(kind: type[_T], table: ConfigTable) -> _T:
+    of_kind: Any = kind
+    return kind(**{each.name: each.metadata["read"](table, each.name) for each in fields(of_kind)})
 
 
 def _source(table: ConfigTable, date: dt.date, trigger: Trigger) -> Source:
-    day = date.isoformat()
-    name, sql = table.text("format"), table.text("sql")
-    if name is None:
-        if sql is None:
+    source = _read(Source, table)
+    if source.format is None:
+        if source.sql is None:
             raise table.error("format", "is missing; give a format, a query (sql), or both")
         for key in ("path", "schema", "options"):
             if key in table:
@@ -234,95 +348,50 @@ def _source(table: ConfigTable, date: dt.date, trigger: Trigger) -> Source:
             raise table.error(
                 "format", "is missing: a query alone reads tables as they are, not as a stream"
             )
-    return Source(
-        format=name,
-        paths=tuple(each.replace(DATE, day) for each in table.texts("path")),
-        schema=table.text("schema"),
-        options={key: value.replace(DATE, day) for key, value in table.options("options").items()},
-        sql=None if sql is None else sql.replace(DATE, day),
+    day = date.isoformat()
+    return replace(
+        source,
+        path=tuple(each.replace(DATE, day) for each in source.path),
+        options={key: value.replace(DATE, day) for key, value in source.options.items()},
+        sql=None if source.sql is None else source.sql.replace(DATE, day),
     )
 
 
-def _record(table: ConfigTable, target: Target) -> RecordExpressions:
+def _check_record(table: ConfigTable, record: RecordExpressions, target: Target) -> None:
     if table.only_one(("value", "value_format")) is None:
         raise table.error(
             "value", 'is missing; give an expression, or the whole row by value_format = "json"'
         )
-    value_format = table.choice("value_format", VALUE_FORMATS)
-    if "value_columns" in table and value_format is None:
+    if "value_columns" in table and record.value_format is None:
         raise table.error("value_columns", "belongs to value_format, and there is none")
-    if "avro_schema" in table and value_format != AVRO:
+    if "avro_schema" in table and record.value_format != AVRO:
         raise table.error("avro_schema", 'belongs to value_format = "avro"')
-    topic = table.text("topic")
-    if topic is None and target.topic is None:
+    if record.topic is None and target.topic is None:
         raise table.error("topic", "is missing, and so is topic of [target]; give one of them")
-    if topic is not None and target.topic is not None:
+    if record.topic is not None and target.topic is not None:
         raise table.error("topic", "is given, and topic of [target], too; give one of them")
-    return RecordExpressions(
-        value=table.text("value"),
-        value_format=value_format,
-        value_columns=table.texts("value_columns"),
-        avro_schema=table.text("avro_schema"),
-        key=table.text("key"),
-        headers=_headers(table),
-        timestamp=table.text("timestamp"),
-        topic=topic,
-        partition=table.text("partition"),
-    )
-
-
-def _headers(table: ConfigTable) -> str | Mapping[str, str] | None:
-    return table.options("headers") if table.is_table("headers") else table.text("headers")
 
 
 def _target(table: ConfigTable, date: dt.date, trigger: Trigger) -> Target:
-    job_id = table.text("job_id")
-    if job_id is not None:
+    target = _read(Target, table)
+    if target.job_id is not None:
         if trigger.is_stream:
             raise table.error(
                 "job_id", 'is for kind = "batch"; a stream is known by its checkpoint'
             )
-        job_id = job_id.replace(DATE, date.isoformat())
-        unknown = _PLACEHOLDER.search(job_id)
+        target = replace(target, job_id=target.job_id.replace(DATE, date.isoformat()))
+        unknown = _PLACEHOLDER.search(str(target.job_id))
         if unknown:
             raise table.error("job_id", f"has {unknown[0]!r}; the one placeholder is {DATE}")
-    directory = table.required_text("directory")
-    target = Target(
-        directory=table.checked(lambda: str(pylog.absolute_location(directory)), "directory"),
-        topic=table.text("topic"),
-        partitions=table.integer("partitions", at_least=1),
-        partitioner=table.text("partitioner"),
-        compression=table.choice("compression", _CODECS),
-        level=table.integer("level"),
-        batch_size_bytes=table.integer("batch_size_bytes", at_least=1),
-        commit_timeout=_duration(table, "commit_timeout"),
-        properties=table.options("properties"),
-        job_id=job_id,
-    )
     table.checked(lambda: pylog.LogConfig.from_properties(target.properties), "properties")
     table.checked(target.write_job)  # which checks the rest
     return target
 
 
-def _trigger(table: ConfigTable) -> Trigger:
-    trigger = Trigger(
-        kind=table.choice("kind", TRIGGERS) or BATCH,
-        interval=_duration(table, "interval"),
-        checkpoint=table.text("checkpoint"),
-    )
+def _check_trigger(table: ConfigTable, trigger: Trigger) -> None:
     if trigger.interval is not None and trigger.kind != INTERVAL:
         raise table.error("interval", f'belongs to kind = "{INTERVAL}"')
     if trigger.is_stream and trigger.checkpoint is None:
         raise table.error("checkpoint", "is missing: a stream keeps there how far it is")
     if not trigger.is_stream and trigger.checkpoint is not None:
         raise table.error("checkpoint", 'belongs to a stream, and kind is "batch"')
-    return trigger
-
-
-def _duration(table: ConfigTable, key: str) -> str | None:
-    value = table.text(key)
-    if value is not None and not _DURATION.fullmatch(value):
-        raise table.error(
-            key, f'is {value!r}, expected a duration such as "30 seconds" or "5 minutes"'
-        )
-    return value

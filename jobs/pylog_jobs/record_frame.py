@@ -18,9 +18,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pylog_jobs.error_text import describe
 from pylog_jobs.ingest_config import AVRO
-from pylog_jobs.job import UsageError
+from pylog_jobs.job import UsageError, describe
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -42,22 +41,14 @@ _HEADERS_TYPE = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
 
 
 def read_source(spark: SparkSession, source: Source, *, is_stream: bool) -> DataFrame:
-    """Return the rows of a source; of a query, if there is one, over it.
-
-    Raises
-    ------
-    UsageError
-        The SQL is not a query, or makes no sense.
-    PySparkException
-        The source has something against its options.
-    """
+    """Return the rows of a source; of a query, if there is one, over it."""
     if source.format is None:
         return _query(spark, str(source.sql))
     reader = (spark.readStream if is_stream else spark.read).format(source.format)
     if source.schema is not None:
         reader = reader.schema(source.schema)
     reader = reader.options(**source.options)
-    paths = source.paths
+    paths = source.path
     if len(paths) > 1 and not is_stream:
         frame = reader.load(list(paths))  # type: ignore[arg-type]  # of a batch reader
     elif len(paths) > 1:
@@ -82,13 +73,7 @@ def _query(spark: SparkSession, sql: str) -> DataFrame:
 
 
 def to_records(rows: DataFrame, expressions: RecordExpressions) -> DataFrame:
-    """Return a DataFrame of the parts of the records, those that the configuration gives.
-
-    Raises
-    ------
-    UsageError
-        An expression makes no sense for these rows, or has a type that its part cannot have.
-    """
+    """Return a DataFrame of the parts of the records, those that the configuration gives."""
     parts: dict[str, Column] = {}
     for name in ("key", "topic", "partition", "timestamp"):
         text = getattr(expressions, name)

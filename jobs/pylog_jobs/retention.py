@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import pylog
 from pylog.errors import UnknownTopicConfigError, UnknownTopicOrPartitionError
-from pylog_jobs.cleanup_arguments import add_arguments as add_common_arguments
-from pylog_jobs.cleanup_arguments import parameters_of
-from pylog_jobs.cleanup_outcome import cleanup_outcome
+from pylog_jobs.cleanup import add_arguments as add_common_arguments
+from pylog_jobs.cleanup import cleanup_outcome, parameters_of
 from pylog_jobs.job import Job, UsageError, end_process
 from pylog_jobs.stop_request import StopRequest
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from pylog_jobs.cleanup_arguments import CleanupParameters
+    from pylog_jobs.cleanup import CleanupParameters
     from pylog_jobs.job import Outcome
 
 _LOGGER = logging.getLogger("pylog_jobs.retention")  # also where this is __main__

@@ -22,24 +22,9 @@ def spark_session(
 ) -> SparkSession:
     """Return a session whose Python workers are this Python and whose Java exists.
 
-    Below ``spark-submit`` Java is the one that runs already.
-
-    What ``SPARK_CONF_DIR`` brings stays in force where ``settings`` says nothing.
-
-    Parameters
-    ----------
-    name
-        Application name.
-    master
-        Spark master. None for what ``spark-submit`` or ``spark-defaults.conf`` says, and all cores
-        of this machine if neither says anything.
-    settings
-        Spark properties.
-
-    Raises
-    ------
-    JavaNotFoundError
-        There is no Java 17 or newer.
+    Below ``spark-submit`` Java is the one that runs already. Without ``master``, what
+    ``spark-submit`` or ``spark-defaults.conf`` says counts, else all cores of this machine are
+    used. What ``SPARK_CONF_DIR`` brings stays in force where ``settings`` says nothing.
     """
     if _SUBMITTED not in os.environ:
         os.environ["JAVA_HOME"] = str(find_java_home())

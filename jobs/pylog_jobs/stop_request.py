@@ -26,13 +26,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class StoppedError(Exception):
-    """A signal ended the job.
-
-    Parameters
-    ----------
-    number
-        The signal.
-    """
+    """A signal ended the job."""
 
     def __init__(self, number: signal.Signals) -> None:
         super().__init__(number)
@@ -73,13 +67,7 @@ class StopRequest:
         return self._event.wait(seconds)
 
     def ensure_not_requested(self) -> None:
-        """Return if the job may go on with its next step.
-
-        Raises
-        ------
-        StoppedError
-            It was asked to end.
-        """
+        """Return if the job may go on with its next step."""
         if self._received is not None:
             raise StoppedError(self._received)
 
@@ -90,11 +78,6 @@ class StoppableWork(Generic[_T]):
     A second signal, or work that has not ended `GRACE_SECONDS` after the first, ends the process
     without further waiting. Whatever a process that is killed leaves behind is dealt with by the
     next run, as after SIGKILL.
-
-    Parameters
-    ----------
-    work
-        Called with the request.
     """
 
     def __init__(self, work: Callable[[StopRequest], _T]) -> None:
@@ -108,13 +91,6 @@ class StoppableWork(Generic[_T]):
 
         Work that ends by itself although it was asked to stop has done all that it was to do: its
         answer counts.
-
-        Raises
-        ------
-        StoppedError
-            A signal ended it.
-        Exception
-            What the work raises.
         """
         before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
         thread = threading.Thread(target=self._keep_result, name="job", daemon=True)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 
 import pylog
-from pylog_jobs import exit_status
-from pylog_jobs.job import Job, Outcome, end_process
+from pylog_jobs.job import DONE, FINDINGS, Job, Outcome, end_process
 
 if TYPE_CHECKING:
     import argparse
@@ -35,25 +34,11 @@ _LOGGER = logging.getLogger("pylog_jobs.verify")  # also where this is __main__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyParameters:
-    """What to verify, checked.
-
-    Attributes
-    ----------
-    paths
-        Log directories or topic-partition directories.
-    topics
-        All topics to be read, internal ones included.
-    partitions
-        How many partitions they have.
-    fail_on
-        The least severity that makes the exit status 1.
-    max_findings
-        How many findings are logged, the most severe first.
-    """
+    """What to verify, checked."""
 
     paths: tuple[str, ...]
-    topics: tuple[str, ...]
-    partitions: int
+    topics: tuple[str, ...]  # all that are read, internal ones included
+    partitions: int  # how many
     fail_on: str = "warning"
     max_findings: int = 1000
 
@@ -91,15 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(arguments: argparse.Namespace) -> VerifyParameters:
-    """Return the parameters, after a look at the directory.
-
-    Raises
-    ------
-    LogStorageError
-        A path holds no log, or not the topics asked for.
-    ValueError
-        There is nothing to verify.
-    """
+    """Return the parameters, after a look at the directory."""
     paths = tuple(pylog.absolute_location(each) for each in arguments.paths)
     directory = pylog.open_directory(*paths)
     topics = arguments.topic.split(",") if arguments.topic else None
@@ -151,7 +128,7 @@ def run(
         "%d errors, %d warnings, %d infos", *(by_severity[severity] for severity in _SEVERITIES)
     )
     return Outcome(
-        exit_status.FINDINGS if is_bad else exit_status.DONE,
+        FINDINGS if is_bad else DONE,
         {
             "paths": [str(path) for path in parameters.paths],
             "topics": len(parameters.topics),

@@ -28,15 +28,22 @@ _PUBLIC = LazyNames(
             "GroupMember",
             "groups",
         ),
-        "pylog.admin.log_dirs": ("list_partitions", "ListedPartition", "PartitionListing"),
+        "pylog.admin.log_dirs": (
+            "list_partitions",
+            "ListedPartition",
+            "PartitionListing",
+        ),
         "pylog.admin.topics": (
             "DescribedPartition",
             "DescribedTopic",
             "TopicDescription",
             "topics",
         ),
-        "pylog.admin.transactions": ("ListedTransaction", "TransactionListing", "transactions"),
-        "pylog.append_origin": ("AppendOrigin",),
+        "pylog.admin.transactions": (
+            "ListedTransaction",
+            "TransactionListing",
+            "transactions",
+        ),
         "pylog.checks.doctor": ("doctor",),
         "pylog.checks.repair": ("repair_copy",),
         "pylog.checks.report": (
@@ -49,38 +56,76 @@ _PUBLIC = LazyNames(
             "Severity",
         ),
         "pylog.cleaner.cleaning_task": ("CleaningTask",),
-        "pylog.cleaner.large_cleaning": ("GroupTask", "LargeCleaning", "LargeCleaningPlan"),
+        "pylog.cleaner.large_cleaning": (
+            "GroupTask",
+            "LargeCleaning",
+            "LargeCleaningPlan",
+        ),
         "pylog.cleaner.log_cleaner": ("LogCleaner",),
         "pylog.cleaner.record_keys": ("RecordKeysTask",),
-        "pylog.cleaner.segment_transactions": ("SegmentTransactions", "SegmentTransactionsTask"),
-        "pylog.cleaner.staged_cleaning": ("CleanedGroup", "StagedCleaning"),
+        "pylog.cleaner.segment_transactions": (
+            "SegmentTransactions",
+            "SegmentTransactionsTask",
+        ),
+        "pylog.cleaner.staged_cleaning": (
+            "CleanedGroup",
+            "StagedCleaning",
+        ),
         "pylog.columnar.arrow_schema": ("record_schema",),
-        "pylog.config.cleaner_config": ("CleanerConfig",),
-        "pylog.config.config_entry": ("ConfigEntry", "ConfigSource"),
+        "pylog.config.broker_config": (
+            "CleanerConfig",
+            "LogManagerConfig",
+            "RecoveryMode",
+        ),
+        "pylog.config.config_property": (
+            "ConfigEntry",
+            "ConfigSource",
+        ),
         "pylog.config.log_config": ("LogConfig",),
-        "pylog.config.log_manager_config": ("LogManagerConfig", "RecoveryMode"),
+        "pylog.config.server_properties": ("ServerProperties",),
         "pylog.duckdb": ("LogDatabase",),
-        "pylog.dump_log.dump": ("Dump", "dump"),
+        "pylog.dump_log.dump": (
+            "dump",
+            "Dump",
+        ),
         "pylog.dump_log.report": ("FileReport",),
         "pylog.errors": ("LogStorageError",),
-        "pylog.fetch_data_info": ("FetchDataInfo", "FetchIsolation"),
-        "pylog.files.given_file_system": ("location",),
+        "pylog.files.high_watermarks": ("HIGH_WATERMARKS",),
         "pylog.files.offset_json_file": ("read_offset_json_file",),
-        "pylog.files.partition_metadata": ("format_uuid", "parse_uuid"),
-        "pylog.files.server_properties": ("ServerProperties",),
+        "pylog.files.partition_metadata": (
+            "format_uuid",
+            "parse_uuid",
+        ),
         "pylog.files.staged_files": ("StagedRecords",),
-        "pylog.internal_topics.decoders": ("DECODER_NAMES", "DecoderName"),
+        "pylog.internal_topics.decoders": (
+            "DECODER_NAMES",
+            "DecoderName",
+        ),
         "pylog.internal_topics.versions": ("KafkaVersion",),
-        "pylog.json_names": ("json_name", "JSON_SCHEMA_VERSION"),
         "pylog.kernel_compilation": ("compile_kernels",),
-        "pylog.locations": ("absolute_location",),
+        "pylog.locations": (
+            "absolute_location",
+            "location",
+        ),
+        "pylog.log.fetch_data_info": (
+            "FetchDataInfo",
+            "FetchIsolation",
+        ),
         "pylog.log.log_context": ("LogContext",),
         "pylog.log.log_manager": ("LogManager",),
-        "pylog.log.retention": ("DeletedSegment", "RetentionReason"),
+        "pylog.log.metrics": (
+            "CleanerMetrics",
+            "LogManagerMetrics",
+            "LogMetrics",
+        ),
+        "pylog.log.retention": (
+            "DeletedSegment",
+            "RetentionReason",
+        ),
         "pylog.log.unified_log": ("UnifiedLog",),
-        "pylog.metrics": ("CleanerMetrics", "LogManagerMetrics", "LogMetrics"),
         "pylog.model": (
             "AbortedTransaction",
+            "AppendOrigin",
             "CompressionType",
             "INTERNAL_TOPICS",
             "IsolationLevel",
@@ -101,38 +146,84 @@ _PUBLIC = LazyNames(
             "OffsetSpecs",
             "Timestamp",
         ),
-        "pylog.printable_text": ("printable",),
         "pylog.reading.byte_limit": ("ends_within_bytes",),
-        "pylog.reading.comparison": ("Comparison", "to_record_filter"),
+        "pylog.reading.comparison": (
+            "Comparison",
+            "to_record_filter",
+        ),
         "pylog.reading.consumer_record": ("ConsumerRecord",),
-        "pylog.reading.damage": ("DamagedRange", "DamageReport", "ReadMode"),
+        "pylog.reading.damage": (
+            "DamagedRange",
+            "DamageReport",
+            "ReadMode",
+        ),
         "pylog.reading.discovery": ("PartitionDirectory",),
-        "pylog.reading.followed_directory": ("follow", "FollowedDirectory"),
+        "pylog.reading.followed_directory": (
+            "follow",
+            "FollowedDirectory",
+        ),
         "pylog.reading.followed_partition": ("FollowedLog",),
         "pylog.reading.followed_records": ("FollowedRecords",),
-        "pylog.reading.log_directory": ("LogDirectory", "open_directory"),
+        "pylog.reading.log_directory": (
+            "LogDirectory",
+            "open_directory",
+        ),
         "pylog.reading.log_view": ("LogView",),
         "pylog.reading.partition_choice": ("choose_partitions",),
         "pylog.reading.planned_bytes": ("PlannedBytes",),
         "pylog.reading.record_filter": ("RecordFilter",),
         "pylog.reading.removal_preview": ("Removal",),
-        "pylog.reading.scan": ("Scan", "scan"),
+        "pylog.reading.scan": (
+            "scan",
+            "Scan",
+        ),
         "pylog.reading.scan_task": ("ScanTask",),
         "pylog.reading.timeline": ("merge_by_timestamp",),
         "pylog.record.decompression_limit": ("DEFAULT_MAX_DECOMPRESSED_BYTES",),
         "pylog.record.legacy_builder": ("LegacyBatchBuilder",),
-        "pylog.record.record": ("Record", "RecordHeader"),
+        "pylog.record.record": (
+            "Record",
+            "RecordHeader",
+        ),
         "pylog.record.record_batch_builder": ("RecordBatchBuilder",),
-        "pylog.record_export": ("export", "ExportedFile"),
-        "pylog.record_lines.line_format": ("LineFormat", "VALUE_FORMATS"),
-        "pylog.record_search": ("Search", "search", "SearchSummary"),
+        "pylog.record_export": (
+            "export",
+            "ExportedFile",
+        ),
+        "pylog.record_lines.line_format": (
+            "LineFormat",
+            "VALUE_FORMATS",
+        ),
+        "pylog.record_search": (
+            "Search",
+            "search",
+            "SearchSummary",
+        ),
         "pylog.statistics.charts": ("TimeSteps",),
-        "pylog.statistics.stats": ("LogStatistics", "stats"),
+        "pylog.statistics.stats": (
+            "LogStatistics",
+            "stats",
+        ),
         "pylog.tables.metadata_table": ("MetadataTable",),
         "pylog.tables.names": ("TABLE_NAMES",),
-        "pylog.tables.tables": ("metadata_table", "read_table"),
-        "pylog.time_text": ("parse_cleanup_time", "parse_duration", "parse_time"),
-        "pylog.validation.log_append_info": ("AppendedBatches", "LogAppendInfo"),
+        "pylog.tables.tables": (
+            "metadata_table",
+            "read_table",
+        ),
+        "pylog.text.instants": (
+            "parse_cleanup_time",
+            "parse_duration",
+            "parse_time",
+        ),
+        "pylog.text.names": (
+            "json_name",
+            "JSON_SCHEMA_VERSION",
+        ),
+        "pylog.text.printable": ("printable",),
+        "pylog.validation.log_append_info": (
+            "AppendedBatches",
+            "LogAppendInfo",
+        ),
         "pylog.versions": ("show_versions",),
         "pylog.writing.compaction_job": ("CompactionJob",),
         "pylog.writing.compaction_run": ("compact",),
@@ -141,24 +232,42 @@ _PUBLIC = LazyNames(
             "CompactionTotals",
             "PartitionCompaction",
         ),
-        "pylog.writing.line_appender": ("LineAppender",),
-        "pylog.files.high_watermarks": ("HIGH_WATERMARKS",),
         "pylog.writing.held_back": ("HeldBack",),
+        "pylog.writing.line_appender": ("LineAppender",),
         "pylog.writing.moved_offset": ("MovedOffset",),
-        "pylog.writing.owned_directory": ("ensure_some_open", "own_log_directory"),
+        "pylog.writing.owned_directory": (
+            "ensure_some_open",
+            "own_log_directory",
+        ),
         "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
-        "pylog.writing.record_removal": ("delete_records", "truncate_log"),
-        "pylog.writing.removal_plan": ("plan_record_deletion", "plan_truncation"),
+        "pylog.writing.record_removal": (
+            "delete_records",
+            "truncate_log",
+        ),
+        "pylog.writing.removal_plan": (
+            "plan_record_deletion",
+            "plan_truncation",
+        ),
         "pylog.writing.retention_run": ("apply_retention",),
         "pylog.writing.retention_summary": (
             "PartitionRetention",
             "RetentionSummary",
             "RetentionTotals",
         ),
-        "pylog.writing.topic_alteration": ("alter_topic", "AlteredTopic"),
-        "pylog.writing.topic_creation": ("create_topic", "delete_topic"),
+        "pylog.writing.topic_alteration": (
+            "alter_topic",
+            "AlteredTopic",
+        ),
+        "pylog.writing.topic_creation": (
+            "create_topic",
+            "delete_topic",
+        ),
         "pylog.writing.write_job": ("WriteJob",),
-        "pylog.writing.write_summary": ("PartitionSummary", "WriteJobSummary", "WriteSummary"),
+        "pylog.writing.write_summary": (
+            "PartitionSummary",
+            "WriteJobSummary",
+            "WriteSummary",
+        ),
         "pylog.writing.write_topic": ("write_topic",),
     },
 )
@@ -182,7 +291,6 @@ if TYPE_CHECKING:
     from pylog.admin.transactions import ListedTransaction as ListedTransaction
     from pylog.admin.transactions import TransactionListing as TransactionListing
     from pylog.admin.transactions import transactions as transactions
-    from pylog.append_origin import AppendOrigin as AppendOrigin
     from pylog.checks.doctor import doctor as doctor
     from pylog.checks.repair import repair_copy as repair_copy
     from pylog.checks.report import DoctorReport as DoctorReport
@@ -205,41 +313,39 @@ if TYPE_CHECKING:
     from pylog.cleaner.staged_cleaning import CleanedGroup as CleanedGroup
     from pylog.cleaner.staged_cleaning import StagedCleaning as StagedCleaning
     from pylog.columnar.arrow_schema import record_schema as record_schema
-    from pylog.config.cleaner_config import CleanerConfig as CleanerConfig
-    from pylog.config.config_entry import ConfigEntry as ConfigEntry
-    from pylog.config.config_entry import ConfigSource as ConfigSource
+    from pylog.config.broker_config import CleanerConfig as CleanerConfig
+    from pylog.config.broker_config import LogManagerConfig as LogManagerConfig
+    from pylog.config.broker_config import RecoveryMode as RecoveryMode
+    from pylog.config.config_property import ConfigEntry as ConfigEntry
+    from pylog.config.config_property import ConfigSource as ConfigSource
     from pylog.config.log_config import LogConfig as LogConfig
-    from pylog.config.log_manager_config import LogManagerConfig as LogManagerConfig
-    from pylog.config.log_manager_config import RecoveryMode as RecoveryMode
+    from pylog.config.server_properties import ServerProperties as ServerProperties
     from pylog.duckdb import LogDatabase as LogDatabase
     from pylog.dump_log.dump import Dump as Dump
     from pylog.dump_log.dump import dump as dump
     from pylog.dump_log.report import FileReport as FileReport
     from pylog.errors import LogStorageError as LogStorageError
-    from pylog.fetch_data_info import FetchDataInfo as FetchDataInfo
-    from pylog.fetch_data_info import FetchIsolation as FetchIsolation
-    from pylog.files.given_file_system import location as location
     from pylog.files.high_watermarks import HIGH_WATERMARKS as HIGH_WATERMARKS
     from pylog.files.offset_json_file import read_offset_json_file as read_offset_json_file
     from pylog.files.partition_metadata import format_uuid as format_uuid
     from pylog.files.partition_metadata import parse_uuid as parse_uuid
-    from pylog.files.server_properties import ServerProperties as ServerProperties
     from pylog.files.staged_files import StagedRecords as StagedRecords
     from pylog.internal_topics.decoders import DECODER_NAMES as DECODER_NAMES
     from pylog.internal_topics.decoders import DecoderName as DecoderName
     from pylog.internal_topics.versions import KafkaVersion as KafkaVersion
-    from pylog.json_names import JSON_SCHEMA_VERSION as JSON_SCHEMA_VERSION
-    from pylog.json_names import json_name as json_name
     from pylog.kernel_compilation import compile_kernels as compile_kernels
     from pylog.locations import absolute_location as absolute_location
+    from pylog.locations import location as location
+    from pylog.log.fetch_data_info import FetchDataInfo as FetchDataInfo
+    from pylog.log.fetch_data_info import FetchIsolation as FetchIsolation
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
+    from pylog.log.metrics import CleanerMetrics as CleanerMetrics
+    from pylog.log.metrics import LogManagerMetrics as LogManagerMetrics
+    from pylog.log.metrics import LogMetrics as LogMetrics
     from pylog.log.retention import DeletedSegment as DeletedSegment
     from pylog.log.retention import RetentionReason as RetentionReason
     from pylog.log.unified_log import UnifiedLog as UnifiedLog
-    from pylog.metrics import CleanerMetrics as CleanerMetrics
-    from pylog.metrics import LogManagerMetrics as LogManagerMetrics
-    from pylog.metrics import LogMetrics as LogMetrics
     from pylog.model import INTERNAL_TOPICS as INTERNAL_TOPICS
     from pylog.model import NO_PARTITION_LEADER_EPOCH as NO_PARTITION_LEADER_EPOCH
     from pylog.model import NO_PRODUCER_EPOCH as NO_PRODUCER_EPOCH
@@ -247,6 +353,7 @@ if TYPE_CHECKING:
     from pylog.model import NO_SEQUENCE as NO_SEQUENCE
     from pylog.model import NO_TIMESTAMP as NO_TIMESTAMP
     from pylog.model import AbortedTransaction as AbortedTransaction
+    from pylog.model import AppendOrigin as AppendOrigin
     from pylog.model import CompressionType as CompressionType
     from pylog.model import IsolationLevel as IsolationLevel
     from pylog.model import TimestampType as TimestampType
@@ -258,7 +365,6 @@ if TYPE_CHECKING:
     from pylog.positions import OffsetSpec as OffsetSpec
     from pylog.positions import OffsetSpecs as OffsetSpecs
     from pylog.positions import Timestamp as Timestamp
-    from pylog.printable_text import printable as printable
     from pylog.reading.byte_limit import ends_within_bytes as ends_within_bytes
     from pylog.reading.comparison import Comparison as Comparison
     from pylog.reading.comparison import to_record_filter as to_record_filter
@@ -303,9 +409,12 @@ if TYPE_CHECKING:
     from pylog.tables.names import TABLE_NAMES as TABLE_NAMES
     from pylog.tables.tables import metadata_table as metadata_table
     from pylog.tables.tables import read_table as read_table
-    from pylog.time_text import parse_cleanup_time as parse_cleanup_time
-    from pylog.time_text import parse_duration as parse_duration
-    from pylog.time_text import parse_time as parse_time
+    from pylog.text.instants import parse_cleanup_time as parse_cleanup_time
+    from pylog.text.instants import parse_duration as parse_duration
+    from pylog.text.instants import parse_time as parse_time
+    from pylog.text.names import JSON_SCHEMA_VERSION as JSON_SCHEMA_VERSION
+    from pylog.text.names import json_name as json_name
+    from pylog.text.printable import printable as printable
     from pylog.validation.log_append_info import AppendedBatches as AppendedBatches
     from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
     from pylog.versions import show_versions as show_versions

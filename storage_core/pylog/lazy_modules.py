@@ -12,9 +12,9 @@ place where they happen:
   NumPy, object stores. `LazyModule` stands for such a module at the head of its user::
 
       if TYPE_CHECKING:
-          from pylog.files import remote_file
+          from pylog.files import remote_storage
       else:
-          remote_file = LazyModule("pylog.files.remote_file")
+          remote_storage = LazyModule("pylog.files.remote_storage")
 
   The first line is what type checkers and import-linter see: a lazy import has the type of an
   ordinary one, obeys the layers, and closes no circle.
@@ -32,15 +32,7 @@ if TYPE_CHECKING:
 
 
 def load_name(module: str, name: str) -> Any:  # noqa: ANN401 - whatever has that name
-    """Return ``name`` of the module called ``module``, which is imported if it is not yet.
-
-    Raises
-    ------
-    ImportError
-        The module, or something that it imports, is not there.
-    AttributeError
-        The module has no such name.
-    """
+    """Return ``name`` of the module called ``module``, which is imported if it is not yet."""
     return getattr(importlib.import_module(module), name)
 
 
@@ -49,11 +41,6 @@ class LazyModule:
 
     Attributes are not kept: what a test puts in the place of a module's function is what is called.
     Any number of threads may use it, since imports have a lock of their own.
-
-    Parameters
-    ----------
-    name
-        The module's whole name.
     """
 
     __slots__ = ("_module", "_name")
@@ -75,13 +62,6 @@ class LazyNames:
     """Names that a package offers and that are loaded, each with its module, when asked for.
 
     A name that has been loaded becomes an ordinary attribute of the package.
-
-    Parameters
-    ----------
-    package
-        Whose names; it is being imported, so it has an entry in ``sys.modules``.
-    names_by_module
-        The names, by the module that each is defined in.
     """
 
     def __init__(self, package: str, names_by_module: Mapping[str, Sequence[str]]) -> None:
@@ -100,13 +80,7 @@ class LazyNames:
         return self._modules[name]
 
     def load(self, name: str) -> object:
-        """Return what ``name`` stands for; this is the package's ``__getattr__``.
-
-        Raises
-        ------
-        AttributeError
-            The package has no such name.
-        """
+        """Return what ``name`` stands for; this is the package's ``__getattr__``."""
         if name not in self._modules:
             msg = f"module {self._package!r} has no attribute {name!r}"
             raise AttributeError(msg)

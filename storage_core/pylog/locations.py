@@ -4,6 +4,9 @@ A remote location is ``<scheme>://<host or bucket>/<key>``; a query after it (``
 ``?endpoint_override=…``) holds the parameters of the store and goes along to everything below. So
 does a file system that a caller gave. User names, passwords and parameters are never shown:
 `RemoteLocation` prints without them.
+
+`location` makes one of a path in a file system that a caller gave, of ``pyarrow.fs`` or fsspec.
+Neither library is imported here: the caller has done so.
 """
 
 from __future__ import annotations
@@ -11,7 +14,10 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from typing import TYPE_CHECKING
+import sys
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 if TYPE_CHECKING:
@@ -31,7 +37,6 @@ _INSTEAD = {
     "<volume>/<path>), or the URI of the cloud storage below it",
 }
 """What to use for schemes that others know."""
-
 _ANY_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _FILE_URI = re.compile(r"file:(?://(?:localhost)?(?=/))?(.*)", re.DOTALL | re.IGNORECASE)
@@ -40,6 +45,10 @@ _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(:/+)(.*)", re.DOTALL)
 # component counts, but for a secret with a slash in it that was not written as %2F.
 _USER_INFO = re.compile(r"[^/@]*@|[^/@:]*:(?!\d*/)[^/@]*/.*@", re.DOTALL)
 _CONTAINER_SCHEMES = ("abfs", "abfss", "wasb", "wasbs")  # container:password@account
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SHOWN_AS = {"gcs": "gs"}
 
 
 class RemoteLocation(str):
@@ -78,11 +87,6 @@ def parse_location(text: str) -> str:
     """Return the location that a user wrote: ``file:`` URIs become local paths.
 
     Hadoop's names for a scheme (``s3a``) become those of ``pyarrow.fs``.
-
-    Raises
-    ------
-    ValueError
-        It is empty, a ``file:`` URI that names another host, or has a scheme that is not known.
     """
     if not text.strip():
         msg = "path is empty"
@@ -131,21 +135,7 @@ def absolute_location(text: str) -> str:
 
 
 def with_parameters(location: str, parameters: Mapping[str, object]) -> str:
-    """Return ``location`` with parameters of its store, as a query of its URI would have them.
-
-    Parameters
-    ----------
-    location
-        As of `parse_location`.
-    parameters
-        By name; a value that is None is left to its default.
-
-    Raises
-    ------
-    ValueError
-        The location is a local path, or its URI has one of the parameters already. The text shows
-        no value.
-    """
+    """Return ``location`` with parameters of its store, as a query of its URI would have them."""
     given = {name: value for name, value in parameters.items() if value is not None}
     if not given:
         return location
@@ -217,3 +207,111 @@ def printable_location(location: str | os.PathLike[str]) -> str:
     if user_info and scheme.lower() in _CONTAINER_SCHEMES:
         container = f"{user_info[0].rstrip('@').partition(':')[0]}@"
     return f"{scheme}{slashes}{container}{rest[user_info.end() :] if user_info else rest}"
+
+
+def location(
+    path: str | os.PathLike[str],
+    *,
+    filesystem: object | None = None,
+    storage_options: Mapping[str, object] | None = None,
+) -> str:
+    """Return the location of a path in a store, which is a path for every function of pylog.
+
+    What it prints has neither parameters nor credentials. It may be pickled, with its parameters
+    and, if that can be pickled, its file system.
+
+    Parameters
+    ----------
+    path
+        A local path or a URI; with ``filesystem``, a path there, with or without its scheme.
+    filesystem
+        A file system of ``pyarrow.fs`` or fsspec that reads the path.
+    storage_options
+        Parameters of the store, as docs/remote.md lists them for each: they mean what they mean in
+        a URI's query.
+
+    Raises
+    ------
+    ValueError
+        Storage options were given with a local path, a parameter twice, or with ``filesystem``; or
+        the path is not one that can be read.
+    TypeError
+        ``filesystem`` is something else.
+
+    Examples
+    --------
+    >>> place = pylog.location("s3://backups/logs", storage_options={"region": "eu-central-1"})
+    >>> pylog.doctor(place)
+    """
+    text = os.fspath(path)
+    if filesystem is None:
+        return with_parameters(parse_location(text), storage_options or {})
+    if storage_options:
+        msg = "give either filesystem or storage_options, not both: a file system has its own"
+        raise ValueError(msg)
+    file_system = _unwrapped(filesystem)
+    if _is_fsspec(file_system):
+        protocols = file_system.protocol
+        protocol = protocols if isinstance(protocols, str) else protocols[0]
+        key = str(file_system._strip_protocol(text))
+    else:
+        protocol = file_system.type_name
+        key = _URI.sub("", text)
+    if protocol in ("file", "local"):
+        return parse_location(key)
+    if not key.strip("/"):
+        msg = f"path {printable_location(text)!r} names nothing in the file system"
+        raise ValueError(msg)
+    if "?" in key:
+        msg = f"path {printable_location(text)!r}: parameters and ? have no place beside filesystem"
+        raise ValueError(msg)
+    scheme = _SHOWN_AS.get(protocol, protocol)
+    if not _SCHEME.fullmatch(scheme):
+        scheme = "filesystem"
+    # The id makes locations in two file systems two texts, whatever their paths are.
+    return RemoteLocation(
+        f"{scheme}://{key.rstrip('/')}?filesystem={uuid.uuid4().hex}", file_system
+    )
+
+
+_Place = TypeVar("_Place")
+
+
+def in_store(
+    place: _Place, filesystem: object | None, storage_options: Mapping[str, object] | None
+) -> _Place | str | list[str]:
+    """Return a path, or several, with how their store is reached; `location` has the arguments.
+
+    What is neither, a log directory that is open, is returned as it is; `ValueError` if something
+    was given to reach it by.
+    """
+    if filesystem is None and not storage_options:
+        return place
+    if isinstance(place, str | os.PathLike):
+        return location(place, filesystem=filesystem, storage_options=storage_options)
+    if isinstance(place, Iterator | list | tuple | set | frozenset):
+        return [
+            location(each, filesystem=filesystem, storage_options=storage_options) for each in place
+        ]
+    msg = "filesystem and storage_options are for paths: an open directory has its own"
+    raise ValueError(msg)
+
+
+def _unwrapped(filesystem: object) -> Any:  # noqa: ANN401 - neither library has types
+    """Return the file system, that of fsspec if ``pyarrow`` was given one; else `TypeError`."""
+    arrow = sys.modules.get("pyarrow.fs")
+    if arrow is not None and isinstance(filesystem, arrow.FileSystem):
+        handler = getattr(filesystem, "handler", None)
+        return handler.fs if isinstance(handler, arrow.FSSpecHandler) else filesystem
+    if _is_fsspec(filesystem):
+        return filesystem
+    msg = (
+        f"filesystem is a {type(filesystem).__name__}, expected one of pyarrow.fs "
+        "(pyarrow.fs.S3FileSystem(...)) or of fsspec (fsspec.filesystem('s3', ...))"
+    )
+    raise TypeError(msg)
+
+
+def _is_fsspec(filesystem: object) -> bool:
+    fsspec = sys.modules.get("fsspec.spec")
+    return fsspec is not None and isinstance(filesystem, fsspec.AbstractFileSystem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 from typing import NamedTuple
 
 # Sentinels, named as in Kafka's RecordBatch.
@@ -128,6 +128,19 @@ class TimestampOffset(NamedTuple):
 
     timestamp: int
     offset: int
+
+
+class AppendOrigin(Enum):
+    """Who hands records to a log: how far they are validated (Kafka: AppendOrigin)."""
+
+    REPLICATION = auto()
+    """A follower that copies its leader, or a log that reads itself: a leader has checked it."""
+    COORDINATOR = auto()
+    """A group or transaction coordinator: offset commits, which carry no sequence, and markers."""
+    CLIENT = auto()
+    """A producer: everything is checked."""
+    RAFT_LEADER = auto()
+    """The leader of a metadata quorum, which assigns its offsets itself."""
 
 
 class AbortedTransaction(NamedTuple):

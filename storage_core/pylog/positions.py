@@ -99,13 +99,7 @@ not named take the default. A datetime with a time zone stands for its `Timestam
 
 
 def parse_offset_spec(value: object) -> OffsetSpec:
-    """Return ``value`` as a spec, with words in lower case and datetimes as timestamps.
-
-    Raises
-    ------
-    ValueError
-        It is not one: an unknown word, a negative offset, or a datetime without a time zone.
-    """
+    """Return ``value`` as a spec, with words in lower case and datetimes as timestamps."""
     if isinstance(value, Timestamp):
         return value
     if isinstance(value, str):
@@ -160,15 +154,7 @@ def spec_for(
 
 
 def check_specs(specs: OffsetSpecs, known: list[TopicPartition]) -> None:
-    """Raise `ValueError` for what is not a position, or is one of a partition that is not read.
-
-    Parameters
-    ----------
-    specs
-        What a caller gave.
-    known
-        The partitions that are read.
-    """
+    """Raise `ValueError` for what is not a position, or is one of a partition that is not read."""
     if not isinstance(specs, Mapping):
         parse_offset_spec(specs)
         return

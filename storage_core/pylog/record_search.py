@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.lazy_modules import LazyModule
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST
@@ -17,6 +16,7 @@ from pylog.reading.log_directory import open_directory
 from pylog.reading.partition_choice import choose_partitions
 from pylog.reading.record_filter import RecordFilter
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import datetime as dt

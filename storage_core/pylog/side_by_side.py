@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, TypeVar
 
-from pylog.worker_threads import thread_count, usable_processors
+from pylog.scheduling.worker_threads import thread_count, usable_processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

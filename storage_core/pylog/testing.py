@@ -21,12 +21,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from pylog.clock import Clock
-from pylog.scheduler import Scheduler
-from pylog.task_queue import TaskQueue
+from pylog.scheduling.clock import Clock
+from pylog.scheduling.scheduler import Scheduler, TaskQueue
 
 if TYPE_CHECKING:
-    from pylog.task_queue import ScheduledTask
+    from pylog.scheduling.scheduler import ScheduledTask
 
 __all__ = ["ManualClock", "ManualScheduler"]
 

@@ -26,11 +26,11 @@ import pyarrow as pa
 import pylog
 from pylog.cleaner.cleaner import Cleaner
 from pylog.cleaner.log_to_clean import LogToClean
-from pylog.clock import SystemClock
 from pylog.columnar.encode import RecordEncoder
 from pylog.config import CleanerConfig, LogConfig
 from pylog.model import CompressionType, TopicPartition
 from pylog.record.batch_scan import find_batches
+from pylog.scheduling.clock import SystemClock
 from tests.benchmarks.batches import CODECS
 from tests.benchmarks.data_sets import PAYLOAD_BYTES, QUICK_DIVISOR, Bench
 from tests.benchmarks.java_peer import WARM_UP_SECONDS

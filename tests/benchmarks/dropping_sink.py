@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from pyspark_pylog.worker_process import prepare_worker
+from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 
 NAME = "dropping"
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from pyspark_pylog.worker_process import prepare_worker
+from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 
 NAME = "prebuilt"
 DISTINCT_BYTES = 256 << 20

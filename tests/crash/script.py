@@ -6,13 +6,12 @@ import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.append_origin import AppendOrigin
 from pylog.config import LogConfig
 from pylog.errors import InvalidTxnStateError, KafkaStorageError, OffsetOutOfRangeError
-from pylog.fetch_data_info import FetchIsolation
+from pylog.log.fetch_data_info import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.model import ControlRecordType, TopicPartition
+from pylog.model import AppendOrigin, ControlRecordType, TopicPartition
 from pylog.record.control_record import end_transaction_marker
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder

@@ -11,7 +11,7 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError
-from pylog.files.leader_epoch_checkpoint import EpochEntry
+from pylog.files.leader_epochs import EpochEntry
 from pylog.testing import ManualClock
 from tests.crash.script import (
     DELETE_DELAY_MS,

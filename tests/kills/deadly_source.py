@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from pyspark.sql.datasource import DataSourceArrowWriter
 
 from pyspark_pylog.data_source import PylogDataSource
-from pyspark_pylog.stream_arrow_writer import DataSourceStreamArrowWriter
+from pyspark_pylog.spark_workarounds.stand_ins import DataSourceStreamArrowWriter
 from tests.kills.kill_point import KillPoint
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import WriterCommitMessage
     from pyspark.sql.types import StructType
 
-    from pyspark_pylog.batch_writer import PylogBatchWriter
-    from pyspark_pylog.staged_task import StagedTask
-    from pyspark_pylog.stream_writer import PylogStreamWriter
+    from pyspark_pylog.writers import PylogBatchWriter, PylogStreamWriter, StagedTask
 
 FORMAT = "pylog_that_is_killed"
 

@@ -26,14 +26,19 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from pylog.append_origin import AppendOrigin
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
-from pylog.fetch_data_info import FetchIsolation
 from pylog.files.durable_io import DurableIO
+from pylog.log.fetch_data_info import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
-from pylog.model import CompressionType, ControlRecordType, TimestampType, TopicPartition
+from pylog.model import (
+    AppendOrigin,
+    CompressionType,
+    ControlRecordType,
+    TimestampType,
+    TopicPartition,
+)
 from pylog.record.control_record import end_transaction_marker
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder

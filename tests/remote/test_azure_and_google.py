@@ -12,8 +12,8 @@ import pytest
 import pylog
 from pylog.cli.main import run
 from pylog.errors import LogDirectoryError, SegmentReplacedError, SegmentVanishedError
-from pylog.files import remote_file
-from pylog.files.kept_bytes import KeptBytes
+from pylog.files import remote_storage
+from pylog.files.remote_storage import KeptBytes
 from tests.support import azure_server, gcs_server
 from tests.support.azure_server import AzureServer
 from tests.support.azurite import AzuriteNotFoundError, find_azurite
@@ -294,7 +294,7 @@ def test_the_command_line_takes_storage_options(
 def test_azure_sends_what_is_needed_and_no_more(
     azure: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_file, "_KEPT", KeptBytes())  # as in another process
+    monkeypatch.setattr(remote_storage, "_KEPT", KeptBytes())  # as in another process
     batches = [batch_v2(plain_records(10 * n, 10, value_size=1_000)) for n in range(400)]
     write_partition(tmp_path, {0: batches})
     azure.files.upload(tmp_path, "large")
@@ -316,7 +316,7 @@ def test_azure_sends_what_is_needed_and_no_more(
 def test_google_is_asked_for_a_side_file_once_and_for_no_log_that_is_not_read(
     google: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_file, "_KEPT", KeptBytes())  # as in another process
+    monkeypatch.setattr(remote_storage, "_KEPT", KeptBytes())  # as in another process
     segments = {first: [batch_v2(plain_records(first, 10))] for first in (0, 10, 20)}
     write_partition(tmp_path, segments)
     google.files.upload(tmp_path, "counted")

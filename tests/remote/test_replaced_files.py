@@ -8,8 +8,8 @@ import pytest
 
 import pylog
 from pylog.errors import LogStorageError, SegmentReplacedError
-from pylog.files import remote_file
-from pylog.files.kept_bytes import KeptBytes
+from pylog.files import remote_storage
+from pylog.files.remote_storage import KeptBytes
 from pylog.files.storage import open_file
 from tests.support.batches import Stored, batch_v2
 
@@ -143,7 +143,7 @@ def test_the_rows_of_a_single_window_are_checked_before_they_are_given(
     store.put(log_of(b"o", records=50))
     scan = pylog.scan(store.directory)
     scan.plan()
-    monkeypatch.setattr(remote_file, "_KEPT", KeptBytes())  # as in another process
+    monkeypatch.setattr(remote_storage, "_KEPT", KeptBytes())  # as in another process
     store.replace_before(0, log_of(b"n", records=50), method="GET")
     with pytest.raises(SegmentReplacedError):
         next(scan.to_batches())

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.files import remote_file
-from pylog.files.kept_bytes import KeptBytes
+from pylog.files import remote_storage
+from pylog.files.remote_storage import KeptBytes
 from pylog.files.storage import open_file
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from tests.support.large_topic import BATCH_RECORDS, LargeTopic, write_large_topic
@@ -37,7 +37,7 @@ def topic(tmp_path_factory: pytest.TempPathFactory, bucket: Bucket) -> LargeTopi
 @pytest.fixture(autouse=True)
 def nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each test begin like a new process."""
-    monkeypatch.setattr(remote_file, "_KEPT", KeptBytes())
+    monkeypatch.setattr(remote_storage, "_KEPT", KeptBytes())
 
 
 def read(

@@ -19,8 +19,8 @@ import pylog
 import pylog.duckdb
 import pylog.polars
 from pylog.cli.main import run
-from pylog.files import remote_file
-from pylog.files.kept_bytes import KeptBytes
+from pylog.files import remote_storage
+from pylog.files.remote_storage import KeptBytes
 from tests.support.same_queries import COLUMNS, PLANNING, QUERIES, BucketOfLogs, Query, Row
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory, bucket: Bucket) -> BucketOfLo
 @pytest.fixture(autouse=True)
 def nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each query begin like a new process."""
-    monkeypatch.setattr(remote_file, "_KEPT", KeptBytes())
+    monkeypatch.setattr(remote_storage, "_KEPT", KeptBytes())
 
 
 def rows_of(table: pa.Table) -> Rows:

@@ -11,8 +11,8 @@ import pytest
 
 import pylog
 from pylog_jobs import compact, retention
-from pylog_jobs.cleanup_arguments import parameters_of
-from pylog_jobs.compaction_tasks import clean_by_tasks, pack
+from pylog_jobs.cleanup import parameters_of
+from pylog_jobs.compact import clean_by_tasks, pack
 from pylog_jobs.job import UsageError
 from tests.support.spark_session import NEEDS_SPARK
 from tests.unit.writing.test_compaction_job import contents, left_over

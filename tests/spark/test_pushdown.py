@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from pyspark_pylog import table
-from pyspark_pylog.pushdown import FIRST_WITHOUT_LEAK
+from pyspark_pylog.spark_workarounds.pushed_filters import FIRST_WITHOUT_LEAK
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import write_partition
 from tests.support.spark_session import NEEDS_SPARK, SPARK_VERSION, load

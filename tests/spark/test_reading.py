@@ -14,7 +14,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
-from pyspark_pylog.worker_process import prepare_worker
+from pyspark_pylog.spark_workarounds.worker_process import prepare_worker
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
 from tests.support.spark_session import NEEDS_SPARK, PLANS_ONCE, SPARK_CONF, load, require_java

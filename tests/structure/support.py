@@ -30,10 +30,9 @@ DRIVERS: Mapping[str, frozenset[str]] = {
     # Writes what a broker takes over: the product's builder and log are what is tried there.
     "partition_writer": frozenset(
         {
-            "pylog.append_origin",
-            "pylog.clock",
-            "pylog.log",
             "pylog.model",
+            "pylog.scheduling.clock",
+            "pylog.log",
             "pylog.record",
             "pylog.testing",
         }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.append_origin import AppendOrigin
-from pylog.model import CompressionType, ControlRecordType
+from pylog.model import AppendOrigin, CompressionType, ControlRecordType
 from pylog.record.control_record import end_transaction_marker
 from pylog.record.record_batch_builder import RecordBatchBuilder
 from tests.support.batches import LOG_APPEND_TIME

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import StructType
 
 from pyspark_pylog import DefaultSource
-from pyspark_pylog.task_partition import TaskPartition
+from pyspark_pylog.batch_reader import TaskPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

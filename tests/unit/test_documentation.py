@@ -11,8 +11,7 @@ import pytest
 import pylog
 import pyspark_pylog
 from pylog.cli.main import COMMANDS, load_command
-from pyspark_pylog.options import READ_OPTIONS
-from pyspark_pylog.write_option_names import WRITE_OPTIONS
+from pyspark_pylog.options import READ_OPTIONS, WRITE_OPTIONS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+IMPORT_LET = "from pyspark_pylog.spark_workarounds.worker_process import prepare_worker as let"
 WARN = "logging.getLogger('pylog.reading.damage').warning('bytes are left out')"
 
 
@@ -25,12 +26,12 @@ def test_whoever_sets_logging_up_sees_the_warnings() -> None:
 
 
 def test_a_worker_of_spark_writes_warnings_once_though_nobody_sets_logging_up() -> None:
-    let = "from pyspark_pylog.worker_process import prepare_worker as let; let(); let()"
+    let = f"{IMPORT_LET}; let(); let()"
     assert stderr_of(f"import logging, pylog; {let}; {WARN}") == "bytes are left out\n"
 
 
 def test_a_worker_of_spark_leaves_logging_alone_that_is_set_up() -> None:
-    let = "from pyspark_pylog.worker_process import prepare_worker as let; let()"
+    let = f"{IMPORT_LET}; let()"
     basic = "logging.basicConfig(format='once: %(message)s')"
     assert stderr_of(f"import logging, pylog; {basic}; {let}; {WARN}") == (
         "once: bytes are left out\n"

@@ -18,7 +18,6 @@ from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPart
 from pylog.files.partition_metadata import ZERO_UUID, format_uuid
 from pylog.internal_topics.consumer_offsets import group_records
 from pylog.internal_topics.group_state import GroupState, group_states
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.model import IsolationLevel, TopicPartition
 from pylog.reading.attempts import Attempts
 from pylog.reading.coordinator_log import coordinator_records
@@ -27,6 +26,7 @@ from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.replicas import open_replicas
 from pylog.reading.timestamp_lookup import find_offset_for_timestamp
 from pylog.side_by_side import SharedProgress
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os

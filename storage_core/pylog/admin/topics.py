@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.files.file_names import PARTITION_METADATA
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
-from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.internal_topics.metadata_image import MetadataImage
 from pylog.locations import is_remote, join, printable_location
 from pylog.reading.attempts import Attempts

@@ -12,15 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog.clock import SystemClock
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.reading.cluster_metadata_log import CLUSTER_METADATA
 from pylog.reading.coordinator_log import coordinator_records
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.replicas import open_replicas
-from pylog.worker_threads import thread_count, usable_processors
+from pylog.scheduling.clock import SystemClock
+from pylog.scheduling.worker_threads import thread_count, usable_processors
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os

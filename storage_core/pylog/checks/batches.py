@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pylog.checks.walk import SegmentWalk
-    from pylog.files.leader_epoch_checkpoint import EpochEntry
+    from pylog.files.leader_epochs import EpochEntry
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_segment_view import LogSegmentView

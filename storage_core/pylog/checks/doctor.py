@@ -9,14 +9,14 @@ from pylog.checks.log_directory import check_log_directories, findings_between
 from pylog.checks.partition import check_partition
 from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionReport
 from pylog.errors import LogStorageError
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import parent_of, printable_location
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory
 from pylog.reading.topic_choice import ensure_known_topics
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.side_by_side import SharedProgress
-from pylog.worker_threads import thread_count, usable_processors
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os

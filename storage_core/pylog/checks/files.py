@@ -29,7 +29,7 @@ from pylog.files.file_names import (
     SWAP_FILE_SUFFIX,
     find_segment_file_name,
 )
-from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
+from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import list_directory
 from pylog.locations import join

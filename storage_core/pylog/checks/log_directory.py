@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.checks.broker_start import has_clean_shutdown
 from pylog.checks.report import Finding, Severity, info, warning
+from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.errors import (
     CorruptCheckpointError,
     LogDirectoryError,
@@ -27,7 +28,6 @@ from pylog.files.file_names import (
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import list_directory
-from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.locations import join, printable_location
 
 if TYPE_CHECKING:

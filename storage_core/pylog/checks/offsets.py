@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.checks.report import Finding, OffsetTotals, Severity
-from pylog.config.internal_topics import INTERNAL_TOPIC_PROPERTIES
+from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
 from pylog.record.batch_layout import DELETE_HORIZON_FLAG_MASK
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.checks.batches import UNREADABLE
 from pylog.checks.doctor import doctor, examine
 from pylog.checks.report import RepairedPartition, RepairSummary
+from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.durable_io import DurableIO
@@ -36,18 +37,17 @@ from pylog.files.file_names import (
     PARTITION_METADATA,
     file_name_prefix,
 )
-from pylog.files.leader_epoch_checkpoint import (
+from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
     write_leader_epoch_checkpoint,
 )
 from pylog.files.meta_properties import read_meta_properties
+from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import open_file
-from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
-from pylog.files.writable_directory import writable_log_directory
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import is_remote, join, parse_location
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.text.names import names_nearest_keyword
 from pylog.writing.owned_directory import own_log_directory
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.window_ahead import PartAhead
     from pylog.record.batch_scan import BatchHeaders
-    from pylog.worker_threads import WorkerThreads
+    from pylog.scheduling.worker_threads import WorkerThreads
 
 
 _NO_OFFSETS = 0, 0

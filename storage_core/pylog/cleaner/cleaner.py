@@ -29,7 +29,7 @@ from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.offset_map import OffsetMap
 from pylog.cleaner.offset_map_building import OffsetMapBuilding
 from pylog.cleaner.segment_grouping import group_segments_by_size
-from pylog.clock import monotonic_milliseconds
+from pylog.scheduling.clock import monotonic_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from pylog.cleaner.cleanable_log import CleanableLog, LogWithBounds
     from pylog.cleaner.cleaner_stats import CleanerProgress
     from pylog.cleaner.cleaning_round import Destination
-    from pylog.clock import Clock
     from pylog.config import CleanerConfig
     from pylog.model import TopicPartition
+    from pylog.scheduling.clock import Clock
 
 _LOGGER = logging.getLogger(__name__)
 _LEAST_WINDOW_BYTES = 1 << 21

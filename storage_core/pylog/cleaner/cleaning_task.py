@@ -16,8 +16,8 @@ from pylog.cleaner.log_snapshot import SnapshotLog
 from pylog.cleaner.offset_map import OffsetMap
 from pylog.cleaner.staged_cleaning import StagedCleaning
 from pylog.cleaner.throttler import Throttler
-from pylog.clock import SystemClock
 from pylog.errors import KafkaStorageError, LogStorageError, SegmentVanishedError
+from pylog.scheduling.clock import SystemClock
 
 if TYPE_CHECKING:
     from pylog.cleaner.cleanable_log import CleanableLog

@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Self
 from pylog.cleaner.cleaner_thread import CleanerThread
 from pylog.cleaner.log_cleaner_manager import LogCleanerManager
 from pylog.cleaner.throttler import Throttler
-from pylog.clock import monotonic_milliseconds
 from pylog.config import CleanerConfig
-from pylog.metrics import CleanerMetrics
+from pylog.log.metrics import CleanerMetrics
+from pylog.scheduling.clock import monotonic_milliseconds
 
 if TYPE_CHECKING:
     from types import TracebackType

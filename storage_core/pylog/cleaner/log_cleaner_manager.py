@@ -21,8 +21,8 @@ from pylog.cleaner.cleanable_offsets import (
 )
 from pylog.cleaner.cleaning_states import CleaningAbortedError, CleaningStates
 from pylog.cleaner.log_to_clean import LogToClean
-from pylog.clock import monotonic_milliseconds
 from pylog.errors import KafkaStorageError, LogStorageError
+from pylog.scheduling.clock import monotonic_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

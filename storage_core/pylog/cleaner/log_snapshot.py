@@ -11,9 +11,8 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.cleaner.staged_cleaning import StagedGroup
-from pylog.files.durable_io import DurableIO
+from pylog.files.durable_io import DurableIO, ForgettingIO
 from pylog.files.file_names import SegmentTarget
-from pylog.files.forgetting_io import ForgettingIO
 from pylog.files.staged_segments import SegmentStage, StagedSegment
 from pylog.log.log_context import LogContext
 from pylog.log.log_segments import LogSegments

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.checksum import crc32c
 from pylog.columnar.binary_column import NO_ENDS, read_only
 from pylog.columnar.encode_input import NO_ROWS, Columns, columns_of
 from pylog.columnar.open_batch import OpenBatch
@@ -39,6 +38,7 @@ from pylog.model import (
     NO_TIMESTAMP,
     CompressionType,
 )
+from pylog.native.checksum import crc32c
 from pylog.record.batch_layout import (
     ATTRIBUTES_OFFSET,
     CRC_OFFSET,

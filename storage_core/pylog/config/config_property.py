@@ -22,7 +22,8 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -164,21 +165,15 @@ def config_field(
     *,
     unit: str = "",
     name: str | None = None,
+    broker_name: str = "",
 ) -> Any:  # noqa: ANN401 - as dataclasses.field, whose type is the annotation's
-    """Return a dataclass field that is a property.
+    """Return a dataclass field that is a property, with Kafka's default.
 
-    Parameters
-    ----------
-    kind
-        Which values it may have.
-    default
-        Kafka's.
-    unit
-        What a number counts.
-    name
-        Of the property; the field's own with points for underscores if None.
+    Its name is the field's with points for underscores, unless ``name`` says another one. A
+    property of topics has another name in a broker's own configuration: ``broker_name``.
     """
-    return field(default=default, metadata={"kind": kind, "unit": unit, "name": name})
+    metadata = {"kind": kind, "unit": unit, "name": name, "broker_name": broker_name}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,14 +195,7 @@ class PropertyConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
-        """Return the configuration with these properties, and defaults for all others.
-
-        Raises
-        ------
-        ValueError
-            A property is unknown, has been removed from Kafka, is not what Kafka would parse, or is
-            out of range. The text names the property.
-        """
+        """Return the configuration with these properties, and defaults for all others."""
         return cls(**cls._values(properties))
 
     def with_properties(self, properties: Mapping[str, str]) -> Self:
@@ -232,6 +220,12 @@ class PropertyConfig:
     def kinds(cls) -> dict[str, tuple[str, PropertyKind]]:
         """Return the name of the field, and the kind, of each property."""
         return {name: (each.name, each.metadata["kind"]) for name, each in cls._fields().items()}
+
+    @classmethod
+    def broker_names(cls) -> dict[str, str]:
+        """Return the broker-wide name of each property that has one."""
+        names = {name: each.metadata["broker_name"] for name, each in cls._fields().items()}
+        return {name: broker_name for name, broker_name in names.items() if broker_name}
 
     def properties(self) -> dict[str, str]:
         """Return all properties, defaults included, as `from_properties` reads them."""
@@ -276,3 +270,45 @@ def removal(name: str, version: str) -> str:
 
 def _refusal(name: str, value: object, expected: str) -> str:
     return f"property {name} is {value!r}, expected {expected}"
+
+
+class ConfigSource(StrEnum):
+    """Who says what a property is, those first that win over the ones after them.
+
+    Those that Kafka has, too, have its names (ConfigEntry.ConfigSource).
+    """
+
+    GIVEN_FOR_THIS_RUN = "GIVEN_FOR_THIS_RUN"
+    """Whoever runs it."""
+
+    STORED_TOPIC_CONFIG = "STORED_TOPIC_CONFIG"
+    """``pylog-topic-configs.json`` beside the logs."""
+
+    DYNAMIC_TOPIC_CONFIG = "DYNAMIC_TOPIC_CONFIG"
+    """The cluster's metadata, of the topic."""
+
+    INTERNAL_TOPIC_CONFIG = "INTERNAL_TOPIC_CONFIG"
+    """What Kafka makes this topic with, where nothing else is known of it."""
+
+    DYNAMIC_BROKER_CONFIG = "DYNAMIC_BROKER_CONFIG"
+    """The cluster's metadata, of this broker."""
+
+    DYNAMIC_DEFAULT_BROKER_CONFIG = "DYNAMIC_DEFAULT_BROKER_CONFIG"
+    """The cluster's metadata, of all brokers."""
+
+    STATIC_BROKER_CONFIG = "STATIC_BROKER_CONFIG"
+    """The broker's ``server.properties``."""
+
+    DEFAULT_CONFIG = "DEFAULT_CONFIG"
+    """Kafka's default."""
+
+    NO_LIMIT = "NO_LIMIT"
+    """Nobody: Kafka's default would remove records, and is not assumed."""
+
+
+class ConfigEntry(NamedTuple):
+    """A property of a topic, its value as text, and where that comes from."""
+
+    name: str
+    value: str
+    source: ConfigSource

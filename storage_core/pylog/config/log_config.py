@@ -67,41 +67,79 @@ class LogConfig(PropertyConfig):
         "message.downconversion.enable": "4.0",
     }
 
-    segment_bytes: int = config_field(integer(14), 1 << 30, unit="bytes")
+    segment_bytes: int = config_field(
+        integer(14), 1 << 30, unit="bytes", broker_name="log.segment.bytes"
+    )
     segment_ms: int = config_field(long(1), 7 * _DAY_MS, unit="ms")
     segment_jitter_ms: int = config_field(long(0), 0, unit="ms")
-    segment_index_bytes: int = config_field(integer(4), 10 << 20, unit="bytes")
-    index_interval_bytes: int = config_field(integer(0), 4096, unit="bytes")
-    max_message_bytes: int = config_field(integer(0), 1_048_588, unit="bytes")
+    segment_index_bytes: int = config_field(
+        integer(4), 10 << 20, unit="bytes", broker_name="log.index.size.max.bytes"
+    )
+    index_interval_bytes: int = config_field(
+        integer(0), 4096, unit="bytes", broker_name="log.index.interval.bytes"
+    )
+    max_message_bytes: int = config_field(
+        integer(0), 1_048_588, unit="bytes", broker_name="message.max.bytes"
+    )
     """Compared with a whole batch, as it is stored: 1 MiB and the 12 bytes before its length."""
 
     message_timestamp_type: TimestampType = config_field(  # noqa: RUF009 - a field, not a value
-        Choice(_TIMESTAMP_TYPES), TimestampType.CREATE_TIME
+        Choice(_TIMESTAMP_TYPES),
+        TimestampType.CREATE_TIME,
+        broker_name="log.message.timestamp.type",
     )
-    message_timestamp_before_max_ms: int = config_field(long(0), INT64_MAX, unit="ms")
-    message_timestamp_after_max_ms: int = config_field(long(0), _HOUR_MS, unit="ms")
+    message_timestamp_before_max_ms: int = config_field(
+        long(0), INT64_MAX, unit="ms", broker_name="log.message.timestamp.before.max.ms"
+    )
+    message_timestamp_after_max_ms: int = config_field(
+        long(0), _HOUR_MS, unit="ms", broker_name="log.message.timestamp.after.max.ms"
+    )
 
     compression_type: str = config_field(
-        Choice({word: word for word in _COMPRESSION_WORDS}), PRODUCER_COMPRESSION
+        Choice({word: word for word in _COMPRESSION_WORDS}),
+        PRODUCER_COMPRESSION,
+        broker_name="compression.type",
     )
-    compression_gzip_level: int = config_field(integer(1, at_most=9, also_allowed=-1), -1)
-    compression_lz4_level: int = config_field(integer(1, at_most=17), 9)
-    compression_zstd_level: int = config_field(integer(-131_072, at_most=22), 3)
+    compression_gzip_level: int = config_field(
+        integer(1, at_most=9, also_allowed=-1), -1, broker_name="compression.gzip.level"
+    )
+    compression_lz4_level: int = config_field(
+        integer(1, at_most=17), 9, broker_name="compression.lz4.level"
+    )
+    compression_zstd_level: int = config_field(
+        integer(-131_072, at_most=22), 3, broker_name="compression.zstd.level"
+    )
 
-    cleanup_policy: frozenset[str] = config_field(WordList((COMPACT, DELETE)), frozenset({DELETE}))
+    cleanup_policy: frozenset[str] = config_field(
+        WordList((COMPACT, DELETE)), frozenset({DELETE}), broker_name="log.cleanup.policy"
+    )
     retention_ms: int = config_field(long(-1), 7 * _DAY_MS, unit="ms")
     """-1: unlimited."""
-    retention_bytes: int = config_field(Number(-INT64_MAX - 1, INT64_MAX), -1, unit="bytes")
+    retention_bytes: int = config_field(
+        Number(-INT64_MAX - 1, INT64_MAX), -1, unit="bytes", broker_name="log.retention.bytes"
+    )
     """Negative: unlimited."""
-    file_delete_delay_ms: int = config_field(long(0), 60_000, unit="ms")
-    delete_retention_ms: int = config_field(long(0), _DAY_MS, unit="ms")
-    min_compaction_lag_ms: int = config_field(long(0), 0, unit="ms")
-    max_compaction_lag_ms: int = config_field(long(1), INT64_MAX, unit="ms")
-    min_cleanable_dirty_ratio: float = config_field(Number(0, 1, is_whole=False), 0.5)
+    file_delete_delay_ms: int = config_field(
+        long(0), 60_000, unit="ms", broker_name="log.segment.delete.delay.ms"
+    )
+    delete_retention_ms: int = config_field(
+        long(0), _DAY_MS, unit="ms", broker_name="log.cleaner.delete.retention.ms"
+    )
+    min_compaction_lag_ms: int = config_field(
+        long(0), 0, unit="ms", broker_name="log.cleaner.min.compaction.lag.ms"
+    )
+    max_compaction_lag_ms: int = config_field(
+        long(1), INT64_MAX, unit="ms", broker_name="log.cleaner.max.compaction.lag.ms"
+    )
+    min_cleanable_dirty_ratio: float = config_field(
+        Number(0, 1, is_whole=False), 0.5, broker_name="log.cleaner.min.cleanable.ratio"
+    )
 
-    flush_messages: int = config_field(long(1), INT64_MAX, unit="records")
+    flush_messages: int = config_field(
+        long(1), INT64_MAX, unit="records", broker_name="log.flush.interval.messages"
+    )
     flush_ms: int = config_field(long(0), INT64_MAX, unit="ms")
-    preallocate: bool = config_field(Boolean(), False)  # noqa: FBT003 - the default itself
+    preallocate: bool = config_field(Boolean(), False, broker_name="log.preallocate")  # noqa: FBT003 - the default itself
 
     def __post_init__(self) -> None:
         # Not super(): slots=True makes a new class, which a bare super() does not know.

@@ -29,7 +29,7 @@ from pylog.internal_topics.decoders import DecoderName, dump_decoder
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
 from pylog.reading.head_start import HeadStart
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.worker_threads import WorkerThreads, thread_count, usable_processors
+from pylog.scheduling.worker_threads import WorkerThreads, thread_count, usable_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from pylog.files.store_parameters import StoreUriError, made_by_arrow, parse_parameters
+from pylog.files.stores import StoreUriError, made_by_arrow, parse_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,18 +52,6 @@ def azure_file_system(store: str, query: str) -> tuple[pa_fs.AzureFileSystem, st
 
     Parameters go before the URI's user info, that before the environment. Where none has a key, a
     token or a client, credentials are those that Azure's ``DefaultAzureCredential`` finds.
-
-    Parameters
-    ----------
-    store
-        The URI up to its host.
-    query
-        The URI's query with its question mark, or nothing.
-
-    Raises
-    ------
-    StoreUriError
-        The URI is not understood, or nothing names the account.
     """
     parts = _STORE.fullmatch(store)
     container, password, host = parts.groups(default="") if parts else ("", "", ".")

@@ -28,16 +28,10 @@ if TYPE_CHECKING:
 
 
 class ByteSource(ABC):
-    """What the readers need of a file, wherever it lies.
-
-    Attributes
-    ----------
-    path
-        Names the file in errors.
-    """
+    """What the readers need of a file, wherever it lies."""
 
     __slots__ = ()
-    path: str
+    path: str  # names the file in errors
 
     @abstractmethod
     def size(self) -> int:
@@ -55,13 +49,7 @@ class ByteSource(ABC):
         return False
 
     def ensure_same(self) -> None:
-        """Return if all that was read is of one file.
-
-        Raises
-        ------
-        SegmentReplacedError
-            Another file may have answered some of the reads.
-        """
+        """Return if all that was read is of one file."""
         if self.has_been_replaced():
             raise _replaced(self.path)
 
@@ -119,13 +107,6 @@ class LocalFile(ByteSource):
     """`ByteSource` of a local file.
 
     One descriptor, no position of its own: any number of threads may read at once.
-
-    Raises
-    ------
-    SegmentVanishedError
-        The file does not exist (any more).
-    UnreadableFileError
-        It is not a regular file, a link that leads nowhere, or cannot be opened or read.
     """
 
     __slots__ = ("_descriptor", "path")

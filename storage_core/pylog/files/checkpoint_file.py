@@ -52,17 +52,7 @@ _WHITESPACE = re.compile(r"[ \t\n\x0b\f\r]+")
 
 
 def read_text_file(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
-    """Return the whole text of a small local file.
-
-    Raises
-    ------
-    CorruptCheckpointError
-        The file is longer than 64 MiB, or not in ``encoding``.
-    SegmentVanishedError
-        There is no such file.
-    LogDirectoryError
-        It cannot be read.
-    """
+    """Return the whole text of a small local file."""
     with open_file(path) as file:
         size = file.size()
         if size > MAX_TEXT_FILE_BYTES:
@@ -83,13 +73,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def parse_integer(text: str, bits: int) -> int:
-    """Return the signed decimal integer that ``text`` is.
-
-    Raises
-    ------
-    ValueError
-        It is none, or does not fit into ``bits``.
-    """
+    """Return the signed decimal integer that ``text`` is."""
     if _INTEGER.fullmatch(text) is None:
         msg = f"{shorten(text)} is not an integer"
         raise ValueError(msg)
@@ -113,26 +97,7 @@ def parse_checkpoint(
     field_count: int,
     parse_fields: Callable[[list[str]], EntryT],
 ) -> list[EntryT]:
-    """Return the entries of a checkpoint's ``text``, in file order.
-
-    Parameters
-    ----------
-    text
-        The whole file.
-    path
-        Names the file in errors.
-    version
-        The only version accepted.
-    field_count
-        How many fields each line has.
-    parse_fields
-        Makes an entry of one line's fields; its ``ValueError`` says what is wrong with them.
-
-    Raises
-    ------
-    CorruptCheckpointError
-        The text does not follow the format; the error shows the line.
-    """
+    """Return the entries of a checkpoint's ``text``, in file order."""
     lines = split_lines(text)
     if lines:
         stored = _parse_header(lines, 0, "version", path)
@@ -177,13 +142,6 @@ def read_offset_checkpoint(path: str | os.PathLike[str]) -> dict[TopicPartition,
 
     Reads recovery point, log start, cleaner and replication (high watermark) checkpoints. Where a
     partition occurs twice, its last line counts, as in Kafka.
-
-    Raises
-    ------
-    CorruptCheckpointError
-        The file does not follow the format; the error shows the line.
-    LogDirectoryError
-        The file cannot be read.
     """
     return dict(read_checkpoint(path, OFFSET_CHECKPOINT_VERSION, 3, _parse_offset_entry))
 
@@ -191,24 +149,7 @@ def read_offset_checkpoint(path: str | os.PathLike[str]) -> dict[TopicPartition,
 def write_checkpoint(
     io: DurableIO, path: str | os.PathLike[str], version: int, lines: Sequence[str]
 ) -> None:
-    """Replace a checkpoint file as a whole, and return when it is on the disk.
-
-    Parameters
-    ----------
-    io
-        Writes the file, see `DurableIO.write_atomically`.
-    path
-        The checkpoint; created if there is none.
-    version
-        Its first line.
-    lines
-        One for each entry, without its end.
-
-    Raises
-    ------
-    KafkaStorageError
-        It could not be written; what was there before is there still.
-    """
+    """Replace a checkpoint file as a whole, and return when it is on the disk."""
     text = "".join(f"{line}\n" for line in (version, len(lines), *lines))
     io.write_atomically(path, text.encode())
 
@@ -216,15 +157,7 @@ def write_checkpoint(
 def write_offset_checkpoint(
     io: DurableIO, path: str | os.PathLike[str], offsets: Mapping[TopicPartition, int]
 ) -> None:
-    """Replace an offset checkpoint by one of ``offsets``, in their order.
-
-    Raises
-    ------
-    ValueError
-        A topic is empty or holds white space, which would make the file malformed.
-    KafkaStorageError
-        It could not be written; what was there before is there still.
-    """
+    """Replace an offset checkpoint by one of ``offsets``, in their order."""
     lines = []
     for (topic, partition), offset in offsets.items():
         if not topic or _WHITESPACE.search(topic):

@@ -37,11 +37,6 @@ def read_clean_shutdown(path: str | os.PathLike[str]) -> CleanShutdown | None:
     """Return what the clean shutdown file says, None if there is no such file.
 
     Never fails because of the content: a file that cannot be understood is there all the same.
-
-    Raises
-    ------
-    LogDirectoryError
-        The file is there and cannot be opened or read.
     """
     try:
         with open_file(path) as file:
@@ -54,14 +49,7 @@ def read_clean_shutdown(path: str | os.PathLike[str]) -> CleanShutdown | None:
 def write_clean_shutdown(
     io: DurableIO, path: str | os.PathLike[str], broker_epoch: int = UNKNOWN_BROKER_EPOCH
 ) -> None:
-    """Say that all logs of a directory were closed, and return when that is on the disk.
-
-    Raises
-    ------
-    KafkaStorageError
-        The file could not be written. It may be there all the same: if the logs are not all on
-        the disk then, remove it.
-    """
+    """Say that all logs of a directory were closed, and return when that is on the disk."""
     content = {"version": _VERSION, "brokerEpoch": broker_epoch}
     data = json.dumps(content, separators=(",", ":")).encode()
     io.write_file(path, data, sync=True)
@@ -73,11 +61,6 @@ def remove_clean_shutdown(io: DurableIO, path: str | os.PathLike[str]) -> bool:
 
     To be done before anything is written below the directory. Differs from Kafka, which does not
     sync the directory: after a power loss the file could be back, and vouch for a torn log.
-
-    Raises
-    ------
-    KafkaStorageError
-        It could not be removed, or the removal not be made durable.
     """
     if not io.remove(path, missing_ok=True):
         return False

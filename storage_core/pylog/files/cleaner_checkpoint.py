@@ -36,16 +36,6 @@ class CleanerCheckpoint:
     """The checkpoint of one log directory. Any number of threads may read and change it.
 
     Its lock is held while the file is written; whoever holds it waits for no log.
-
-    Parameters
-    ----------
-    log_directory
-        Where the file lies.
-    io, failures
-        What it is written through, and where a failure is noted.
-    partitions
-        Gives the partitions that the directory has: entries of others are dropped when the file is
-        written.
     """
 
     def __init__(
@@ -64,13 +54,7 @@ class CleanerCheckpoint:
         self._lock = threading.Lock()
 
     def load(self) -> None:
-        """Read the file. One that does not follow the format counts as empty: all is dirty then.
-
-        Raises
-        ------
-        LogDirectoryError
-            It cannot be read.
-        """
+        """Read the file. One that does not follow the format counts as empty: all is dirty then."""
         try:
             self._offsets = read_offset_checkpoint(self._path)
         except CorruptCheckpointError as error:
@@ -87,13 +71,7 @@ class CleanerCheckpoint:
         return self._offsets.get(topic_partition, 0)
 
     def update(self, topic_partition: TopicPartition, offset: int) -> None:
-        """Note that a log is clean below ``offset``, and return when that is on the disk.
-
-        Raises
-        ------
-        KafkaStorageError
-            It could not be written; the directory is offline.
-        """
+        """Note that a log is clean below ``offset``, and return when that is on the disk."""
         with self._changing():
             if self._offsets.get(topic_partition) != offset:
                 self._write({**self._offsets, topic_partition: offset})

@@ -19,6 +19,23 @@ UTF-8, one JSON object, replaced as a whole::
 
 There is at most one in a log directory: whoever commits holds the directory's lock, and completes
 the one that is there first. It counts until the ledger has its id.
+
+``.pylog-ledger``: which jobs have been written, so that none is written twice.
+
+UTF-8, one JSON object, replaced as a whole::
+
+    {
+      "version": 1,
+      "jobs": [{"job_id": "nightly", "batch_id": null, "commit_id": "5f0c…",
+                "time_ms": 1795374000000, "record_count": 1000}]
+    }
+
+The newest entry is the last one. What is kept, counted from the newest entry on:
+
+* of each streaming query the newest `KEPT_BATCHES` batches. Spark never repeats any but the newest,
+  and batches are numbered upwards, so that one below the oldest that is kept has been written, too;
+* jobs that write once, and queries, for `KEPT_MS` after their last commit, and the newest
+  `KEPT_JOBS` of them for longer; never more than `MOST_JOBS`.
 """
 
 from __future__ import annotations
@@ -31,7 +48,7 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.errors import CorruptCheckpointError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file
-from pylog.files.file_names import MANIFEST
+from pylog.files.file_names import LEDGER, MANIFEST
 from pylog.files.partition_metadata import format_uuid, parse_uuid
 from pylog.files.staged_files import (
     JobKey,
@@ -45,12 +62,12 @@ from pylog.files.staged_files import (
 
 if TYPE_CHECKING:
     import uuid
+    from collections.abc import Iterable
 
     from pylog.files.durable_io import DurableIO
     from pylog.model import TopicPartition
 
 MANIFEST_VERSION = 1
-
 _ID = re.compile(r"[0-9a-f]{32}")
 _FIELDS = ("version", "id", "job_id", "batch_id", "time_ms", "new_topics", "partitions")
 _TOPIC_FIELDS = ("topic", "topic_id", "partitions", "properties")
@@ -64,45 +81,31 @@ _PARTITION_FIELDS = (
 )
 _MAX_PARTITIONS = 100_000
 
+LEDGER_VERSION = 1
+KEPT_BATCHES = 100
+KEPT_JOBS = 1_000
+MOST_JOBS = 10_000
+KEPT_MS = 90 * 24 * 3_600_000
+_ENTRY_FIELDS = ("job_id", "batch_id", "commit_id", "time_ms", "record_count")
+
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedFile:
-    """A staged file of a manifest.
-
-    Attributes
-    ----------
-    staged
-        The file.
-    becomes_segment
-        Whether it is renamed to a segment; otherwise its batches are appended.
-    """
+    """A staged file of a manifest."""
 
     staged: StagedFile
-    becomes_segment: bool
+    becomes_segment: bool  # whether it is renamed to a segment; otherwise its batches are appended
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedPartition:
-    """What a manifest announces for one partition.
-
-    Attributes
-    ----------
-    topic_partition
-        Which.
-    base_offset
-        Of the first batch that is not skipped.
-    leader_epoch
-        Of all of its batches.
-    files
-        One after the other.
-    skipped_batches
-        How many of their first batches were in the log when this was written.
-    """
+    """What a manifest announces for one partition."""
 
     topic_partition: TopicPartition
-    base_offset: int
-    leader_epoch: int
-    files: tuple[AnnouncedFile, ...]
+    base_offset: int  # of the first batch that is not skipped
+    leader_epoch: int  # of all of its batches
+    files: tuple[AnnouncedFile, ...]  # one after the other
+    # How many of their first batches were in the log when this was written.
     skipped_batches: int = 0
 
     @property
@@ -128,23 +131,12 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One commit that is under way.
+    """One commit that is under way."""
 
-    Attributes
-    ----------
-    commit_id
-        32 hex digits.
-    key
-        Of the job.
-    time_ms
-        When it was written; batches of LogAppendTime topics have this time.
-    new_topics, partitions
-        What is to be made and appended.
-    """
-
-    commit_id: str
+    commit_id: str  # 32 hex digits
     key: JobKey
-    time_ms: int
+    time_ms: int  # when it was written; batches of LogAppendTime topics have this time
+    # new_topics, partitions: What is to be made and appended.
     new_topics: tuple[NewTopic, ...]
     partitions: tuple[AnnouncedPartition, ...]
 
@@ -160,14 +152,7 @@ def manifest_path(log_directory: str) -> str:
 
 
 def write_manifest(io: DurableIO, log_directory: str, manifest: Manifest) -> None:
-    """Publish a manifest, and return when it is on the disk.
-
-    Raises
-    ------
-    KafkaStorageError
-        It could not be written; what was there before is there still, unless the error is that the
-        directory could not be synced.
-    """
+    """Publish a manifest, and return when it is on the disk."""
     content = {
         "version": MANIFEST_VERSION,
         "id": manifest.commit_id,
@@ -204,15 +189,7 @@ def _partition_to_json(announced: AnnouncedPartition) -> dict[str, Any]:
 
 
 def read_manifest(log_directory: str) -> Manifest | None:
-    """Return the manifest of a log directory, None if there is none.
-
-    Raises
-    ------
-    CorruptCheckpointError
-        It does not follow the format.
-    LogDirectoryError
-        It cannot be read.
-    """
+    """Return the manifest of a log directory, None if there is none."""
     path = manifest_path(log_directory)
     try:
         text = read_text_file(path)
@@ -294,3 +271,126 @@ def _parse_file(content: object, place: TopicPartition) -> AnnouncedFile:
         raise ValueError(msg)  # noqa: TRY004 - as every other wrong value
     rest = {name: value for name, value in content.items() if name != "becomes_segment"}
     return AnnouncedFile(StagedFile.from_json(rest, place), content["becomes_segment"])
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """A job, or a micro-batch, that was written."""
+
+    key: JobKey
+    commit_id: str  # that of its manifest
+    time_ms: int  # when the manifest was written
+    record_count: int  # how many records were appended
+
+
+class Ledger:
+    """The content of a ledger; not changed after it is made.
+
+    Attributes
+    ----------
+    entries
+        The newest one last.
+    """
+
+    __slots__ = ("_by_key", "_commit_ids", "_oldest_batches", "entries")
+
+    def __init__(self, entries: Iterable[LedgerEntry] = ()) -> None:
+        self.entries = tuple(entries)
+        self._by_key = {each.key: each for each in self.entries}
+        self._commit_ids = {each.commit_id for each in self.entries}
+        self._oldest_batches: dict[str, int] = {}
+        for job_id, batch_id in self._by_key:
+            if batch_id is not None:
+                oldest = self._oldest_batches.get(job_id, batch_id)
+                self._oldest_batches[job_id] = min(oldest, batch_id)
+
+    def __contains__(self, key: JobKey) -> bool:
+        """Whether a job has been written."""
+        if key in self._by_key:
+            return True
+        return key.batch_id is not None and key.batch_id < self._oldest_batches.get(key.job_id, 0)
+
+    def has_commit(self, commit_id: str) -> bool:
+        """Whether the commit of a manifest is complete."""
+        return commit_id in self._commit_ids
+
+    def find(self, key: JobKey) -> LedgerEntry | None:
+        """Return the entry of a job; None if it has none, or none any more."""
+        return self._by_key.get(key)
+
+    def with_entry(self, entry: LedgerEntry) -> Ledger:
+        """Return a ledger that has one more, trimmed as the module says."""
+        entries = [*(each for each in self.entries if each.key != entry.key), entry]
+        batches: dict[str, int] = {}
+        jobs: dict[tuple[str, bool], None] = {}
+        kept = []
+        for each in reversed(entries):
+            is_stream = each.key.batch_id is not None
+            job = each.key.job_id, is_stream
+            if job not in jobs:
+                is_recent = each.time_ms >= entry.time_ms - KEPT_MS
+                if len(jobs) >= (MOST_JOBS if is_recent else KEPT_JOBS):
+                    continue
+                jobs[job] = None
+            if is_stream:
+                batches[each.key.job_id] = batches.get(each.key.job_id, 0) + 1
+                if batches[each.key.job_id] > KEPT_BATCHES:
+                    continue
+            kept.append(each)
+        return Ledger(reversed(kept))
+
+
+def ledger_path(log_directory: str) -> str:
+    """Return where the ledger of a log directory lies."""
+    return os.path.join(log_directory, LEDGER)  # noqa: PTH118 - kept as text
+
+
+def write_ledger(io: DurableIO, log_directory: str, ledger: Ledger) -> None:
+    """Replace the ledger, and return when it is on the disk."""
+    lines = ",\n".join(
+        json.dumps(
+            {
+                "job_id": each.key.job_id,
+                "batch_id": each.key.batch_id,
+                "commit_id": each.commit_id,
+                "time_ms": each.time_ms,
+                "record_count": each.record_count,
+            }
+        )
+        for each in ledger.entries
+    )
+    text = f'{{"version": {LEDGER_VERSION}, "jobs": [\n{lines}\n]}}\n'
+    io.write_atomically(ledger_path(log_directory), text.encode())
+
+
+def read_ledger(log_directory: str) -> Ledger:
+    """Return the ledger of a log directory, an empty one if there is none."""
+    path = ledger_path(log_directory)
+    try:
+        text = read_text_file(path)
+    except SegmentVanishedError:
+        return Ledger()
+    try:
+        content = as_object(json.loads(text), ("version", "jobs"), "ledger")
+        as_integer(content["version"], "version", LEDGER_VERSION, LEDGER_VERSION)
+        return Ledger(_parse_entry(each) for each in as_list(content["jobs"], "jobs"))
+    except (ValueError, RecursionError) as error:
+        reason = (
+            f"ledger of written jobs is malformed: {error}; restore the file: without it a job "
+            "that runs again would be written twice"
+        )
+        raise CorruptCheckpointError(reason, path) from error
+
+
+def _parse_entry(content: object) -> LedgerEntry:
+    fields = as_object(content, _ENTRY_FIELDS, "ledger entry")
+    commit_id = fields["commit_id"]
+    if not isinstance(commit_id, str):
+        msg = f"commit_id is {commit_id!r}, expected text"
+        raise ValueError(msg)  # noqa: TRY004 - as every other wrong value
+    return LedgerEntry(
+        as_job_key(fields["job_id"], fields["batch_id"]),
+        commit_id,
+        as_integer(fields["time_ms"], "time_ms", 0),
+        as_integer(fields["record_count"], "record_count", 0),
+    )

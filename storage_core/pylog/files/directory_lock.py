@@ -47,11 +47,6 @@ class DirectoryLock:
     """The lock of one log directory, once `try_lock` has returned, until `unlock`.
 
     As a context manager it is held inside the block. Any thread may call its methods.
-
-    Parameters
-    ----------
-    directory
-        A log directory, which exists.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -66,17 +61,7 @@ class DirectoryLock:
         return self._key is not None and _is_held(self._key, self)
 
     def try_lock(self) -> None:
-        """Take the lock at once, or fail.
-
-        Raises
-        ------
-        LogLockedError
-            Somebody holds it: another process, or another object of this one.
-        UnexpectedFileError
-            The lock file is not a regular file.
-        KafkaStorageError
-            The directory does not exist, or the file cannot be created or locked.
-        """
+        """Take the lock at once, or fail."""
         with _holders_guard:
             try:
                 status = os.stat(self.directory)  # noqa: PTH116 - kept as text
@@ -90,13 +75,7 @@ class DirectoryLock:
             _holders[key] = _Holder(os.getpid(), self)
 
     def unlock(self) -> None:
-        """Delete the file and give the lock back; without it, do nothing.
-
-        Raises
-        ------
-        KafkaStorageError
-            The file cannot be deleted; the lock is given back all the same.
-        """
+        """Delete the file and give the lock back; without it, do nothing."""
         with _holders_guard:
             descriptor, self._descriptor = self._descriptor, None
             key, self._key = self._key, None

@@ -30,6 +30,8 @@ that was forked since is refused, and may read.
 
 Source: Utils.atomicMoveWithFallback, Utils.flushDir, CheckpointFile (Kafka 3.9 and 4.3). Differs
 from Kafka, which copies where the rename fails, and so may leave half a file.
+
+`ForgettingIO` takes every change and forgets it, so that a dry run can do what a run would do.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from pylog.errors import SegmentVanishedError, UnexpectedFileError
-from pylog.files.regular_file import not_a_directory
+from pylog.files.regular_file import not_a_directory, open_regular_file
 from pylog.files.system_calls import SystemCalls, storage_error
 from pylog.files.writable_file import WritableFile
 
@@ -61,24 +63,7 @@ class DurableIO(SystemCalls):
     """
 
     def open(self, path: str | os.PathLike[str], *, create: bool = False) -> WritableFile:
-        """Open a file to read and write; its content stays.
-
-        Parameters
-        ----------
-        path
-            The file.
-        create
-            Make an empty one if there is none.
-
-        Raises
-        ------
-        SegmentVanishedError
-            There is no such file, and ``create`` is false.
-        UnexpectedFileError
-            It is not a regular file: a symbolic link, a FIFO, a device.
-        KafkaStorageError
-            It cannot be opened or created.
-        """
+        """Open a file to read and write; its content stays."""
         text = os.fspath(path)
         if create:
             self.ensure_own_process(text)
@@ -91,13 +76,7 @@ class DurableIO(SystemCalls):
             raise storage_error("open the file", error, text) from error
 
     def set_last_modified(self, path: str | os.PathLike[str], modified_ms: int) -> None:
-        """Make a file say that it was changed last at ``modified_ms``; not forced to disk.
-
-        Raises
-        ------
-        KafkaStorageError
-            There is no such file, or its time cannot be changed.
-        """
+        """Make a file say that it was changed last at ``modified_ms``; not forced to disk."""
         text = os.fspath(path)
         self.ensure_own_process(text)
         try:
@@ -106,13 +85,7 @@ class DurableIO(SystemCalls):
             raise storage_error("set the file's time", error, text) from error
 
     def replace(self, source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-        """Rename ``source`` to ``target``, in whose place it comes, if there is one, at once.
-
-        Raises
-        ------
-        KafkaStorageError
-            It cannot be renamed; both are as they were. ``errno.ENOENT``: there is no ``source``.
-        """
+        """Rename ``source`` to ``target``, in whose place it comes, if there is one, at once."""
         old, new = os.fspath(source), os.fspath(target)
         self.ensure_own_process(old)
         try:
@@ -121,13 +94,7 @@ class DurableIO(SystemCalls):
             raise storage_error(f"rename the file to {new}", error, old) from error
 
     def remove(self, path: str | os.PathLike[str], *, missing_ok: bool = False) -> bool:
-        """Remove a file, or a link and not what it points to; return whether there was one.
-
-        Raises
-        ------
-        KafkaStorageError
-            It cannot be removed, or there is none and ``missing_ok`` is false.
-        """
+        """Remove a file, or a link and not what it points to; return whether there was one."""
         text = os.fspath(path)
         self.ensure_own_process(text)
         try:
@@ -139,15 +106,7 @@ class DurableIO(SystemCalls):
         return True
 
     def make_directory(self, path: str | os.PathLike[str], *, exist_ok: bool = False) -> bool:
-        """Create a directory in one that exists; return whether it is new.
-
-        Raises
-        ------
-        UnexpectedFileError
-            ``exist_ok`` is true, and a symbolic link or a file lies there.
-        KafkaStorageError
-            It cannot be created, or there is one and ``exist_ok`` is false.
-        """
+        """Create a directory in one that exists; return whether it is new."""
         text = os.fspath(path)
         self.ensure_own_process(text)
         try:
@@ -161,13 +120,7 @@ class DurableIO(SystemCalls):
         return True
 
     def remove_directory(self, path: str | os.PathLike[str]) -> None:
-        """Remove an empty directory.
-
-        Raises
-        ------
-        KafkaStorageError
-            There is none, it is not empty, or it cannot be removed.
-        """
+        """Remove an empty directory."""
         text = os.fspath(path)
         self.ensure_own_process(text)
         try:
@@ -176,13 +129,7 @@ class DurableIO(SystemCalls):
             raise storage_error("remove the directory", error, text) from error
 
     def sync_directory(self, path: str | os.PathLike[str]) -> None:
-        """Return when the names in a directory are on the disk.
-
-        Raises
-        ------
-        KafkaStorageError
-            They are not, or there is no such directory.
-        """
+        """Return when the names in a directory are on the disk."""
         text = os.fspath(path)
         self.ensure_own_process(text)
         try:
@@ -197,22 +144,6 @@ class DurableIO(SystemCalls):
 
         A link of that name, a FIFO, and a file that has other names, too, are replaced by a
         new file; what they lead to stays as it is. A directory is not replaced.
-
-        Parameters
-        ----------
-        path
-            The file; created if there is none.
-        data
-            All of its new content.
-        sync
-            Return when the content is on the disk. The directory is not synced.
-
-        Raises
-        ------
-        UnexpectedFileError
-            A directory lies there.
-        KafkaStorageError
-            The file cannot be written; its content is unknown.
         """
         with self._open_own(os.fspath(path)) as file:
             if file.size():
@@ -239,14 +170,50 @@ class DurableIO(SystemCalls):
 
         Whoever reads the file, and any crash, finds its old content or all of ``data``. See the
         module's table. ``<path>.tmp`` is overwritten, and is left where this fails.
-
-        Raises
-        ------
-        KafkaStorageError
-            The file could not be replaced, or its name not be made durable.
         """
         text = os.fspath(path)
         temporary = text + TEMPORARY_SUFFIX
         self.write_file(temporary, data, sync=True)
         self.replace(temporary, text)
         self.sync_directory(os.path.dirname(text) or os.curdir)  # noqa: PTH120 - kept as text
+
+
+class ForgettingIO(DurableIO):
+    """A `DurableIO` that says that all is done, and does nothing. Any number of threads."""
+
+    def open_to_write(self, path: str, *, create: bool) -> int:
+        """Return the descriptor of a file that can be read; of an empty one if it is to be made."""
+        try:
+            return open_regular_file(path)
+        except SegmentVanishedError:
+            if not create:
+                raise
+            return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+    def pwrite(self, path: str, descriptor: int, position: int, data: memoryview) -> int:
+        """Say that all of ``data`` is written."""
+        return len(data)
+
+    def ftruncate(self, path: str, descriptor: int, size_bytes: int) -> None:
+        """Do nothing."""
+
+    def fsync(self, path: str, descriptor: int) -> None:
+        """Do nothing."""
+
+    def utime(self, path: str, modified_ms: int) -> None:
+        """Do nothing."""
+
+    def rename(self, source: str, target: str) -> None:
+        """Do nothing."""
+
+    def unlink(self, path: str) -> None:
+        """Do nothing."""
+
+    def mkdir(self, path: str) -> None:
+        """Do nothing."""
+
+    def rmdir(self, path: str) -> None:
+        """Do nothing."""
+
+    def fsync_directory(self, path: str) -> None:
+        """Do nothing."""

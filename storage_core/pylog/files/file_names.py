@@ -8,18 +8,27 @@ Directories
     ``<topic>-<partition>``; a topic may hold dashes, so the last dash separates.
     ``<topic>-<partition>.<32 hex digits>-delete`` (topic being deleted), ``-stray`` (not owned by
     this broker) and ``-future`` (a replica on its way between disks).
+Topics
+    1 to 249 characters of ``[a-zA-Z0-9._-]``, and neither ``.`` nor ``..``. In the name of a
+    deleted partition's directory the topic is cut, to keep it within 255 characters.
 
-Source: LogFileUtils, LocalLog.parseTopicPartitionName, UnifiedLog (Kafka 3.9 and 4.3).
+Source: LogFileUtils, LocalLog.parseTopicPartitionName, LocalLog.logDeleteDirName, UnifiedLog,
+Topic.validate (Kafka 3.9 and 4.3).
 """
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import UnexpectedFileError
 from pylog.model import TopicPartition
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Iterable
 
 LOG_FILE_SUFFIX = ".log"
 KAFKA_0_7_LOG_FILE_SUFFIX = ".kafka"
@@ -33,7 +42,6 @@ SWAP_FILE_SUFFIX = ".swap"
 DELETE_DIR_SUFFIX = "-delete"
 STRAY_DIR_SUFFIX = "-stray"
 FUTURE_DIR_SUFFIX = "-future"
-
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
@@ -66,6 +74,10 @@ _DATA_SUFFIXES = (
     PRODUCER_SNAPSHOT_FILE_SUFFIX,
 )
 _STATE_SUFFIXES = (DELETED_FILE_SUFFIX, CLEANED_FILE_SUFFIX, SWAP_FILE_SUFFIX)
+
+MAX_TOPIC_LENGTH = 249
+_MAX_DIRECTORY_LENGTH = 255
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 class SegmentFileName(NamedTuple):
@@ -110,13 +122,7 @@ class PartitionDirectoryName(NamedTuple):
 
 
 def file_name_prefix(offset: int) -> str:
-    """Return ``offset`` as the 20 digits that begin a segment file's name.
-
-    Raises
-    ------
-    ValueError
-        ``offset`` is negative or does not fit into an int64.
-    """
+    """Return ``offset`` as the 20 digits that begin a segment file's name."""
     if not 0 <= offset <= _MAX_OFFSET:
         msg = f"offset {offset} is not in 0 .. 2^63-1"
         raise ValueError(msg)
@@ -155,18 +161,7 @@ def is_partition_file(name: str) -> bool:
 
 
 def parse_partition_directory_name(name: str) -> PartitionDirectoryName:
-    """Return the topic, the partition and the state that a directory name tells.
-
-    Parameters
-    ----------
-    name
-        The last component of the path, without separators.
-
-    Raises
-    ------
-    UnexpectedFileError
-        The name is not one that a broker gives to a partition directory.
-    """
+    """Return the topic, the partition and the state that a directory name tells."""
     state = next(
         (s for s in (DELETE_DIR_SUFFIX, STRAY_DIR_SUFFIX, FUTURE_DIR_SUFFIX) if name.endswith(s)),
         "",
@@ -204,3 +199,47 @@ def find_partition_directory_name(name: str) -> PartitionDirectoryName | None:
         return parse_partition_directory_name(name)
     except UnexpectedFileError:
         return None
+
+
+def ensure_valid_topic(topic: str) -> None:
+    """Raise `ValueError` unless Kafka allows a topic of this name."""
+    reason = None
+    if not topic:
+        reason = "it is empty"
+    elif topic in {".", ".."}:
+        reason = "it cannot be '.' or '..'"
+    elif len(topic) > MAX_TOPIC_LENGTH:
+        reason = f"it has {len(topic)} characters, at most {MAX_TOPIC_LENGTH} are allowed"
+    elif _LEGAL.fullmatch(topic) is None:
+        reason = "it may consist of ASCII letters, digits, '.', '_' and '-' only"
+    if reason is not None:
+        msg = f"{topic!r} is not a topic name: {reason}"
+        raise ValueError(msg)
+
+
+def nearest_topic(name: str, known: Iterable[str], *, least_similarity: float = 0.6) -> str | None:
+    """Return the known topic that ``name`` was probably meant to be; None if none is similar."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=least_similarity)
+    return near[0] if near else None
+
+
+def ensure_valid_topic_partition(topic_partition: TopicPartition) -> None:
+    """Raise `ValueError` unless Kafka allows the topic, and a directory of the partition's name."""
+    topic, partition = topic_partition
+    ensure_valid_topic(topic)
+    if not 0 <= partition <= MAX_PARTITION:
+        msg = f"partition is {partition}, expected 0 to {MAX_PARTITION}"
+        raise ValueError(msg)
+    length = len(f"{topic}-{partition}")
+    if length > _MAX_DIRECTORY_LENGTH:
+        msg = (
+            f"directory of partition {partition} of topic {topic!r} would have a name of {length} "
+            f"characters, at most {_MAX_DIRECTORY_LENGTH} are allowed"
+        )
+        raise ValueError(msg)
+
+
+def log_delete_directory_name(topic_partition: TopicPartition, unique_id: uuid.UUID) -> str:
+    """Return the name that the directory of a deleted partition gets."""
+    suffix = f"-{topic_partition.partition}.{unique_id.hex}{DELETE_DIR_SUFFIX}"
+    return topic_partition.topic[: _MAX_DIRECTORY_LENGTH - len(suffix)] + suffix

@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.fs as pa_fs
 
-from pylog.files.arrow_store import ArrowStore, listed_file
-from pylog.files.remote_store import ListedFile, RemoteVersion, file_id
-from pylog.files.store_parameters import (
+from pylog.files.stores import (
+    ArrowStore,
+    ListedFile,
+    RemoteVersion,
     boolean,
     endpoint_parameters,
+    file_id,
+    listed_file,
     made_by_arrow,
     parse_parameters,
     store_parts,
@@ -29,7 +32,7 @@ from pylog.files.store_parameters import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.files.remote_store import RangedFile
+    from pylog.files.stores import RangedFile
     from pylog.files.writable_file import BytesLike
 
 RETRY_SECONDS = 60.0
@@ -64,18 +67,6 @@ def gcs_file_system(store: str, query: str) -> tuple[pa_fs.GcsFileSystem, str]:
     Without a parameter that says otherwise, credentials are Google's "application default
     credentials"; the environment variable ``STORAGE_EMULATOR_HOST`` stands for a server that needs
     none, as for Google's own libraries.
-
-    Parameters
-    ----------
-    store
-        The URI up to the bucket.
-    query
-        The URI's query with its question mark, or nothing.
-
-    Raises
-    ------
-    StoreUriError
-        The URI is not understood.
     """
     anonymous, bucket = store_parts(_STORE, store, "gs://<bucket>/… or gs://anonymous@<bucket>/…")
     given = parse_parameters(query, _PARAMETERS)

@@ -28,28 +28,14 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class JavaProperty(NamedTuple):
-    """What a file says of a key.
-
-    Attributes
-    ----------
-    value
-        Its value.
-    line
-        The number of the line that it begins in, from 1.
-    """
+    """What a file says of a key."""
 
     value: str
-    line: int
+    line: int  # the number of the line that it begins in, from 1
 
 
 def parse_java_properties(text: str) -> dict[str, JavaProperty]:
-    r"""Return the properties in ``text``; of a key that occurs twice, the last one.
-
-    Raises
-    ------
-    ValueError
-        A ``\u`` is not followed by four hexadecimal digits.
-    """
+    r"""Return the properties in ``text``; of a key that occurs twice, the last one."""
     properties: dict[str, JavaProperty] = {}
     for number, line in _logical_lines(text):
         match = _KEY_AND_VALUE.fullmatch(line)

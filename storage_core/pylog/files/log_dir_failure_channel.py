@@ -24,15 +24,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class LogDirFailureChannel:
-    """Remembers the first error of each log directory. Thread-safe.
-
-    Parameters
-    ----------
-    on_failure
-        Called once for each directory that fails, with its path.
-    is_logged
-        Whether each first error is logged, too. Not for owners who report it themselves.
-    """
+    """Remembers the first error of each log directory. Thread-safe."""
 
     def __init__(
         self, on_failure: Callable[[str], None] | None = None, *, is_logged: bool = True

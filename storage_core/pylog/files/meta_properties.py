@@ -58,18 +58,7 @@ class MetaProperties(NamedTuple):
 
 
 def read_meta_properties(path: str | os.PathLike[str]) -> MetaProperties:
-    """Return the content of a ``meta.properties`` file.
-
-    Raises
-    ------
-    CorruptCheckpointError
-        The file does not follow the syntax, its version is unknown, a value that the version
-        requires is missing, or a number or id is malformed.
-    SegmentVanishedError
-        There is no such file.
-    LogDirectoryError
-        It cannot be read.
-    """
+    """Return the content of a ``meta.properties`` file."""
     text = read_text_file(path, ENCODING)
     try:
         properties = parse_java_properties(text)
@@ -86,27 +75,7 @@ def write_meta_properties(
     *,
     written_at: datetime | None = None,
 ) -> None:
-    """Replace a ``meta.properties`` file, and return when it is on the disk.
-
-    Parameters
-    ----------
-    io
-        Writes the file, see `DurableIO.write_atomically`.
-    path
-        The file; created if there is none.
-    properties
-        Its content; what is None is left out.
-    written_at
-        For the comment that brokers begin the file with; a time that knows its zone. None: the
-        file has no comment.
-
-    Raises
-    ------
-    ValueError
-        The version is unknown, one of the values it requires is None, or the time has no zone.
-    KafkaStorageError
-        The file could not be written; what was there before is there still.
-    """
+    """Replace a ``meta.properties`` file, and return when it is on the disk."""
     values = _values_of(properties)
     _meta_properties(values)
     lines = ["#", f"#{_java_date(written_at)}"] if written_at is not None else []

@@ -44,15 +44,7 @@ class OffsetIndexEntries(IndexEntries[OffsetPosition]):
         return self.base_offset if last is None else last.offset
 
     def lookup(self, target_offset: int) -> OffsetPosition:
-        """Return the entry with the largest offset that is not above ``target_offset``.
-
-        Returns
-        -------
-        OffsetPosition
-            ``(base_offset, 0)`` if there is no such entry, or if it is impossible (an offset
-            below the base offset, a negative position). The position may lie past the end of the
-            ``.log`` file or inside a batch, if the index is damaged.
-        """
+        """Return the entry with the largest offset that is not above ``target_offset``."""
         start = OffsetPosition(self.base_offset, 0)
         fields = self._floor_fields(RELATIVE_OFFSET_COLUMN, target_offset - self.base_offset)
         if fields is None or min(fields) < 0:
@@ -66,13 +58,6 @@ class OffsetIndexEntries(IndexEntries[OffsetPosition]):
 
         Differs from Kafka, which takes the entry after the right one where that is the first of
         its search: only more aborted transactions are named, which begin after the range.
-
-        Parameters
-        ----------
-        fetch_offset
-            Where the range begins; only its position counts.
-        fetch_size_bytes
-            Length of the range.
         """
         end_position = fetch_offset.position + fetch_size_bytes
         slot = self.first_slot_from_position(end_position)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeGuard
 
-from pylog.config.config_property import INT32_MAX, INT64_MAX
 from pylog.errors import InvalidConfigurationError, SegmentVanishedError
 from pylog.files.checkpoint_file import read_text_file, shorten
 from pylog.model import TopicPartition
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 OFFSET_JSON_VERSION = 1
 _HIGH_WATERMARK = -1
+_INT32_MAX = (1 << 31) - 1
+_INT64_MAX = (1 << 63) - 1
 
 _EXPECTED = '{"partitions": [{"topic": …, "partition": …, "offset": …}, …], "version": 1}'
 
@@ -77,8 +78,8 @@ def _parsed(entry: object) -> tuple[TopicPartition, int | None]:
         topic, partition, offset = (entry.get(name) for name in ("topic", "partition", "offset"))
         if (
             isinstance(topic, str)
-            and _is_whole_number(partition, 0, INT32_MAX)
-            and _is_whole_number(offset, _HIGH_WATERMARK, INT64_MAX)
+            and _is_whole_number(partition, 0, _INT32_MAX)
+            and _is_whole_number(offset, _HIGH_WATERMARK, _INT64_MAX)
         ):
             return TopicPartition(topic, partition), None if offset == _HIGH_WATERMARK else offset
     text = shorten(json.dumps(entry))

@@ -1,8 +1,7 @@
 """A file of a directory that we own: opened at its first use, renamed and removed as it is open.
 
 A manager has more segments than descriptors, so a file is opened when it is used, and may be
-released between two uses. ``.log`` files and all indexes of a segment are owned files; what they
-hold is their own matter.
+released between two uses. ``.log`` files and all indexes of a segment are owned files.
 
 ==================== =====================================================================
 after                the next use
@@ -34,13 +33,6 @@ class OwnedFile:
     One thread changes the file; any number may read meanwhile. A read that `release` overtakes
     comes to its end.
 
-    Parameters
-    ----------
-    path
-        The file. It need not exist.
-    io
-        What it is opened and changed through.
-
     Attributes
     ----------
     path
@@ -63,20 +55,7 @@ class OwnedFile:
         return Path(self.path).exists()
 
     def rename_to(self, path: str | os.PathLike[str], *, missing_ok: bool = False) -> None:
-        """Rename the file over another one of that name; it stays open.
-
-        Parameters
-        ----------
-        path
-            The new name, in the same directory.
-        missing_ok
-            Where there is no file, the name is for the one to come.
-
-        Raises
-        ------
-        KafkaStorageError
-            It could not be renamed, or there is none and ``missing_ok`` is false.
-        """
+        """Rename the file over another one of that name; it stays open."""
         target = str(path)
         with self._lock:
             if target != self.path and (not missing_ok or self.exists_on_disk):
@@ -86,13 +65,7 @@ class OwnedFile:
                 self._handle.path = target
 
     def delete_if_exists(self) -> bool:
-        """Close and remove the file for good; return whether there was one.
-
-        Raises
-        ------
-        KafkaStorageError
-            It could not be removed.
-        """
+        """Close and remove the file for good; return whether there was one."""
         with self._lock:
             self._is_deleted = True
             self.close()
@@ -118,13 +91,7 @@ class OwnedFile:
         return self._open() if handle is None else handle
 
     def _open(self, *, create: bool = False) -> WritableFile:
-        """Return the file, opened if it is not; with ``create``, an empty one if there is none.
-
-        Raises
-        ------
-        ValueError
-            It has been closed or deleted.
-        """
+        """Return the file, opened if it is not; with ``create``, an empty one if there is none."""
         with self._lock:
             if self._handle is None:
                 self._ensure_usable()

@@ -63,17 +63,7 @@ def format_uuid(value: uuid.UUID) -> str:
 
 
 def read_partition_metadata(path: str | os.PathLike[str]) -> PartitionMetadata:
-    """Return the content of a ``partition.metadata`` file.
-
-    Raises
-    ------
-    CorruptCheckpointError
-        The file does not follow the format, or its topic id is the zero UUID.
-    SegmentVanishedError
-        There is no such file.
-    LogDirectoryError
-        It cannot be read.
-    """
+    """Return the content of a ``partition.metadata`` file."""
     lines = split_lines(read_text_file(path))
     version_text = _field(lines, 0, "version", path)
     id_text = _field(lines, 1, "topic_id", path)
@@ -109,13 +99,6 @@ def write_partition_metadata(
     """Replace a ``partition.metadata`` file, and return when it is on the disk.
 
     A broker writes it before the partition's first record.
-
-    Raises
-    ------
-    ValueError
-        ``topic_id`` is the zero UUID, which no topic has.
-    KafkaStorageError
-        The file could not be written; what was there before is there still.
     """
     if topic_id == ZERO_UUID:
         msg = "the zero UUID is not a topic id"

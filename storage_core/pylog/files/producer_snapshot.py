@@ -34,9 +34,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checksum import crc32c, wrong_checksum
 from pylog.errors import CorruptSnapshotError
 from pylog.files.storage import open_file
+from pylog.native.checksum import crc32c, wrong_checksum
 
 if TYPE_CHECKING:
     import os
@@ -72,17 +72,7 @@ class ProducerStateEntry(NamedTuple):
 
 
 def read_producer_snapshot(path: str | os.PathLike[str]) -> list[ProducerStateEntry]:
-    """Return the producers of a snapshot file, in file order.
-
-    Raises
-    ------
-    CorruptSnapshotError
-        See `parse_producer_snapshot`; also if the file is longer than 64 MiB.
-    SegmentVanishedError
-        There is no such file.
-    LogDirectoryError
-        It cannot be read.
-    """
+    """Return the producers of a snapshot file, in file order."""
     with open_file(path) as file:
         size = file.size()
         if size > MAX_PRODUCER_SNAPSHOT_BYTES:
@@ -97,20 +87,7 @@ def read_producer_snapshot(path: str | os.PathLike[str]) -> list[ProducerStateEn
 def parse_producer_snapshot(
     data: bytes, path: str | os.PathLike[str] | None = None
 ) -> list[ProducerStateEntry]:
-    """Return the producers of a snapshot's bytes, in file order.
-
-    Parameters
-    ----------
-    data
-        The whole file.
-    path
-        Names the file in errors.
-
-    Raises
-    ------
-    CorruptSnapshotError
-        The version, the length or the checksum is wrong.
-    """
+    """Return the producers of a snapshot's bytes, in file order."""
     if len(data) < _HEADER.size:
         reason = f"producer snapshot has {len(data)} bytes, expected at least {_HEADER.size}"
         raise CorruptSnapshotError(reason, path, len(data))
@@ -132,13 +109,7 @@ def parse_producer_snapshot(
 
 
 def producer_snapshot_bytes(entries: Iterable[ProducerStateEntry]) -> bytes:
-    """Return the bytes of a snapshot of ``entries``, in their order.
-
-    Raises
-    ------
-    ValueError
-        A number does not fit into its field.
-    """
+    """Return the bytes of a snapshot of ``entries``, in their order."""
     try:
         packed = [_ENTRY.pack(*entry) for entry in entries]
     except struct.error as error:
@@ -156,25 +127,6 @@ def write_producer_snapshot(
     sync: bool,
 ) -> None:
     """Write a snapshot in place: a crash leaves a part of it, which its checksum reveals.
-
-    Parameters
-    ----------
-    io
-        Writes the file.
-    path
-        ``<offset>.snapshot``.
-    entries
-        The producers; their order does not matter.
-    sync
-        Return when the content is on the disk. A broker does not wait at a roll, where the flush
-        that follows syncs the snapshot with its segment.
-
-    Raises
-    ------
-    ValueError
-        A number does not fit into its field; nothing was written.
-    KafkaStorageError
-        The file could not be written; its content is unknown.
 
     Notes
     -----

@@ -31,13 +31,6 @@ def read_quorum_voters(path: str | os.PathLike[str]) -> frozenset[int] | None:
     """Return the ids of the voters that a ``quorum-state`` file names.
 
     None if there is no such file, or it is of version 1, which names none.
-
-    Raises
-    ------
-    CorruptCheckpointError
-        The file does not follow the format, or its version is unknown.
-    LogDirectoryError
-        It cannot be read.
     """
     try:
         content = json.loads(read_text_file(path))

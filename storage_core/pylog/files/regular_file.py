@@ -40,15 +40,7 @@ def _kind(mode: int) -> str:
 
 
 def open_regular_file(path: str) -> int:
-    """Return a descriptor from which the regular file at ``path`` can be read; never waits.
-
-    Raises
-    ------
-    SegmentVanishedError
-        There is nothing of that name (any more).
-    UnreadableFileError
-        It is not a regular file, a link that leads nowhere, or cannot be opened.
-    """
+    """Return a descriptor from which the regular file at ``path`` can be read; never waits."""
     try:
         descriptor = os.open(path, _FLAGS_TO_READ)
     except OSError as error:
@@ -96,22 +88,7 @@ def _cannot_open(path: str, error: OSError) -> SegmentVanishedError | Unreadable
 
 
 def open_regular_file_to_write(path: str, *, create: bool) -> int:
-    """Return a descriptor to read and write a file; its content stays.
-
-    Parameters
-    ----------
-    path
-        The file. Links are followed in the directories that lead to it, not in its last component.
-    create
-        Make an empty one if there is none.
-
-    Raises
-    ------
-    UnexpectedFileError
-        A symbolic link, a FIFO, a socket, a device or a directory lies there.
-    OSError
-        The system's refusal.
-    """
+    """Return a descriptor to read and write a file; its content stays."""
     try:
         descriptor = os.open(path, _FLAGS_TO_WRITE | (os.O_CREAT if create else 0), _FILE_MODE)
     except OSError as error:

@@ -2,6 +2,18 @@
 
 Credentials are found by the usual means of each store (for S3: environment, profile, instance
 role), or stand among the location's parameters. No message of this module shows them.
+
+Every read is a ranged request of its own over the network, so there are to be few and large ones.
+Windows of a ``.log`` file are read as they are asked for, and no byte twice. Look-ups ask for a
+header here and a batch there, each a little after the one before: a request fetches some
+kilobytes more than was asked for, and what was fetched is kept. Indexes and other side files are
+fetched whole. What was kept serves those who open the file next, while its entity tag is the same.
+
+A file of a store may be replaced at any moment, and each request is answered by whatever has the
+name then; no request can be bound to the answer of an earlier one (``pyarrow.fs`` sends no
+``If-Match`` and does not show the headers of a ranged read). So the store is asked for the entity
+tag when a file is opened and once more after the last read of it. A listing names no entity tags;
+there, the time of the last change (in seconds) and the length tell one file from the next.
 """
 
 from __future__ import annotations
@@ -14,18 +26,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow.fs as pa_fs
 
 from pylog.errors import LogDirectoryError, SegmentVanishedError
-from pylog.files.arrow_store import ArrowStore
 from pylog.files.azure_store import azure_file_system
-from pylog.files.fsspec_store import FsspecStore
+from pylog.files.byte_source import ByteSource
+from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.files.gcs_store import GcsStore, gcs_file_system
 from pylog.files.s3_store import s3_file_system
-from pylog.files.store_errors import STORE_FAILURES, cause_of, is_missing
-from pylog.locations import file_system_of, join, split_query
+from pylog.files.stores import (
+    STORE_FAILURES,
+    ArrowStore,
+    FsspecStore,
+    cause_of,
+    is_after_the_end,
+    is_missing,
+)
+from pylog.locations import RemoteLocation, file_system_of, join, name_of, split_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.files.remote_store import ListedFile, RangedFile, RemoteStore, RemoteVersion
+    from pylog.files.stores import ListedFile, RangedFile, RemoteStore, RemoteVersion
+
+_KEPT_BYTES = 1 << 23  # of all files
 
 _STORE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://[^/?]*)/?(.*)", re.DOTALL)
 _MAKERS = {
@@ -35,6 +56,43 @@ _MAKERS = {
     "abfs": azure_file_system,
     "abfss": azure_file_system,
 }
+
+
+class Stretch(NamedTuple):
+    """Bytes of a file that were fetched."""
+
+    start: int
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        """The byte of the file after them."""
+        return self.start + len(self.data)
+
+
+class KeptBytes:
+    """Stretches by file and entity tag, of all files of the process.
+
+    Any number of threads: stretches never change, so that a race loses one at the worst.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[tuple[str, str], tuple[Stretch, ...]] = {}
+
+    def get(self, file: tuple[str, str]) -> tuple[Stretch, ...]:
+        """Return what is kept of a file."""
+        return self._files.get(file, ())
+
+    def put(self, file: tuple[str, str], stretches: tuple[Stretch, ...]) -> None:
+        """Keep ``stretches`` of a file, and forget those of others that are too much."""
+        self._files.pop(file, None)
+        files = [*self._files.items(), (file, stretches)]
+        size_bytes = 0
+        first = len(files)
+        while first and size_bytes <= _KEPT_BYTES:
+            first -= 1
+            size_bytes += sum(len(stretch.data) for stretch in files[first][1])
+        self._files = dict(files[first + (size_bytes > _KEPT_BYTES) :])
 
 
 class RemoteStatus(NamedTuple):
@@ -63,13 +121,7 @@ class RemoteEntry(NamedTuple):
 
 
 def list_remote(location: str) -> list[RemoteEntry]:
-    """Return the entries of a remote directory, sorted by name.
-
-    Raises
-    ------
-    LogDirectoryError
-        The directory does not exist, is empty in a store without directories, or cannot be read.
-    """
+    """Return the entries of a remote directory, sorted by name."""
     try:
         store, key = _place(location)
         listed = _listed(store, key)
@@ -129,15 +181,7 @@ def _file_system(store: str, query: str) -> tuple[pa_fs.FileSystem, str]:
 
 
 def open_remote(location: str) -> tuple[RangedFile, RemoteVersion]:
-    """Return a file and which one it is; one request.
-
-    Raises
-    ------
-    SegmentVanishedError
-        The file does not exist (any more).
-    LogDirectoryError
-        It cannot be opened; the text says why.
-    """
+    """Return a file and which one it is; one request."""
     with _opening(location):
         store, key = _place(location)
         return store.open(key)
@@ -160,3 +204,145 @@ def _opening(location: str) -> Iterator[None]:
             raise SegmentVanishedError(reason, location) from None
         reason = f"cannot open file: {cause_of(error)}"
         raise LogDirectoryError(reason, location) from None
+
+
+READ_AHEAD_BYTES = 1 << 13
+
+"""The least that a look-up in a ``.log`` file requests: half a batch of the usual 16 KB."""
+
+SIDE_FILE_BYTES = 1 << 20
+
+"""Up to this size, other files are fetched whole; a preallocated index is larger."""
+
+_STRETCH_BYTES = 1 << 18
+
+_STRETCHES = 4
+
+_KEPT = KeptBytes()
+
+
+class RemoteFile(ByteSource):
+    """`ByteSource` of a remote file; keeps at most 1 MiB of what was fetched. One thread."""
+
+    __slots__ = (
+        "_file",
+        "_identity",
+        "_is_fetched_whole",
+        "_is_log",
+        "_is_unchecked",
+        "_stretches",
+        "_version",
+        "path",
+    )
+
+    def __init__(self, location: str) -> None:
+        self.path = RemoteLocation(location)
+        self._file: RangedFile | None
+        self._file, self._version = open_remote(location)
+        size, tag = self._version.size_bytes, self._version.entity_tag
+        self._is_log = name_of(location).endswith(LOG_FILE_SUFFIX)
+        self._is_fetched_whole = not self._is_log and size <= SIDE_FILE_BYTES
+        self._identity = (location, tag) if tag else None
+        # The least recently used first.
+        self._stretches = _KEPT.get(self._identity) if self._identity else ()
+        self._is_unchecked = False  # whether there was a request since the entity tag was asked for
+
+    def size(self) -> int:
+        """Return the file's length in bytes, as it was when it was opened."""
+        return self._version.size_bytes
+
+    def file_id(self) -> int:
+        """Return what a listing has for the file, 0 where the store does not tell."""
+        return self._version.file_id
+
+    def has_been_replaced(self) -> bool:
+        """Whether what was read may be of another file that has the name by now.
+
+        Costs a request if there was one since the file was opened or since the last call. Of
+        ``.log`` files only: a side file comes in one answer, and a large index is a hint.
+        """
+        if not self._is_unchecked or self._identity is None:
+            return False
+        version = remote_version(self.path)
+        if (version.size_bytes, version.entity_tag) != (self.size(), self._version.entity_tag):
+            return True
+        self._is_unchecked = False
+        _KEPT.put(self._identity, self._stretches)
+        return False
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return the bytes ``[position, position + length)``, fewer where the file ends before."""
+        self._opened()
+        end = min(position + length, self._version.size_bytes)
+        if end <= position:
+            return b""
+        held = self._held(position)
+        if end > held.end:
+            start, wanted = held.end, max(end - held.end, READ_AHEAD_BYTES)
+            if self._is_fetched_whole:
+                held, start, wanted = Stretch(0, b""), 0, self._version.size_bytes
+            more = self._request(start, min(wanted, self._version.size_bytes - start))
+            held = Stretch(held.start, held.data + more)
+        self._keep(held)
+        return held.data[position - held.start : end - held.start]
+
+    def read_into(self, position: int, buffer: memoryview) -> int:
+        """Fill ``buffer`` from ``position`` on; return how many bytes there were."""
+        self._opened()
+        buffer = buffer.cast("B")  # those of Arrow count their bytes as signed
+        count = max(0, min(len(buffer), self._version.size_bytes - position))
+        held = self._held(position)
+        at = position - held.start
+        filled = min(count, len(held.data) - at)
+        buffer[:filled] = held.data[at : at + filled]
+        if filled < count:
+            data = self._request(position + filled, count - filled)
+            buffer[filled : filled + len(data)] = data
+            filled += len(data)
+        return filled
+
+    def _held(self, position: int) -> Stretch:
+        """Return the stretch that reaches ``position``, an empty one there if none does."""
+        for stretch in reversed(self._stretches):
+            if stretch.start <= position <= stretch.end:
+                return stretch
+        return Stretch(position, b"")
+
+    def _keep(self, stretch: Stretch) -> None:
+        others = [each for each in self._stretches if each.start != stretch.start]
+        if self._is_fetched_whole or len(stretch.data) <= _STRETCH_BYTES:
+            others.append(stretch)
+        self._stretches = tuple(others[-_STRETCHES:])
+        if self._identity and not self._is_unchecked:
+            _KEPT.put(self._identity, self._stretches)
+
+    def next_data(self, position: int) -> int | None:
+        """Return ``position``: an object store knows nothing of holes."""
+        return position if position < self._version.size_bytes else None
+
+    def _opened(self) -> RangedFile:
+        if self._file is None:
+            msg = f"read of a closed file: {self.path}"
+            raise ValueError(msg)
+        return self._file
+
+    def _request(self, position: int, length: int) -> memoryview:
+        """Return what the store gives of a range; less, or nothing, if the file is shorter now."""
+        file = self._opened()
+        self._is_unchecked = self._is_log
+        try:
+            return memoryview(file.read_at(length, position))
+        except STORE_FAILURES as error:
+            if is_after_the_end(error):
+                return memoryview(b"")
+            if is_missing(error):
+                reason = "file is gone (deleted since it was opened)"
+                raise SegmentVanishedError(reason, self.path, position) from None
+            reason = f"cannot read {length} bytes: {cause_of(error)}"
+            raise LogDirectoryError(reason, self.path, position) from None
+
+    def close(self) -> None:
+        """Release the file; a second call does nothing."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 import pyarrow.fs as pa_fs
 
-from pylog.files.store_parameters import (
+from pylog.files.stores import (
     boolean,
     endpoint_parameters,
     made_by_arrow,
@@ -59,20 +59,6 @@ def s3_file_system(store: str, query: str) -> tuple[pa_fs.S3FileSystem, str]:
     """Return the file system that ``s3://<access key>:<secret>@<bucket>`` leads to, and the bucket.
 
     Without user info, credentials are found by the means of AWS: environment, profile, role.
-
-    Parameters
-    ----------
-    store
-        The URI up to the bucket.
-    query
-        The URI's query with its question mark, or nothing.
-
-    Raises
-    ------
-    StoreUriError
-        The URI is not understood.
-    OSError
-        No region is given, and the store does not tell it.
     """
     access_key, secret_key, bucket = store_parts(_STORE, store, _SHAPES)
     user_info = {"access_key": unquote(access_key), "secret_key": unquote(secret_key)}

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.checksum import crc32c
 from pylog.errors import CorruptRecordError
 from pylog.files.storage import open_file
+from pylog.native.checksum import crc32c
 
 if TYPE_CHECKING:
     import os
@@ -78,24 +78,7 @@ class StagedEntries:
 
 
 def read_staged_entries(path: str | os.PathLike[str], staged: StagedFile) -> StagedEntries:
-    """Return the rows of a ``.entries`` file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    staged
-        What is known of it.
-
-    Raises
-    ------
-    SegmentVanishedError
-        There is no such file.
-    CorruptRecordError
-        It is not what was staged.
-    LogDirectoryError
-        It cannot be read.
-    """
+    """Return the rows of a ``.entries`` file."""
     expected = staged.batch_count * _ROW.itemsize
     with open_file(path) as file:
         size = file.size()

@@ -12,7 +12,7 @@ name                                               what it is
 ``.pylog-manifest``                                what is being appended to which logs: see
                                                    `pylog.files.commit_manifest`
 ``.pylog-ledger``                                  which jobs have been written: see
-                                                   `pylog.files.commit_ledger`
+                                                   `pylog.files.commit_manifest`
 ================================================== ===============================================
 
 ``<job>`` is a hash of the job's id and batch id, 16 hex digits: it tells which job a file belongs
@@ -26,7 +26,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog.files.topic_name import ensure_valid_topic_partition
+from pylog.files.file_names import ensure_valid_topic_partition
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -45,17 +45,10 @@ _NAME = re.compile(r"\.pylog-staged-([0-9a-f]{16})-([0-9a-f]{8})-([0-9]{1,9})\.b
 
 
 class JobKey(NamedTuple):
-    """What names a job in the ledger.
+    """What names a job in the ledger."""
 
-    Attributes
-    ----------
-    job_id
-        The job's own id, or that of a streaming query.
-    batch_id
-        The micro-batch of a streaming query; None for a job that writes once.
-    """
-
-    job_id: str
+    job_id: str  # the job's own id, or that of a streaming query
+    # The micro-batch of a streaming query; None for a job that writes once.
     batch_id: int | None = None
 
     def __str__(self) -> str:
@@ -71,30 +64,18 @@ class JobKey(NamedTuple):
 
 
 class StagedFile(NamedTuple):
-    """One staged file, as its writer left it.
+    """One staged file, as its writer left it."""
 
-    Attributes
-    ----------
-    name
-        Of the file with the batches, in the log directory.
-    topic_partition
-        Where its batches are to be appended.
-    size_bytes, batch_count, record_count
-        What it holds.
-    first_crc, last_crc
-        The checksums that the first and the last batch store.
-    entries_crc
-        CRC-32C of the file with the entries.
-    """
-
-    name: str
-    topic_partition: TopicPartition
+    name: str  # of the file with the batches, in the log directory
+    topic_partition: TopicPartition  # where its batches are to be appended
+    # size_bytes, batch_count, record_count: What it holds.
     size_bytes: int
     batch_count: int
     record_count: int
+    # first_crc, last_crc: The checksums that the first and the last batch store.
     first_crc: int
     last_crc: int
-    entries_crc: int
+    entries_crc: int  # CRC-32C of the file with the entries
 
     @property
     def entries_name(self) -> str:
@@ -109,13 +90,7 @@ class StagedFile(NamedTuple):
 
     @classmethod
     def from_json(cls, content: object, topic_partition: TopicPartition) -> StagedFile:
-        """Return the file that a manifest describes.
-
-        Raises
-        ------
-        ValueError
-            A field is missing, or has an impossible value.
-        """
+        """Return the file that a manifest describes."""
         fields = as_object(content, cls._fields[:1] + cls._fields[2:], "staged file")
         name = fields["name"]
         if not isinstance(name, str) or _NAME.fullmatch(name) is None:
@@ -132,23 +107,13 @@ class StagedFile(NamedTuple):
 
 
 class TopicRules(NamedTuple):
-    """What rows were held against when they were staged; a commit finds the same or refuses.
-
-    Attributes
-    ----------
-    topic
-        Its name.
-    partitions
-        The numbers of its partitions; of a topic that was not there, of those it is to get.
-    is_new
-        Whether the topic was not there.
-    properties
-        Name and text of the properties that rows are held against.
-    """
+    """What rows were held against when they were staged; a commit finds the same or refuses."""
 
     topic: str
+    # The numbers of its partitions; of a topic that was not there, of those it is to get.
     partitions: tuple[int, ...]
-    is_new: bool
+    is_new: bool  # whether the topic was not there
+    # Name and text of the properties that rows are held against.
     properties: tuple[tuple[str, str], ...]
 
 
@@ -186,17 +151,7 @@ class StagedRecords(NamedTuple):
 
 
 def staged_file_name(key: JobKey, attempt_token: str, number: int) -> str:
-    """Return the name of a staged file with batches.
-
-    Parameters
-    ----------
-    key
-        Of the job.
-    attempt_token
-        The 8 hex digits that the attempt has drawn.
-    number
-        Counts the files of the attempt.
-    """
+    """Return the name of a staged file with batches."""
     return f"{key.file_prefix}{attempt_token}-{number}{BATCHES_SUFFIX}"
 
 
@@ -212,13 +167,7 @@ def job_prefix_of(name: str) -> str | None:
 
 
 def as_object(content: object, fields: tuple[str, ...], what: str) -> Mapping[str, Any]:
-    """Return ``content`` once it is known to be a JSON object with exactly these fields.
-
-    Raises
-    ------
-    ValueError
-        It is not.
-    """
+    """Return ``content`` once it is known to be a JSON object with exactly these fields."""
     if not isinstance(content, dict) or set(content) != set(fields):
         found = ", ".join(map(str, content)) if isinstance(content, dict) else type(content)
         msg = f"{what} has fields {found}, expected {', '.join(fields)}"
@@ -235,13 +184,7 @@ def as_list(content: object, what: str) -> list[Any]:
 
 
 def as_integer(value: object, name: str, lowest: int, highest: int = _MAX_INT64) -> int:
-    """Return ``value`` once it is known to be a whole number in a range.
-
-    Raises
-    ------
-    ValueError
-        It is not.
-    """
+    """Return ``value`` once it is known to be a whole number in a range."""
     if not isinstance(value, int) or isinstance(value, bool) or not lowest <= value <= highest:
         msg = f"{name} is {value!r}, expected a whole number from {lowest} to {highest}"
         raise ValueError(msg)

@@ -40,18 +40,10 @@ _ONE_DIRECTORY = "the driver and all executors must see one and the same directo
 
 
 class StagedSegment(NamedTuple):
-    """One cleaned segment, whole and on the disk.
+    """One cleaned segment, whole and on the disk."""
 
-    Attributes
-    ----------
-    target
-        Where its files lie.
-    sizes_bytes
-        Of each file that it has, by suffix.
-    """
-
-    target: SegmentTarget
-    sizes_bytes: dict[str, int]
+    target: SegmentTarget  # where its files lie
+    sizes_bytes: dict[str, int]  # of each file that it has, by suffix
 
     @classmethod
     def of(cls, target: SegmentTarget) -> StagedSegment:
@@ -87,15 +79,7 @@ class StagedSegment(NamedTuple):
 
 
 class SegmentStage:
-    """Gives the files of one attempt their names. One thread.
-
-    Parameters
-    ----------
-    log_directory
-        Where they lie.
-    job_token
-        From `new_job_token`.
-    """
+    """Gives the files of one attempt their names. One thread."""
 
     def __init__(self, log_directory: str, job_token: str) -> None:
         self.log_directory = log_directory
@@ -121,14 +105,6 @@ def new_job_token() -> str:
 
 
 def remove_staged_segments(log_directory: str, io: DurableIO) -> int:
-    """Remove all staged segments of a log directory, which the caller owns; return how many files.
-
-    Raises
-    ------
-    LogDirectoryError
-        The directory cannot be listed.
-    KafkaStorageError
-        A file cannot be removed.
-    """
+    """Remove the staged segments of a log directory that the caller owns; return how many files."""
     left = [entry.path for entry in list_directory(log_directory) if _NAME.fullmatch(entry.name)]
     return sum(io.remove(path, missing_ok=True) for path in left)

@@ -15,10 +15,9 @@ from pylog.locations import is_remote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.files import remote_file, remote_storage, uncached_file  # import Arrow or NumPy
+    from pylog.files import remote_storage, uncached_file  # import Arrow or NumPy
     from pylog.files.byte_source import ByteSource
 else:
-    remote_file = LazyModule("pylog.files.remote_file")
     remote_storage = LazyModule("pylog.files.remote_storage")
     uncached_file = LazyModule("pylog.files.uncached_file")
 
@@ -66,38 +65,15 @@ class DirectoryEntry(Protocol):
 
 
 def open_file(location: str | os.PathLike[str], *, leaves_page_cache: bool = False) -> ByteSource:
-    """Open a file for positional reading.
-
-    Parameters
-    ----------
-    location
-        Of the file.
-    leaves_page_cache
-        Whether nothing that is read of a local file may stay in the page cache that was not there.
-
-    Raises
-    ------
-    SegmentVanishedError
-        There is no such file (any more).
-    LogDirectoryError
-        It cannot be opened; the text says why. `UnreadableFileError` for a local file.
-    """
+    """Open a file for positional reading."""
     text = os.fspath(location)
     if is_remote(text):
-        return remote_file.RemoteFile(text)
+        return remote_storage.RemoteFile(text)
     return uncached_file.UncachedFile(text) if leaves_page_cache else LocalFile(text)
 
 
 def stat_file(entry: DirectoryEntry) -> FileStatus:
-    """Return size and identity of an entry that is to be read as a file.
-
-    Raises
-    ------
-    SegmentVanishedError
-        It is gone since the directory was listed.
-    UnreadableFileError
-        It is not a regular file, or a link that leads nowhere.
-    """
+    """Return size and identity of an entry that is to be read as a file."""
     try:
         status = entry.stat()
     except OSError as error:
@@ -112,11 +88,6 @@ def settled_since(location: str) -> int:
 
     The clock of a file system is coarse: what changes within one of its steps looks unchanged. 0
     for a remote directory, whose listing is one answer of one server.
-
-    Raises
-    ------
-    LogDirectoryError
-        The directory does not exist, or cannot be looked at.
     """
     if is_remote(location):
         return 0
@@ -150,13 +121,7 @@ def change_mark(location: str) -> tuple[int, int, int] | None:
 
 
 def list_directory(location: str) -> Sequence[DirectoryEntry]:
-    """Return the entries of a directory, sorted by name.
-
-    Raises
-    ------
-    LogDirectoryError
-        The directory does not exist, is none, or cannot be read.
-    """
+    """Return the entries of a directory, sorted by name."""
     if is_remote(location):
         return remote_storage.list_remote(location)
     try:

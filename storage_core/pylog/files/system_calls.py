@@ -47,18 +47,7 @@ class SystemCalls:
     _owner_process_id: int | None = None
 
     def ensure_own_process(self, path: str) -> None:
-        """Raise unless this is the process that made the first change, or nothing was changed yet.
-
-        Parameters
-        ----------
-        path
-            What is to be changed; named in the error.
-
-        Raises
-        ------
-        LogLockedError
-            This process is a fork of the one that owns the files.
-        """
+        """Raise unless this process made the first change, or nothing was changed yet."""
         owner = self._owner_process_id
         if owner == _process_id:
             return

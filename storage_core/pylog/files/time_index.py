@@ -38,14 +38,7 @@ class TimeIndexEntries(IndexEntries[TimestampOffset]):
     layout: ClassVar[EntryLayout] = LAYOUT
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """Return the entry with the largest timestamp that is not above ``timestamp`` (ms).
-
-        Returns
-        -------
-        TimestampOffset
-            ``(NO_TIMESTAMP, base_offset)`` if there is no such entry, or if its offset lies below
-            the base offset.
-        """
+        """Return the entry with the largest timestamp that is not above ``timestamp`` (ms)."""
         fields = self._floor_fields(TIMESTAMP_COLUMN, timestamp)
         if fields is None or fields[RELATIVE_OFFSET_COLUMN] < 0:
             return TimestampOffset(NO_TIMESTAMP, self.base_offset)

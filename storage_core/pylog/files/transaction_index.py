@@ -67,26 +67,7 @@ class TransactionIndexSearchResult(NamedTuple):
 def read_transaction_index(
     path: str | os.PathLike[str], *, base_offset: int | None = None
 ) -> list[TransactionIndexEntry]:
-    """Return all entries of a transaction index, in file order.
-
-    Parameters
-    ----------
-    path
-        A local file.
-    base_offset
-        Base offset of the segment; None takes it from the file's name, if that begins with one.
-
-    Raises
-    ------
-    CorruptIndexError
-        An entry has an unknown version, a last offset not above the one before it, or a last
-        offset below the base offset; or the file is longer than 64 MiB.
-    SegmentVanishedError
-        There is no such file. A segment without aborts has none; but one that was there when the
-        directory was listed must not be taken for empty, or aborted records would be served.
-    LogDirectoryError
-        The file cannot be read.
-    """
+    """Return all entries of a transaction index, in file order."""
     if base_offset is None:
         name = find_segment_file_name(name_of(os.fspath(path)))
         base_offset = 0 if name is None else name.base_offset
@@ -141,13 +122,6 @@ def collect_entries(
     entries: Iterable[TransactionIndexEntry], start_offset: int, end_offset: int
 ) -> tuple[list[TransactionIndexEntry], bool]:
     """Return the entries of transactions that touch a range; whether that is all of them.
-
-    Parameters
-    ----------
-    entries
-        Of one segment, in file order.
-    start_offset, end_offset
-        The range; its end is exclusive.
 
     Notes
     -----

@@ -52,11 +52,6 @@ class UncachedFile(LocalFile):
 
     What another process brings in while a range is read may be dropped with it, where the system
     does not do it by itself; nothing is ever dropped that has not been written yet.
-
-    Raises
-    ------
-    LogDirectoryError
-        By any read: the system offers no way to do it.
     """
 
     __slots__ = ("_drops_by_itself", "_lock", "_process_id")

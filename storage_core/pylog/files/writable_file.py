@@ -56,13 +56,7 @@ class WritableFile(ByteSource):
 
     @property
     def descriptor(self) -> int:
-        """The file descriptor, this object's own.
-
-        Raises
-        ------
-        ValueError
-            The file is closed.
-        """
+        """The file descriptor, this object's own."""
         return self._opened().number
 
     def size(self) -> int:
@@ -74,13 +68,7 @@ class WritableFile(ByteSource):
         return self._status().st_ino
 
     def read_at(self, position: int, length: int) -> bytes:
-        """Return the bytes ``[position, position + length)``, fewer where the file ends before.
-
-        Raises
-        ------
-        KafkaStorageError
-            They cannot be read.
-        """
+        """Return the bytes ``[position, position + length)``, fewer where the file ends before."""
         descriptor = self._opened()
         try:
             return os.pread(descriptor.number, length, position)
@@ -88,13 +76,7 @@ class WritableFile(ByteSource):
             raise storage_error(f"read {length} bytes", error, self.path, position) from error
 
     def read_into(self, position: int, buffer: memoryview) -> int:
-        """Fill ``buffer`` from ``position`` on; return how many bytes there were.
-
-        Raises
-        ------
-        KafkaStorageError
-            They cannot be read.
-        """
+        """Fill ``buffer`` from ``position`` on; return how many bytes there were."""
         descriptor = self._opened()
         filled = 0
         try:
@@ -116,11 +98,6 @@ class WritableFile(ByteSource):
         """Write all of ``data`` at ``position``; what lies between the old end and it is zeros.
 
         The system may take a part, at a signal or where a disk is nearly full; the rest follows.
-
-        Raises
-        ------
-        KafkaStorageError
-            Not all of it could be written; any part of it may have been.
         """
         descriptor = self._opened()
         self._calls.ensure_own_process(self.path)
@@ -132,13 +109,7 @@ class WritableFile(ByteSource):
             remaining = remaining[written:]
 
     def truncate(self, size_bytes: int) -> None:
-        """Make the file ``size_bytes`` long: cut it, or extend it by a hole that reads as zeros.
-
-        Raises
-        ------
-        KafkaStorageError
-            The length could not be changed.
-        """
+        """Make the file ``size_bytes`` long: cut it, or extend it by a hole that reads as zeros."""
         descriptor = self._opened()
         self._calls.ensure_own_process(self.path)
         try:
@@ -148,13 +119,7 @@ class WritableFile(ByteSource):
             raise storage_error(doing, error, self.path) from error
 
     def sync(self) -> None:
-        """Return when content and length are on the disk (``fsync``).
-
-        Raises
-        ------
-        KafkaStorageError
-            They are not, now or at an earlier call.
-        """
+        """Return when content and length are on the disk (``fsync``)."""
         descriptor = self._opened()
         self._calls.ensure_own_process(self.path)
         if self._sync_failed:

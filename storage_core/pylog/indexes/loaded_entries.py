@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.files.stored_entries import StoredEntries
+from pylog.files.index_entries import StoredEntries
 
 if TYPE_CHECKING:
     import struct

@@ -1,6 +1,6 @@
 """Kernel: checksums of many batches at once, by the processor's instruction for CRC-32C.
 
-`pylog.checksum.crc32c` takes one stretch of bytes a call, and keeps the interpreter's lock for
+`pylog.native.checksum` takes one stretch of bytes a call, and keeps the interpreter's lock for
 those of an ordinary batch. Here one call does all batches of a window, without the lock. It is
 meant for machines that have the instructions: elsewhere it is right, and slow.
 

@@ -5,7 +5,7 @@ literal, a number of the batch, the record's key as text, and so on. So one kern
 ``kafka-dump-log`` prints, its JSON form, and the entries of an index.
 
 Text is decoded as Java decodes UTF-8; the rules are in `pylog.record.java_utf8`. Strings of JSON
-have escapes for what a terminal would act upon, as `pylog.printable_text` says.
+have escapes for what a terminal would act upon, as `pylog.text.printable` says.
 
 Nothing is written unless the whole line fits into the output; the caller comes back with more
 room, and the line is begun again.

@@ -20,8 +20,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from pylog.errors import OffsetOutOfRangeError
-from pylog.fetch_data_info import FetchDataInfo, LogOffsetMetadata
 from pylog.files.file_names import DELETED_FILE_SUFFIX, SEGMENT_FILE_SUFFIXES, SegmentTarget
+from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
 from pylog.log.segment_deletion import delete_segment_files, remove_later
 from pylog.model import AbortedTransaction, OffsetPosition
 

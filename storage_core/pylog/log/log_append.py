@@ -35,11 +35,11 @@ from pylog.validation.log_validator import LogValidator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.append_origin import AppendOrigin
     from pylog.log.log_roller import LogRoller
     from pylog.log.log_segment import LogSegment
     from pylog.log.log_state import LogState
     from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.model import AppendOrigin
     from pylog.producers.producer_state_entry import BatchMetadata
 
 _LOGGER = logging.getLogger(__name__)

@@ -6,11 +6,11 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylog.clock import Clock, SystemClock
 from pylog.files.durable_io import DurableIO
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.log.log_segment import LogSegment
-from pylog.scheduler import BackgroundScheduler, Scheduler
+from pylog.scheduling.clock import Clock, SystemClock
+from pylog.scheduling.scheduler import BackgroundScheduler, Scheduler
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig

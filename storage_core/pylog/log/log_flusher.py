@@ -13,8 +13,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from pylog.clock import monotonic_milliseconds
 from pylog.errors import SegmentVanishedError
+from pylog.scheduling.clock import monotonic_milliseconds
 
 if TYPE_CHECKING:
     from pylog.log.log_state import LogState

@@ -34,6 +34,7 @@ from pylog.errors import (
     LogSegmentOffsetOverflowError,
     SegmentVanishedError,
 )
+from pylog.files.durable_io import ForgettingIO
 from pylog.files.file_names import (
     CLEANED_FILE_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
@@ -42,9 +43,8 @@ from pylog.files.file_names import (
     file_name_prefix,
     parse_partition_directory_name,
 )
-from pylog.files.forgetting_io import ForgettingIO
-from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
-from pylog.files.partition_directories import base_offsets_of_logs, file_names
+from pylog.files.leader_epochs import LeaderEpochFileCache
+from pylog.files.owned_directories import base_offsets_of_logs, file_names
 from pylog.log.local_log import LocalLog
 from pylog.log.log_segments import LogSegments
 from pylog.log.log_state import LogState

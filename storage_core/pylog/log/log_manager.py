@@ -24,16 +24,16 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
+from pylog.config.stored_topic_configs import TopicConfigs
 from pylog.errors import KafkaStorageError, LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.commit_manifest import read_manifest, write_manifest
+from pylog.files.file_names import ensure_valid_topic, ensure_valid_topic_partition
 from pylog.files.partition_metadata import new_topic_id
-from pylog.files.topic_configs import TopicConfigs
-from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partition
 from pylog.log.log_context import LogContext
 from pylog.log.log_maintenance import LogMaintenance
+from pylog.log.metrics import LogManagerMetrics
 from pylog.log.owned_log_directory import own_directories
 from pylog.log.owned_logs import OwnedLogs
-from pylog.metrics import LogManagerMetrics
 from pylog.model import TopicPartition
 from pylog.staged_commit.roll_forward import RollForward
 

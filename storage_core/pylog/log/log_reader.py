@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
-from pylog.fetch_data_info import FetchIsolation
+from pylog.log.fetch_data_info import FetchIsolation
+from pylog.log.metrics import LogMetrics
 from pylog.log.offsets_for_times import find_offset_by_timestamp
-from pylog.metrics import LogMetrics
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig
-    from pylog.fetch_data_info import FetchDataInfo, LogOffsetMetadata
+    from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
     from pylog.log.log_segment import LogSegment
     from pylog.log.log_state import LogState
     from pylog.log.offsets_for_times import OffsetForTime

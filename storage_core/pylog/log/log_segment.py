@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.errors import KafkaStorageError
-from pylog.fetch_data_info import FetchDataInfo, LogOffsetMetadata
 from pylog.files.index_entries import MAX_RELATIVE_OFFSET
 from pylog.files.transaction_index import TRANSACTION_INDEX_VERSION, TransactionIndexEntry
 from pylog.indexes.index_entry_writer import IndexEntryWriter
 from pylog.indexes.segment_files import SegmentFiles
+from pylog.log.fetch_data_info import FetchDataInfo, LogOffsetMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pylog.clock import Clock
     from pylog.config import LogConfig
     from pylog.files.durable_io import DurableIO
     from pylog.files.file_names import SegmentTarget
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from pylog.model import TimestampOffset
     from pylog.producers.completed_transaction import CompletedTransaction
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.scheduling.clock import Clock
 
 
 class RollParams(NamedTuple):

@@ -22,13 +22,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
-from pylog.metrics import LogCounters
+from pylog.log.metrics import LogCounters
 from pylog.record.compression import Decompressor
 from pylog.record.decompression_limit import SEND_LESS
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig
-    from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
+    from pylog.files.leader_epochs import LeaderEpochFileCache
     from pylog.log.local_log import LocalLog
     from pylog.log.log_context import LogContext
     from pylog.producers.producer_state_manager import ProducerStateManager

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 from pylog.log.producer_state_rebuild import rebuild_producer_state
+from pylog.log.registered_cleaner import RegisteredCleaner
 from pylog.log.segment_deletion import delete_segment_files, mark_snapshots_for_deletion
 from pylog.log.writable_log import WritableLog
 from pylog.record.batch_offsets import batch_offsets
-from pylog.registered_cleaner import RegisteredCleaner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,6 +23,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from pylog.config.stored_topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
 from pylog.errors import CorruptCheckpointError, KafkaStorageError
 from pylog.files.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from pylog.files.clean_shutdown import (
@@ -45,14 +46,14 @@ from pylog.files.high_watermarks import (
     is_own_directory,
     mark_as_own,
 )
-from pylog.files.partition_directories import (
+from pylog.files.owned_directories import (
     NOT_LOADED,
     ensure_regular_files,
+    ensure_writable_log_directory,
+    local_location,
     partition_directories,
 )
 from pylog.files.staged_segments import remove_staged_segments
-from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs, write_topic_configs
-from pylog.files.writable_directory import ensure_writable_log_directory, local_location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -147,7 +148,7 @@ class OwnedLogDirectory:
         ------
         LogDirectoryError
             It is not a log directory, and must not become one; see
-            `pylog.files.writable_directory`.
+            `pylog.files.owned_directories`.
         LogLockedError
             Somebody else holds it.
         UnexpectedFileError

@@ -28,23 +28,24 @@ from pylog.files.file_names import (
     DELETE_DIR_SUFFIX,
     FUTURE_DIR_SUFFIX,
     PARTITION_METADATA,
+    log_delete_directory_name,
+    nearest_topic,
     parse_partition_directory_name,
 )
-from pylog.files.partition_directories import NOT_LOADED, partition_directories
+from pylog.files.owned_directories import NOT_LOADED, partition_directories
 from pylog.files.partition_metadata import write_partition_metadata
-from pylog.files.topic_name import log_delete_directory_name, nearest_topic
 from pylog.log.log_loader import LogLoading, load_log, try_loading
 from pylog.log.log_truncation import TruncationGuard
+from pylog.log.registered_cleaner import RegisteredCleaner
 from pylog.log.segment_deletion import delete_directory
-from pylog.registered_cleaner import RegisteredCleaner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pylog.config import LogManagerConfig
+    from pylog.config.stored_topic_configs import TopicConfigs
     from pylog.errors import LogStorageError
     from pylog.files.file_names import PartitionDirectoryName
-    from pylog.files.topic_configs import TopicConfigs
     from pylog.log.log_context import LogContext
     from pylog.log.owned_log_directory import OwnedLogDirectory
     from pylog.log.unified_log import UnifiedLog

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.append_origin import AppendOrigin
 from pylog.log_file.batch_walk import PositionedHeader
+from pylog.model import AppendOrigin
 from pylog.producers.append_validation import validate_producers
 from pylog.record.batch_layout import MAGIC_VALUE_V2
 

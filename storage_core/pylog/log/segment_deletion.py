@@ -18,7 +18,7 @@ import os
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError
-from pylog.files.partition_directories import file_names
+from pylog.files.owned_directories import file_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

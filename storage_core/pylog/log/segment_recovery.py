@@ -29,7 +29,7 @@ from pylog.record.batch_scan import find_bad_checksum
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
+    from pylog.files.leader_epochs import LeaderEpochFileCache
     from pylog.log.log_segment import LogSegment
     from pylog.log_file.segment_windows import SegmentWindow
     from pylog.producers.producer_state_manager import ProducerStateManager

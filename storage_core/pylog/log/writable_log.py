@@ -13,14 +13,13 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pylog.append_origin import AppendOrigin
 from pylog.errors import KafkaStorageError, LogStorageError, RecordTooLargeError
 from pylog.log.batches_append import BatchesAppend, adopt_segment, append_finished
 from pylog.log.log_append import LogAppend
 from pylog.log.log_flusher import LogFlusher
 from pylog.log.log_reader import LogReader
 from pylog.log.log_roller import LogRoller
-from pylog.model import NO_PARTITION_LEADER_EPOCH
+from pylog.model import NO_PARTITION_LEADER_EPOCH, AppendOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

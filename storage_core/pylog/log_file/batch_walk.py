@@ -10,8 +10,8 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checksum import crc32c
 from pylog.errors import CorruptRecordError
+from pylog.native.checksum import crc32c
 from pylog.record.batch_header import BatchHeader, parse_batch_header, peek_entry_size
 from pylog.record.batch_layout import (
     ATTRIBUTES_OFFSET,

@@ -42,7 +42,7 @@ from pylog.files.file_names import (
     LOG_FILE_SUFFIX,
     SWAP_FILE_SUFFIX,
 )
-from pylog.files.partition_directories import file_names
+from pylog.files.owned_directories import file_names
 from pylog.log_file.file_records import FileRecords
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from pylog.checksum import crc32c
+from pylog.native.checksum import crc32c
 from pylog.record.batch_layout import (
     ATTRIBUTES_OFFSET,
     CRC_LENGTH,

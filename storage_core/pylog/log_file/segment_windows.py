@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checksum import wrong_checksum
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
 from pylog.log_file.batch_walk import computed_checksum, is_zero, read_header
 from pylog.log_file.header_reading import HeaderReading, shorter_than_planned
+from pylog.native.checksum import wrong_checksum
 from pylog.record.batch_header import peek_entry_size
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchScan, find_batches

@@ -10,6 +10,7 @@ NumPy and Arrow take together. A process whose kernels are kept imports neither:
 `code_image`              the file's content, and how it becomes executable memory
 `elf_object`              LLVM's object file to an image: sections joined, references resolved
 `numba_compiler`          the one module that imports Numba; `intrinsics` are its building blocks
+`checksum`                CRC-32C, by the fastest way there is; no kernel
 ========================  ==========================================================================
 
 An image is position-independent code that refers to nothing but itself and four functions of the C

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.append_origin import AppendOrigin
-from pylog.model import ControlRecordType
+from pylog.model import AppendOrigin, ControlRecordType
 from pylog.record.batch_layout import MAGIC_VALUE_V2
 from pylog.record.control_record import (
     EndTransactionMarker,

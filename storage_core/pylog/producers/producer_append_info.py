@@ -19,14 +19,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from pylog.append_origin import AppendOrigin
 from pylog.errors import (
     InvalidProducerEpochError,
     InvalidTxnStateError,
     OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
 )
-from pylog.model import NO_PRODUCER_EPOCH, NO_SEQUENCE, ControlRecordType
+from pylog.model import NO_PRODUCER_EPOCH, NO_SEQUENCE, AppendOrigin, ControlRecordType
 from pylog.producers.completed_transaction import CompletedTransaction
 from pylog.producers.producer_state_entry import BatchMetadata, ProducerStateEntry
 from pylog.producers.sequence_number import is_next_sequence, last_sequence_of

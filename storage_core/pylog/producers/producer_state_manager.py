@@ -27,11 +27,10 @@ from pylog.producers.transactions_by_first_offset import TransactionsByFirstOffs
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pylog.append_origin import AppendOrigin
-    from pylog.clock import Clock
     from pylog.files.durable_io import DurableIO
-    from pylog.model import TopicPartition
+    from pylog.model import AppendOrigin, TopicPartition
     from pylog.producers.completed_transaction import CompletedTransaction
+    from pylog.scheduling.clock import Clock
 
 _LOGGER = logging.getLogger(__name__)
 

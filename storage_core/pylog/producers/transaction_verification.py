@@ -18,11 +18,11 @@ from pylog.producers.verification_state_entry import VerificationStateEntry
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pylog.clock import Clock
     from pylog.model import TopicPartition
     from pylog.producers.producer_state_entry import ProducerStateEntry
     from pylog.producers.verification_state_entry import VerificationGuard
     from pylog.record.batch_header import BatchHeader
+    from pylog.scheduling.clock import Clock
 
 
 class TransactionVerification:

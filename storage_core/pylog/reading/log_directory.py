@@ -6,8 +6,7 @@ import operator
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
-from pylog.files.given_file_system import in_store
-from pylog.locations import printable_location
+from pylog.locations import in_store, printable_location
 from pylog.model import TopicPartition
 from pylog.reading.discovery import PartitionDirectory, discover_all
 from pylog.reading.log_start_offsets import LogStartOffsets

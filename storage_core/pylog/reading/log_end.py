@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from pylog.checksum import wrong_checksum
 from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import (
@@ -20,6 +19,7 @@ from pylog.log_file.batch_walk import (
     read_header,
     walk_headers,
 )
+from pylog.native.checksum import wrong_checksum
 from pylog.reading.damage import DamageReport
 from pylog.reading.segment_slice import SegmentSlice
 from pylog.reading.torn_tail import find_tail_defect

@@ -23,7 +23,7 @@ from pylog.files.file_names import (
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
 )
-from pylog.files.leader_epoch_checkpoint import EpochEntry, read_leader_epoch_checkpoint
+from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
 from pylog.locations import is_remote, join, printable_location
 from pylog.log_file.batch_walk import WholeBatches

@@ -21,12 +21,12 @@ from pylog.lazy_modules import LazyModule
 from pylog.locations import is_remote, join
 
 if TYPE_CHECKING:
-    from pylog.files import commit_ledger, commit_manifest  # hardly ever needed
+    from pylog.files import commit_manifest
     from pylog.files.commit_manifest import AnnouncedPartition, Manifest
     from pylog.model import TopicPartition
     from pylog.staged_commit import applied_batches  # imports NumPy
 else:
-    commit_ledger = LazyModule("pylog.files.commit_ledger")
+    commit_manifest = LazyModule("pylog.files.commit_manifest")
     commit_manifest = LazyModule("pylog.files.commit_manifest")
     applied_batches = LazyModule("pylog.staged_commit.applied_batches")
 
@@ -87,7 +87,7 @@ class PendingCommit:
         manifest = commit_manifest.read_manifest(self.log_directory)
         if manifest is None:
             return {}
-        if commit_ledger.read_ledger(self.log_directory).has_commit(manifest.commit_id):
+        if commit_manifest.read_ledger(self.log_directory).has_commit(manifest.commit_id):
             return {}
         return {
             each.topic_partition: each.base_offset

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pylog.files.byte_source import ByteSource
     from pylog.reading.window_ahead import Decoder
-    from pylog.worker_threads import WorkerThreads
+    from pylog.scheduling.worker_threads import WorkerThreads
 
     Wanted = Callable[[SegmentWindow], npt.NDArray[np.bool_] | None]
 

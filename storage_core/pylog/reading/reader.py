@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pylog.reading.segment_slice import SegmentSlice
     from pylog.reading.window_ahead import Decoder, WindowAhead
     from pylog.record.batch_scan import BatchHeaders
-    from pylog.worker_threads import WorkerThreads
+    from pylog.scheduling.worker_threads import WorkerThreads
 
 
 class TaskReader:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from pylog.columnar.arrow_schema import record_schema, schema_like
 from pylog.columnar.place_rows import PLACE_COLUMNS, place_rows
-from pylog.files.given_file_system import in_store
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.lazy_modules import LazyModule
+from pylog.locations import in_store
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, check_specs
@@ -26,7 +25,8 @@ from pylog.reading.shown_logs import scan_html
 from pylog.reading.tasks_ahead import read_side_by_side
 from pylog.reading.way_of_reading import WayOfReading
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.worker_threads import thread_count
+from pylog.scheduling.worker_threads import thread_count
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     import os
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pylog.reading.reader import TaskReader
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
-    from pylog.worker_threads import WorkerThreads
+    from pylog.scheduling.worker_threads import WorkerThreads
 else:
     last_records = LazyModule("pylog.reading.last_records")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pylog.reading.reader import TaskReader
     from pylog.reading.scan_task import ScanTask
-    from pylog.worker_threads import WorkerThreads
+    from pylog.scheduling.worker_threads import WorkerThreads
 
     MakeReader = Callable[[ScanTask, WorkerThreads | None], TaskReader]
 

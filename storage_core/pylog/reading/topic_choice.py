@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylog.errors import UnknownTopicOrPartitionError
-from pylog.files.topic_name import nearest_topic
+from pylog.files.file_names import nearest_topic
 from pylog.model import INTERNAL_TOPICS
 
 if TYPE_CHECKING:

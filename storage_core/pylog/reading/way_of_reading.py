@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylog.reading.reader import TaskReader
-from pylog.worker_threads import WorkerThreads
+from pylog.scheduling.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pylog.reading.filtered_decode import FilteredDecoder
     from pylog.reading.search_decode import SearchDecoder
     from pylog.record.batch_scan import BadChecksum, BatchHeaders
-    from pylog.worker_threads import WorkerThreads
+    from pylog.scheduling.worker_threads import WorkerThreads
 
     Decoder = RecordDecoder | FilteredDecoder | SearchDecoder
 

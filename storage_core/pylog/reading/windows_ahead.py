@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pylog.reading.segment_slice import SegmentSlice
     from pylog.reading.window_ahead import Decoder
     from pylog.record.batch_scan import BatchHeaders
-    from pylog.worker_threads import WorkerThreads
+    from pylog.scheduling.worker_threads import WorkerThreads
 
 _SLOW_CODECS = tuple(
     codec.value for codec in (CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.ZSTD)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.checksum import crc32c, wrong_checksum
 from pylog.errors import CorruptRecordError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import scan_batches as kernel
@@ -19,6 +18,7 @@ from pylog.kernels import uses_instructions_of
 from pylog.kernels.crc32c import find_bad_crc32c
 from pylog.kernels.decode_headers import decode_headers
 from pylog.kernels.decode_legacy import find_bad_crc
+from pylog.native.checksum import crc32c, wrong_checksum
 from pylog.record.batch_header import peek_entry_size
 from pylog.record.batch_layout import (
     ATTRIBUTES_OFFSET,

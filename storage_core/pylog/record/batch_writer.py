@@ -25,8 +25,8 @@ import struct
 import zlib
 from dataclasses import replace
 
-from pylog.checksum import crc32c
 from pylog.model import NO_TIMESTAMP, CompressionType, TimestampType
+from pylog.native.checksum import crc32c
 from pylog.record.append_rules import MAX_INT32
 from pylog.record.batch_header import BatchHeader, parse_batch_header
 from pylog.record.batch_layout import (

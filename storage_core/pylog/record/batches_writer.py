@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.checksum import crc32c
+from pylog.native.checksum import crc32c
 from pylog.record.batch_layout import (
     ATTRIBUTES_OFFSET,
     CRC_OFFSET,

@@ -27,9 +27,9 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.checksum import wrong_checksum
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.model import NO_TIMESTAMP, TimestampType
+from pylog.native.checksum import wrong_checksum
 from pylog.record.batch_header import BatchHeader, parse_batch_header
 from pylog.record.batch_layout import (
     KEY_SIZE_OFFSET_V0,

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.checksum import crc32c, wrong_checksum
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.model import NO_SEQUENCE, ControlRecordType, TimestampType
+from pylog.native.checksum import crc32c, wrong_checksum
 from pylog.record import legacy_batch
 from pylog.record.batch_header import BatchHeader, parse_batch_header
 from pylog.record.batch_layout import ATTRIBUTES_OFFSET, MAGIC_VALUE_V2, RECORDS_OFFSET

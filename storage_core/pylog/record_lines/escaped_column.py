@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pylog.printable_text import UNPRINTABLE, printable
 from pylog.record_lines.text_column import ends_of, text_column
+from pylog.text.printable import UNPRINTABLE, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

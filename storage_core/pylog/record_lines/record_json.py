@@ -24,10 +24,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pylog.printable_text import printable_in_json
 from pylog.record_lines.base64_column import base64_column
 from pylog.record_lines.escaped_column import escaped_column
 from pylog.record_lines.text_column import ends_of, joined, joined_lists, text_column, whole_text
+from pylog.text.printable import printable_in_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pylog.printable_text import printable
 from pylog.record_lines.escaped_column import escaped_column, printable_column
 from pylog.record_lines.text_column import joined, text_column, whole_text
+from pylog.text.printable import printable
 
 TEXT_COLUMNS = ("key", "value")
 """The columns that `text_lines` needs."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.checksum import crc32c
 from pylog.files.staged_entries import StagedEntries
+from pylog.native.checksum import crc32c
 from pylog.record.batch_scan import find_batches
 from pylog.record.batches_writer import set_append_times
 

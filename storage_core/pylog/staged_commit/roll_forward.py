@@ -19,8 +19,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pylog.errors import KafkaStorageError, SegmentVanishedError
-from pylog.files.commit_ledger import LedgerEntry, read_ledger, write_ledger
-from pylog.files.commit_manifest import manifest_path, read_manifest, write_manifest
+from pylog.files.commit_manifest import (
+    LedgerEntry,
+    manifest_path,
+    read_ledger,
+    read_manifest,
+    write_ledger,
+    write_manifest,
+)
 from pylog.staged_commit.applied_batches import find_applied_batches
 from pylog.staged_commit.staged_batches import StagedBatches
 

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pylog.cleaner.offset_map import HashKey
-from pylog.clock import SystemClock
 from pylog.errors import LogStorageError, UnknownTopicOrPartitionError
-from pylog.json_names import json_name
-from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import printable_location
 from pylog.reading.attempts import Attempts
 from pylog.reading.log_directory import open_directory
 from pylog.reading.partition_choice import choose_partitions
 from pylog.reading.scan import scan
+from pylog.scheduling.clock import SystemClock
 from pylog.side_by_side import SharedProgress
 from pylog.statistics.charts import TimeSteps
 from pylog.statistics.page import statistics_page
@@ -25,6 +23,7 @@ from pylog.statistics.partition import PartitionWork, TopicCounts, shared_budget
 from pylog.statistics.sample import TopicSample
 from pylog.statistics.tables import SCHEMAS, table_of
 from pylog.statistics.topic import TopicRows, TopicStatistics
+from pylog.text.names import json_name, names_nearest_keyword
 
 if TYPE_CHECKING:
     import os

@@ -17,13 +17,12 @@ from pylog.cleaner.checked_windows import CheckedWindow
 from pylog.cleaner.cleanable_offsets import CleanableBytes, CleanableOffsets, CleanableParams
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.offset_map import HashKey, OffsetMap
-from pylog.clock import SystemClock
 from pylog.columnar.rows import TableText
+from pylog.config.stored_topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.errors import CorruptCheckpointError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
 from pylog.files.high_watermarks import HighWatermarks
-from pylog.files.topic_configs import TOPIC_CONFIGS, TopicConfigs, read_topic_configs
 from pylog.locations import is_remote, join, name_of
 from pylog.log.retention import RetentionParams, RetentionReason, deletable_segments
 from pylog.reading.aborted_transactions import AbortedTransactions, find_aborted_transactions
@@ -33,6 +32,7 @@ from pylog.reading.headers import SegmentHeaders
 from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.record.append_rules import MAX_INT64
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
+from pylog.scheduling.clock import SystemClock
 from pylog.tables.metadata_table import table_of_rows
 from pylog.writing.cluster_configs import only_replica_rule
 
@@ -86,7 +86,7 @@ configuration is not known, the four columns are null unless keys are asked for
 (``check_keys=True``), which reads all records.
 
 A batch's bytes are shared by its records, by their length before compression. What a topic is
-configured to is known where it is stored beside the logs (`pylog.files.topic_configs`): a directory
+configured to is known where it is stored beside the logs (`stored_topic_configs`): a directory
 that was copied from a broker has nothing of it. Of a directory in a store the columns from
 first_dirty_offset to freed_bytes are null: nothing cleans it there.
 """)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pylog.files.given_file_system import in_store
-from pylog.keyword_arguments import names_nearest_keyword
+from pylog.locations import in_store
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.tables.batches import BATCHES
 from pylog.tables.cleaning import CLEANING
 from pylog.tables.findings import FINDINGS_TABLE
 from pylog.tables.index_entries import INDEX_ENTRIES
 from pylog.tables.log_tables import LEADER_EPOCHS, PARTITIONS, PRODUCERS, SEGMENTS, TRANSACTIONS
 from pylog.tables.names import unknown_table
-from pylog.worker_threads import thread_count, usable_processors
+from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Text for people: how sizes, times and counts are written."""
+"""Text for people: sizes, times, counts and instants; names in JSON; what a terminal may get."""

@@ -9,8 +9,6 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.append_origin import AppendOrigin
-from pylog.checksum import crc32c, wrong_checksum
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -18,7 +16,8 @@ from pylog.errors import (
     RecordTooLargeError,
 )
 from pylog.log_file.batch_walk import PositionedHeader
-from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, CompressionType
+from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, AppendOrigin, CompressionType
+from pylog.native.checksum import crc32c, wrong_checksum
 from pylog.record.batch_header import parse_batch_header, peek_entry_size
 from pylog.record.batch_layout import (
     ATTRIBUTES_OFFSET,

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pylog.append_origin import AppendOrigin
 from pylog.errors import InvalidRecordError, InvalidTimestampError, RecordValidationError
-from pylog.model import NO_TIMESTAMP, CompressionType, TimestampType
+from pylog.model import NO_TIMESTAMP, AppendOrigin, CompressionType, TimestampType
 from pylog.record.batch_layout import MAGIC_VALUE_V2
 from pylog.record.batch_writer import (
     set_last_offset,

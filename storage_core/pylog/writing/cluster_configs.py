@@ -13,7 +13,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config import LogConfig
-from pylog.config.config_entry import ConfigSource
+from pylog.config.config_property import ConfigSource
+from pylog.config.server_properties import dynamic_topic_properties
 from pylog.errors import (
     InvalidRecordError,
     LogDirectoryError,
@@ -24,7 +25,6 @@ from pylog.files.file_names import META_PROPERTIES, PARTITION_METADATA
 from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
-from pylog.files.topic_config_synonyms import dynamic_topic_properties
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
 from pylog.reading.cluster_metadata_log import CLUSTER_METADATA
 from pylog.reading.committed_metadata import read_committed_metadata
@@ -33,9 +33,9 @@ from pylog.reading.log_directory import open_directory
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from pylog.config.server_properties import ServerProperties
     from pylog.files.high_watermarks import IsOnlyReplica
     from pylog.files.meta_properties import MetaProperties
-    from pylog.files.server_properties import ServerProperties
     from pylog.internal_topics.metadata_image import TopicImage
     from pylog.model import TopicPartition
     from pylog.reading.committed_metadata import CommittedMetadata

@@ -23,8 +23,8 @@ from pylog.config import CleanerConfig
 from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.file_names import CLEANED_FILE_SUFFIX, SEGMENT_FILE_SUFFIXES, SegmentTarget
+from pylog.files.owned_directories import writable_log_directory
 from pylog.files.staged_segments import new_job_token, remove_staged_segments
-from pylog.files.writable_directory import writable_log_directory
 from pylog.writing.compaction_plan import (
     closed_partitions,
     context_at,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pylog.cleaner.staged_cleaning import StagedCleaning, StagedGroup
-    from pylog.files.server_properties import ServerProperties
+    from pylog.config.server_properties import ServerProperties
     from pylog.log.log_context import LogContext
     from pylog.log.log_segment import LogSegment
     from pylog.log.unified_log import UnifiedLog

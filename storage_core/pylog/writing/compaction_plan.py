@@ -1,7 +1,7 @@
 """The compacted logs of a directory: owned, or opened for a dry run, which locks nothing.
 
 For a dry run they are loaded as their owner would load them, recovery included, on a disk that
-forgets whatever is done to it (`pylog.files.forgetting_io`).
+forgets whatever is done to it (`pylog.files.durable_io`).
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pylog.clock import StoppedClock
 from pylog.config import LogManagerConfig, RecoveryMode
 from pylog.errors import CorruptCheckpointError, RecoveryRefusedError
 from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.clean_shutdown import read_clean_shutdown
 from pylog.files.cleaner_checkpoint import CleanerCheckpoint
+from pylog.files.durable_io import ForgettingIO
 from pylog.files.file_names import (
     CLEAN_SHUTDOWN,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from pylog.files.forgetting_io import ForgettingIO
 from pylog.files.high_watermarks import HighWatermarks
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.files.partition_directories import ensure_regular_files, partition_directories
+from pylog.files.owned_directories import ensure_regular_files, partition_directories
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
+from pylog.scheduling.clock import StoppedClock
 from pylog.writing.cluster_configs import only_replica_rule
 from pylog.writing.compaction_summary import PartitionCompaction
 from pylog.writing.owned_directory import ChosenLogs, own_logs, size_of_closed
@@ -36,12 +36,12 @@ from pylog.writing.owned_directory import ChosenLogs, own_logs, size_of_closed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pylog.clock import Clock
     from pylog.config import LogConfig
+    from pylog.config.server_properties import ServerProperties
     from pylog.errors import LogStorageError
-    from pylog.files.server_properties import ServerProperties
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
+    from pylog.scheduling.clock import Clock
 
 
 def ensure_compacted(topics: Iterable[str], configs: Mapping[str, LogConfig]) -> None:

@@ -18,7 +18,7 @@ from pylog.cleaner.throttler import Throttler
 from pylog.config import CleanerConfig
 from pylog.config.log_config import COMPACT
 from pylog.errors import KafkaStorageError
-from pylog.files.writable_directory import writable_log_directory
+from pylog.files.owned_directories import writable_log_directory
 from pylog.writing.compaction_plan import (
     closed_partitions,
     context_at,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
-    from pylog.files.server_properties import ServerProperties
+    from pylog.config.server_properties import ServerProperties
     from pylog.log.log_context import LogContext
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pylog.cleaner.cleaner_stats import CleanerStats
-    from pylog.config.config_entry import ConfigEntry
+    from pylog.config.config_property import ConfigEntry
     from pylog.model import TopicPartition
     from pylog.writing.held_back import HeldBack
 

@@ -54,15 +54,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogLockedError, LogStorageError, SegmentVanishedError
-from pylog.files.commit_ledger import read_ledger
 from pylog.files.commit_manifest import (
     AnnouncedFile,
     AnnouncedPartition,
     Manifest,
     NewTopic,
+    read_ledger,
 )
+from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import new_topic_id
-from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import ensure_open
 from pylog.model import TimestampType

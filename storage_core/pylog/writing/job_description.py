@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003 - of a dataclass field
 from dataclasses import KW_ONLY, dataclass, field
 
+from pylog.files.file_names import ensure_valid_topic
 from pylog.files.staged_files import JobKey, as_job_key
-from pylog.files.topic_name import ensure_valid_topic
 
 DEFAULT_BATCH_SIZE_BYTES = 16_384
 """The default of producer property ``batch.size``."""

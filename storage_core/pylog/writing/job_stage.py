@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from pylog.columnar.binary_column import is_binary_type
 from pylog.columnar.encode_input import columns_of
+from pylog.files.owned_directories import writable_log_directory
 from pylog.files.staged_files import StagedRecords
-from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.writing.named_partitioners import ensure_known_partitioner
 from pylog.writing.partition_assignment import (

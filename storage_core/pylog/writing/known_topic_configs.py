@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pylog.config import LogConfig
+from pylog.config.stored_topic_configs import TopicConfigs
 from pylog.errors import LogStorageError, UnknownTopicConfigError, UnknownTopicOrPartitionError
-from pylog.files.partition_directories import NOT_LOADED, partition_directories
-from pylog.files.topic_configs import TopicConfigs
-from pylog.files.topic_name import nearest_topic
+from pylog.files.file_names import nearest_topic
+from pylog.files.owned_directories import NOT_LOADED, partition_directories
 from pylog.model import INTERNAL_TOPICS
 from pylog.writing.cluster_configs import find_cluster_configs
 from pylog.writing.topic_config_sources import TopicConfigSources
@@ -30,8 +30,8 @@ from pylog.writing.topic_config_sources import TopicConfigSources
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pylog.config.config_entry import ConfigEntry
-    from pylog.files.server_properties import ServerProperties
+    from pylog.config.config_property import ConfigEntry
+    from pylog.config.server_properties import ServerProperties
     from pylog.writing.topic_config_sources import FoundTopicConfig
 
 _SHOWN_REASONS = 3

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pylog.clock import SystemClock
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPartitionError
-from pylog.files.topic_name import nearest_topic
+from pylog.files.file_names import nearest_topic
 from pylog.record.compressor import ensure_level
+from pylog.scheduling.clock import SystemClock
 from pylog.writing.line_run import LineRuns
 from pylog.writing.named_partitioners import NamedPartitioner, ensure_known_partitioner
 from pylog.writing.partitioner import ensure_integer_key

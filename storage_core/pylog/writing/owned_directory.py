@@ -10,8 +10,7 @@ from pylog.config import RecoveryMode
 from pylog.errors import LogStorageError
 from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.files.partition_directories import partition_directories
-from pylog.files.writable_directory import writable_log_directory
+from pylog.files.owned_directories import partition_directories, writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.writing.cluster_configs import only_replica_rule
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pylog.config import LogConfig
+    from pylog.config.server_properties import ServerProperties
     from pylog.files.cleaner_checkpoint import CleanerCheckpoint
-    from pylog.files.server_properties import ServerProperties
     from pylog.log.log_manager import ClosedLogs
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition

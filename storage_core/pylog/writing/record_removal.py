@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from pylog.files.server_properties import ServerProperties
+    from pylog.config.server_properties import ServerProperties
     from pylog.log.unified_log import UnifiedLog
     from pylog.writing.moved_offset import PartitionT
 

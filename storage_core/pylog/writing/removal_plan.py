@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.config.stored_topic_configs import TopicConfigs
 from pylog.files.high_watermarks import HighWatermarks
-from pylog.files.partition_directories import partition_directories
-from pylog.files.topic_configs import TopicConfigs
-from pylog.files.writable_directory import writable_log_directory
+from pylog.files.owned_directories import partition_directories, writable_log_directory
 from pylog.lazy_modules import LazyModule
 from pylog.model import TopicPartition
 from pylog.reading.log_directory import open_directory
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from pylog.files.server_properties import ServerProperties
+    from pylog.config.server_properties import ServerProperties
     from pylog.writing import cluster_configs  # imports NumPy
     from pylog.writing.moved_offset import PartitionT
 else:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.clock import SystemClock
 from pylog.config.log_config import DELETE
 from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.high_watermarks import HighWatermarks
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
-from pylog.files.writable_directory import writable_log_directory
+from pylog.files.owned_directories import writable_log_directory
 from pylog.log.log_context import LogContext
 from pylog.reading.log_directory import open_directory
+from pylog.scheduling.clock import SystemClock
 from pylog.writing.cluster_configs import only_replica_rule
 from pylog.writing.held_back import HeldBack
 from pylog.writing.known_topic_configs import known_topic_configs
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pylog.config import LogConfig
-    from pylog.files.server_properties import ServerProperties
+    from pylog.config.server_properties import ServerProperties
     from pylog.log.unified_log import UnifiedLog
 
     Progress = Callable[[int, int], object]

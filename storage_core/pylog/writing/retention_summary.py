@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pylog.config.config_entry import ConfigEntry
+    from pylog.config.config_property import ConfigEntry
     from pylog.log.retention import DeletedSegment
     from pylog.model import TopicPartition
     from pylog.writing.held_back import HeldBack

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError
 from pylog.files.commit_manifest import read_manifest
+from pylog.files.owned_directories import writable_log_directory
 from pylog.files.staged_files import job_prefix_of
 from pylog.files.storage import list_directory
-from pylog.files.writable_directory import writable_log_directory
 from pylog.log.log_context import LogContext
 
 if TYPE_CHECKING:

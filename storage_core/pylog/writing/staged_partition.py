@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.checksum import crc32c
 from pylog.columnar.open_batch import OpenBatch
 from pylog.errors import RecordTooLargeError
 from pylog.files.staged_entries import StagedEntries
 from pylog.files.staged_files import MAX_STAGED_BYTES, StagedFile
+from pylog.native.checksum import crc32c
 from pylog.record.batches_writer import set_base_offsets
 
 if TYPE_CHECKING:

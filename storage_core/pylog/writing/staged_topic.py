@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pylog.config.stored_topic_configs import TopicConfigs
 from pylog.errors import InvalidRecordError, InvalidTimestampError
 from pylog.files.commit_manifest import read_manifest
-from pylog.files.partition_directories import partition_directories
+from pylog.files.file_names import ensure_valid_topic
+from pylog.files.owned_directories import partition_directories
 from pylog.files.staged_files import TopicRules
-from pylog.files.topic_configs import TopicConfigs
-from pylog.files.topic_name import ensure_valid_topic
 from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
 from pylog.writing.named_partitioners import partitioner_for
 from pylog.writing.partition_assignment import PartitionAssignment, rows_by_partition

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config import LogConfig
-from pylog.config.config_entry import ConfigEntry, ConfigSource
-from pylog.config.internal_topics import INTERNAL_TOPIC_PROPERTIES
+from pylog.config.config_property import ConfigEntry, ConfigSource
 from pylog.config.log_config import COMPACT, DELETE
+from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES, TOPIC_CONFIGS
 from pylog.errors import InvalidRecordError
-from pylog.files.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pylog.files.server_properties import ServerProperties
-    from pylog.files.topic_configs import TopicConfigs
+    from pylog.config.server_properties import ServerProperties
+    from pylog.config.stored_topic_configs import TopicConfigs
     from pylog.writing.cluster_configs import ClusterConfigs, ClusterTopicConfig
 
     Layers = dict[ConfigSource, Mapping[str, str]]

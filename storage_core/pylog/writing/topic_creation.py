@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pylog.errors import UnknownTopicOrPartitionError
-from pylog.files.file_names import PARTITION_METADATA
+from pylog.files.file_names import PARTITION_METADATA, ensure_valid_topic, nearest_topic
+from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import new_topic_id, read_partition_metadata
-from pylog.files.topic_name import ensure_valid_topic, nearest_topic
-from pylog.files.writable_directory import writable_log_directory
 from pylog.lazy_modules import LazyModule
 from pylog.model import TopicPartition
 

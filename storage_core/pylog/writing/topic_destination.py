@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.files.topic_name import ensure_valid_topic, ensure_valid_topic_partition
+from pylog.files.file_names import ensure_valid_topic, ensure_valid_topic_partition
 from pylog.model import TopicPartition
 from pylog.writing.partition_assignment import UNASSIGNED
 from pylog.writing.record_rows import RecordRow, rows_to_batch

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.files.commit_ledger import read_ledger
-from pylog.files.writable_directory import writable_log_directory
+from pylog.files.commit_manifest import read_ledger
+from pylog.files.owned_directories import writable_log_directory
 from pylog.lazy_modules import LazyModule
 from pylog.writing.job_description import JobDescription
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pylog.append_origin import AppendOrigin
 from pylog.cleaner.cleaner import Cleaner
 from pylog.cleaner.log_to_clean import LogToClean
 from pylog.config import CleanerConfig, LogConfig
+from pylog.model import AppendOrigin
 from tests.support.batches import ABORT, COMMIT, Stored, batch_v2, marker
 from tests.unit.log.owned_log import NOW_MS, OwnedLog, batches_in
 

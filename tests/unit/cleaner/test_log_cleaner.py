@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pylog.metrics import CleanerMetrics
+    from pylog.log.metrics import CleanerMetrics
 
 PATIENCE_SECONDS = 60.0
 SOON = CleanerConfig(backoff_ms=5, dedupe_buffer_size=2 << 20)

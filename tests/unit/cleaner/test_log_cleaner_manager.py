@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from pylog.append_origin import AppendOrigin
 from pylog.cleaner.cleaning_states import CleaningAbortedError
 from pylog.errors import CorruptRecordError, KafkaStorageError
-from pylog.model import TopicPartition
+from pylog.model import AppendOrigin, TopicPartition
 from tests.support.batches import marker
 from tests.unit.cleaner.compacted_logs import BAR, CHECKPOINT, COMPACT, DELETE, FOO, CompactedLogs
 from tests.unit.log.owned_log import ABORT, NOW_MS, one_batch

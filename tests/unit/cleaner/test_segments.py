@@ -11,7 +11,7 @@ import pytest
 from pylog.cleaner.offset_map import OffsetMap
 from pylog.cleaner.segment_grouping import group_segments_by_size
 from pylog.errors import CorruptRecordError, InvalidRecordError
-from pylog.fetch_data_info import FetchIsolation
+from pylog.log.fetch_data_info import FetchIsolation
 from tests.support.batches import Stored, batch_v2, batch_v2_of, message
 from tests.unit.cleaner.dirty_log import NOW_MS, DirtyLog
 from tests.unit.log.owned_log import records_in

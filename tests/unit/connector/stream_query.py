@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 
 from pyspark_pylog import DefaultSource
+from pyspark_pylog.batch_reader import TaskPartition
 from pyspark_pylog.stream_offset import INITIAL
-from pyspark_pylog.task_partition import TaskPartition
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
 

@@ -23,7 +23,7 @@ from pylog.errors import (
 )
 from pylog.model import TopicPartition
 from pyspark_pylog import DefaultSource
-from pyspark_pylog.task_partition import TaskPartition
+from pyspark_pylog.batch_reader import TaskPartition
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
 

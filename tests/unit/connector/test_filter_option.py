@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from pylog import RecordFilter
-from pyspark_pylog.filter_option import format_record_filter, parse_record_filter
+from pyspark_pylog.option_values import format_record_filter
+from pyspark_pylog.options import ReadOptions
+
+
+def parse_record_filter(text: str | None) -> RecordFilter | None:
+    given = {} if text is None else {"recordFilter": text}
+    return ReadOptions.parse({"path": "/logs", **given}).where
+
 
 WHOLE = RecordFilter(
     topics=frozenset({"a", "ü"}),

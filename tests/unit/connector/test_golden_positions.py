@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyspark_pylog import DefaultSource
-from pyspark_pylog.task_partition import TaskPartition
+from pyspark_pylog.batch_reader import TaskPartition
 from tests.support.golden import Holds, Isolation, golden_partitions, read_expected
 
 if TYPE_CHECKING:

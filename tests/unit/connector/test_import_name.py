@@ -12,7 +12,7 @@ import pytest
 
 import pylog
 import pyspark_pylog
-from pyspark_pylog import import_name
+from pyspark_pylog.spark_workarounds import import_name
 
 
 def run(code: str, first_on_path: Path) -> subprocess.CompletedProcess[str]:

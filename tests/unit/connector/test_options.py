@@ -24,15 +24,15 @@ def refusal(given: dict[str, str]) -> str:
 
 
 def test_the_defaults_are_those_of_a_batch_read_of_the_kafka_source() -> None:
-    assert parse() == ReadOptions(
+    options = parse()
+    assert (options.starting, options.ending) == ("earliest", "latest")
+    assert options.isolation is IsolationLevel.READ_UNCOMMITTED
+    assert options == ReadOptions(
         paths=("/logs",),
         subscribe=None,
         assign=None,
         subscribe_pattern=None,
-        starting="earliest",
-        ending="latest",
         fail_on_data_loss=True,
-        isolation=IsolationLevel.READ_UNCOMMITTED,
         include_headers=False,
         include_batch_metadata=False,
         columns=None,
@@ -246,6 +246,8 @@ def test_two_isolation_levels_must_agree() -> None:
     assert same.isolation is IsolationLevel.READ_COMMITTED
     other = {"path": "/logs", **both, "kafka.isolation.level": "read_uncommitted"}
     assert "contradict each other" in refusal(other)
+    swapped = {"isolationLevel": "read_uncommitted", "kafka.isolation.level": "read_committed"}
+    assert "contradict each other" in refusal({"path": "/logs", **swapped})
 
 
 def test_options_pickle() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from pylog import OffsetSpecs, Timestamp, TopicPartition
-from pyspark_pylog.position_options import parse_ending, parse_starting
+from pyspark_pylog.options import ReadOptions
 
 
 def starting(**given: str) -> OffsetSpecs:
-    return parse_starting({name.lower(): value for name, value in given.items()})
+    return ReadOptions.parse({"path": "/logs", **given}).starting
 
 
 def ending(**given: str) -> OffsetSpecs:
-    return parse_ending({name.lower(): value for name, value in given.items()})
+    return ReadOptions.parse({"path": "/logs", **given}).ending
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import CaseInsensitiveDict
 
 from pyspark_pylog import DefaultSource
-from pyspark_pylog.record_count_reader import RecordCountReader
-from pyspark_pylog.record_counts import COUNT, RECORD_COUNTS
-from pyspark_pylog.task_partition import TaskPartition
+from pyspark_pylog.batch_reader import COUNT, RecordCountReader, TaskPartition
+from pyspark_pylog.options import RECORD_COUNTS
 from tests.support.batches import Stored, batch_v2
 from tests.support.log_files import segment_path, write_partition
 

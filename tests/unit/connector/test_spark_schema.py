@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 
 from pyspark_pylog.batch_reader import PylogBatchReader, arrow_schema
 from pyspark_pylog.options import ReadOptions
-from pyspark_pylog.spark_schema import check_schema, read_schema
+from pyspark_pylog.schemas import check_schema, read_schema
 
 
 def schema_of(**given: str) -> StructType:

@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from pyspark_pylog import DefaultSource, trigger_limits
+from pyspark_pylog import DefaultSource
 from pyspark_pylog.errors import StreamDataLossError
+from pyspark_pylog.options import READ_OPTIONS
 from pyspark_pylog.stream_offset import INITIAL
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
@@ -128,4 +129,4 @@ def test_limits_are_for_streams_and_are_warned_of_in_a_batch(
         source.reader(schema)
     texts = [record.getMessage() for record in caplog.records]
     assert texts == ["pylog: options without effect here: maxOffsetsPerTrigger"]
-    assert set(trigger_limits.LIMIT_OPTIONS) > {"maxOffsetsPerTrigger"}
+    assert {"maxOffsetsPerTrigger"} < set(READ_OPTIONS)

@@ -14,8 +14,8 @@ from pylog.errors import LogDirectoryError, TimestampOverflowError
 from pylog.tables.names import TABLE_NAMES
 from pyspark_pylog import DefaultSource
 from pyspark_pylog.options import READ_OPTIONS, ReadOptions
+from pyspark_pylog.schemas import check_table_schema, table_schema
 from pyspark_pylog.table_reader import PylogTableReader
-from pyspark_pylog.table_schema import check_table_schema, table_schema
 from tests.support.batches import Stored, batch_v2, plain_records
 from tests.support.log_files import write_partition
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pylog import TopicPartition
-from pyspark_pylog.trigger_limits import TriggerDelay, TriggerLimits, limited_ends
+from pyspark_pylog.options import ReadOptions
+from pyspark_pylog.stream_batches import TriggerDelay, limited_ends
 
 HIGHEST = 2**63 - 1
 
@@ -57,7 +58,7 @@ def test_a_limit_is_shared_by_partitions_in_proportion_to_what_they_have(
 
 
 def delay(least: int | None, delay_ms: int = 1000) -> TriggerDelay:
-    return TriggerDelay(TriggerLimits(min_offsets=least, max_trigger_delay_ms=delay_ms))
+    return TriggerDelay(least, delay_ms)
 
 
 def test_the_first_trigger_of_a_run_never_waits() -> None:
@@ -84,32 +85,30 @@ def test_nothing_waits_without_a_least_number() -> None:
     assert not any(waiting.is_waiting(0, now_ms) for now_ms in (0, 1, 2))
 
 
+def parse(**given: str) -> ReadOptions:
+    return ReadOptions.parse({"path": "/logs", **given}, is_stream=True)
+
+
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("option", "value", "field", "meaning"),
     [
-        ({}, TriggerLimits()),
-        ({"maxOffsetsPerTrigger": "7"}, TriggerLimits(max_offsets=7)),
-        ({"minOffsetsPerTrigger": "7"}, TriggerLimits(min_offsets=7)),
-        (
-            {"minOffsetsPerTrigger": "7", "maxTriggerDelay": "5m"},
-            TriggerLimits(min_offsets=7, max_trigger_delay_ms=300_000),
-        ),
-        (
-            {"minOffsetsPerTrigger": "7", "maxOffsetsPerTrigger": "7"},
-            TriggerLimits(min_offsets=7, max_offsets=7),
-        ),
-        ({"maxBytesPerTrigger": "1g"}, TriggerLimits(max_bytes=1 << 30)),
+        ("maxOffsetsPerTrigger", "7", "max_offsets_per_trigger", 7),
+        ("minOffsetsPerTrigger", "7", "min_offsets_per_trigger", 7),
+        ("maxBytesPerTrigger", "1g", "max_bytes_per_trigger", 1 << 30),
     ],
 )
-def test_limits_come_from_options(given: dict[str, str], expected: TriggerLimits) -> None:
-    limits = TriggerLimits.parse({name.lower(): value for name, value in given.items()})
-    assert limits == expected
-    assert limits.max_trigger_delay_ms == expected.max_trigger_delay_ms
-    assert bool(limits) == bool(given)
+def test_limits_come_from_options(option: str, value: str, field: str, meaning: int) -> None:
+    assert not parse().is_limited
+    assert parse(**{option: value}).is_limited
+    assert getattr(parse(**{option: value}), field) == meaning
+    assert parse(minOffsetsPerTrigger="7", maxTriggerDelay="5m").max_trigger_delay == 300_000
+    # Spark's delayBatch compares with >=: at 0 no trigger waits.
+    assert parse(minOffsetsPerTrigger="7", maxTriggerDelay="0ms").max_trigger_delay == 0
+    assert parse(minOffsetsPerTrigger="7", maxOffsetsPerTrigger="7").is_limited
 
 
 def test_the_delay_is_15_minutes_by_default() -> None:
-    assert TriggerLimits.parse({}).max_trigger_delay_ms == 900_000
+    assert parse().max_trigger_delay == 900_000
 
 
 @pytest.mark.parametrize(
@@ -127,4 +126,4 @@ def test_the_delay_is_15_minutes_by_default() -> None:
 )
 def test_senseless_limits_are_refused(given: dict[str, str], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        TriggerLimits.parse(given)
+        parse(**given)

@@ -8,7 +8,7 @@ from unittest import mock
 if TYPE_CHECKING:
     import pytest
 
-from pyspark_pylog import worker_process
+from pyspark_pylog.spark_workarounds import worker_process
 
 
 def prepared(times: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -12,7 +12,7 @@ import pytest
 import pyspark_pylog
 from pyspark_pylog import DefaultSource
 from pyspark_pylog.errors import WorkerPythonError
-from pyspark_pylog.worker_python import WorkerPythonCheck
+from pyspark_pylog.spark_workarounds.worker_python import WorkerPythonCheck
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import pylog
-from pyspark_pylog.write_option_names import WRITE_OPTIONS
-from pyspark_pylog.write_options import WriteOptions
+from pyspark_pylog.options import WRITE_OPTIONS, WriteOptions
 
 
 def parse(**given: str) -> WriteOptions:

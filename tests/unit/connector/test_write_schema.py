@@ -16,7 +16,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pyspark_pylog.write_schema import columns_to_write
+from pyspark_pylog.schemas import columns_to_write
 
 TEXT = StringType()
 BYTES = BinaryType()

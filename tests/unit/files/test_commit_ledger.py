@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.errors import CorruptCheckpointError
-from pylog.files.commit_ledger import (
+from pylog.files.commit_manifest import (
     KEPT_BATCHES,
     KEPT_JOBS,
     KEPT_MS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.errors import SegmentVanishedError
-from pylog.files.forgetting_io import ForgettingIO
+from pylog.files.durable_io import ForgettingIO
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from pylog.files.clean_shutdown import (
     write_clean_shutdown,
 )
 from pylog.files.durable_io import DurableIO
-from pylog.files.leader_epoch_checkpoint import (
+from pylog.files.leader_epochs import (
     read_leader_epoch_checkpoint,
     write_leader_epoch_checkpoint,
 )

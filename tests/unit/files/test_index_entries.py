@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pylog.files.byte_source import ByteSource
+from pylog.files.index_entries import PAGE_BYTES
 from pylog.files.offset_index import OffsetIndexEntries
-from pylog.files.paged_entries import PAGE_BYTES
 from pylog.files.time_index import TimeIndexEntries
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset
 

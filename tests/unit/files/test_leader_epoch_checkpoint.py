@@ -6,7 +6,7 @@ import pytest
 
 from pylog.errors import CorruptCheckpointError
 from pylog.files.durable_io import DurableIO
-from pylog.files.leader_epoch_checkpoint import (
+from pylog.files.leader_epochs import (
     EpochEntry,
     read_leader_epoch_checkpoint,
     write_leader_epoch_checkpoint,

@@ -8,7 +8,7 @@ import pytest
 
 from pylog.errors import CorruptCheckpointError, KafkaStorageError
 from pylog.files.durable_io import DurableIO
-from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
+from pylog.files.leader_epochs import LeaderEpochFileCache
 from pylog.model import TopicPartition
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pylog.checksum import crc32c
 from pylog.errors import CorruptSnapshotError, SegmentVanishedError
 from pylog.files import producer_snapshot
 from pylog.files.durable_io import DurableIO
@@ -19,6 +18,7 @@ from pylog.files.producer_snapshot import (
     write_producer_snapshot,
 )
 from pylog.model import NO_TIMESTAMP
+from pylog.native.checksum import crc32c
 from tests.support.recording_io import RecordingIO
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException, SparkRuntimeException
 
 from pylog.errors import CorruptRecordError
-from pylog_jobs.error_text import describe
-from pylog_jobs.job import status_of
+from pylog_jobs.job import describe, status_of
 
 UNRESOLVED = """\
 [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `idd` \
@@ -25,7 +24,7 @@ ValueError: unknown option 'topc'; did you mean 'topic'? SQLSTATE: 38000
 AT_COMMIT = """\
 [PYTHON_DATA_SOURCE_ERROR] Failed to commit or abort Python data source write: Traceback (most \
 recent call last):
-  File "/venv/pyspark_pylog/staged_task.py", line 143, in commit_tasks
+  File "/venv/pyspark_pylog/writers.py", line 143, in commit_tasks
     with place_of_write_added():
 pylog.errors.LogLockedError: host vm: /logs/.lock: log directory is locked by process 21267
  SQLSTATE: 38000"""

@@ -7,8 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from pylog_jobs.export_output import ExportedPartition
-from pylog_jobs.export_ranges import PartitionRange, find_ranges, read_options
+from pylog_jobs.export_output import ExportedPartition, PartitionRange, find_ranges, read_options
 from pylog_jobs.job import JobFailedError
 
 ID, OTHER_ID = "RVsaA6ukRsm1uW_Met5mHQ", "RoLrm-3tTyKhJ-Fnk5bZqQ"

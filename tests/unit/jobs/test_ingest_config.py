@@ -70,7 +70,7 @@ def test_a_file_with_every_key(tmp_path: Path) -> None:
         "cleanup.policy" = "compact"
         """,
     )
-    assert config.source.paths == ("/in/2026-11-22/a.csv", "/in/2026-11-22/b.csv")
+    assert config.source.path == ("/in/2026-11-22/a.csv", "/in/2026-11-22/b.csv")
     assert config.source.sql == "SELECT * FROM source WHERE day = '2026-11-22'"
     assert config.source.options == {
         "header": "true",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.errors import LogDirectoryError
-from pylog_jobs import exit_status, job
+from pylog_jobs import job
 from pylog_jobs.job import Job, JobFailedError, Outcome, UsageError
 from pylog_jobs.stop_request import StoppedError, StopRequest
 
@@ -77,7 +77,7 @@ def summary_of(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, object], s
 def test_what_was_done_is_one_line_of_json(
     session: FakeSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = sample(lambda: Outcome(exit_status.DONE, {"rows": 3})).main([])
+    status = sample(lambda: Outcome(job.DONE, {"rows": 3})).main([])
     summary, err = summary_of(capsys)
     assert (status, err) == (0, "")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(summary.pop("started")))

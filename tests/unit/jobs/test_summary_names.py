@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pylog_jobs import cleanup_outcome, compact, export, ingest, job, retention, verify
+from pylog_jobs import cleanup, compact, export, ingest, job, retention, verify
 
 DOCS = Path(__file__).parents[3] / "docs"
 NAME = re.compile("[a-z]+([A-Z][a-z]+)*")
@@ -17,7 +17,7 @@ NAME = re.compile("[a-z]+([A-Z][a-z]+)*")
 
 @pytest.mark.parametrize(
     "module",
-    [job, ingest, export, verify, retention, compact, cleanup_outcome],
+    [job, ingest, export, verify, retention, compact, cleanup],
     ids=lambda module: module.__name__,
 )
 def test_a_summary_is_written_in_camel_case(module: object) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.checksum import crc32c as our_crc32c
 from pylog.kernels.decode_legacy import find_bad_crc
+from pylog.native.checksum import crc32c as our_crc32c
 from tests.support.batches import crc32c, message, message_bytes, plain_records
 from tests.support.reading import as_buffer
 

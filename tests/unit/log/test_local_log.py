@@ -13,9 +13,12 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import OffsetOutOfRangeError
-from pylog.fetch_data_info import LogOffsetMetadata
-from pylog.files.file_names import SegmentTarget, find_partition_directory_name
-from pylog.files.topic_name import log_delete_directory_name
+from pylog.files.file_names import (
+    SegmentTarget,
+    find_partition_directory_name,
+    log_delete_directory_name,
+)
+from pylog.log.fetch_data_info import LogOffsetMetadata
 from pylog.log.local_log import LocalLog
 from pylog.log.log_context import LogContext
 from pylog.log.log_segments import LogSegments
@@ -30,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pylog.fetch_data_info import FetchDataInfo
     from pylog.files.durable_io import DurableIO
+    from pylog.log.fetch_data_info import FetchDataInfo
 
 TOPIC_PARTITION = TopicPartition("topic", 0)
 

@@ -17,7 +17,7 @@ import pylog
 from pylog.config import LogConfig, LogManagerConfig, RecoveryMode
 from pylog.errors import KafkaStorageError, UnexpectedFileError
 from pylog.files.durable_io import DurableIO
-from pylog.files.leader_epoch_checkpoint import EpochEntry
+from pylog.files.leader_epochs import EpochEntry
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
 from tests.support.batches import COMMIT, Stored, batch_v2, marker, wrapper

@@ -14,8 +14,7 @@ from pylog.config import LogConfig
 from pylog.errors import LogSegmentOffsetOverflowError, SegmentVanishedError
 from pylog.files.durable_io import DurableIO
 from pylog.files.file_names import SegmentTarget
-from pylog.files.leader_epoch_checkpoint import EpochEntry
-from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
+from pylog.files.leader_epochs import EpochEntry, LeaderEpochFileCache
 from pylog.log.log_segment import LogSegment, RollParams
 from pylog.log.segment_recovery import SegmentRecovery
 from pylog.model import NO_TIMESTAMP, OffsetPosition, TimestampOffset, TopicPartition

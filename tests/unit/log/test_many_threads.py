@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 import pylog
-from pylog.checksum import crc32c
 from pylog.columnar.encode import RecordEncoder
 from pylog.config import LogConfig
-from pylog.fetch_data_info import FetchIsolation
+from pylog.log.fetch_data_info import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.model import TopicPartition
+from pylog.native.checksum import crc32c
 from pylog.testing import ManualClock
 
 if TYPE_CHECKING:

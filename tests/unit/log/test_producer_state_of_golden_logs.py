@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from pylog.files.durable_io import DurableIO
-from pylog.files.leader_epoch_file_cache import LeaderEpochFileCache
+from pylog.files.leader_epochs import LeaderEpochFileCache
 from pylog.files.producer_snapshot import read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
 from pylog.record.control_record import parse_end_transaction_marker

@@ -14,7 +14,7 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import CorruptRecordError, KafkaStorageError, OffsetOutOfRangeError
-from pylog.files.leader_epoch_checkpoint import EpochEntry
+from pylog.files.leader_epochs import EpochEntry
 from pylog.log.retention import (
     DeletedSegment,
     RetentionParams,

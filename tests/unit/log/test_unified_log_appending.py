@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.append_origin import AppendOrigin
 from pylog.config import LogConfig
 from pylog.errors import (
     CorruptRecordError,
@@ -23,7 +22,8 @@ from pylog.errors import (
     RecordValidationError,
     UnexpectedAppendOffsetError,
 )
-from pylog.files.leader_epoch_checkpoint import EpochEntry
+from pylog.files.leader_epochs import EpochEntry
+from pylog.model import AppendOrigin
 from tests.support.batches import LOG_APPEND_TIME, batch_v2, batch_v2_of
 from tests.support.codecs import CODEC_IDS
 from tests.support.peers import PEERS, V2_BUILDERS

@@ -13,7 +13,7 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
-from pylog.fetch_data_info import LogOffsetMetadata
+from pylog.log.fetch_data_info import LogOffsetMetadata
 from pylog.log.log_segment import LogSegment
 from tests.unit.log.owned_log import (
     ABORT,
@@ -33,7 +33,7 @@ from tests.unit.log.owned_log import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.fetch_data_info import FetchDataInfo, FetchIsolation
+    from pylog.log.fetch_data_info import FetchDataInfo, FetchIsolation
 
 SPARSE_OFFSETS = [*range(50), *range(50, 200, 7)]
 

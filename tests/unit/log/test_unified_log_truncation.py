@@ -11,7 +11,7 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError, PolicyViolationError
-from pylog.files.leader_epoch_checkpoint import EpochEntry
+from pylog.files.leader_epochs import EpochEntry
 from tests.support.batches import Stored, batch_v2, empty_batch_v2
 from tests.unit.log.owned_log import NOW_MS, OwnedLog, Transactional, one_batch
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pylog.append_origin import AppendOrigin
 from pylog.files.durable_io import DurableIO
-from pylog.model import ControlRecordType, TopicPartition
+from pylog.model import AppendOrigin, ControlRecordType, TopicPartition
 from pylog.producers.producer_state_manager import ProducerStateManager
 from pylog.record.batch_header import BatchHeader
 from pylog.record.control_record import EndTransactionMarker

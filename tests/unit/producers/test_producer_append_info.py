@@ -30,7 +30,7 @@ from tests.unit.producers.producers import (
 )
 
 if TYPE_CHECKING:
-    from pylog.append_origin import AppendOrigin
+    from pylog.model import AppendOrigin
     from pylog.record.batch_header import BatchHeader
 
 LARGEST_EPOCH = 32_767

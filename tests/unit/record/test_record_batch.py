@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.checksum import crc32c as our_crc32c
 from pylog.errors import CorruptRecordError, InvalidRecordError, UnsupportedCodecError
 from pylog.model import ControlRecordType
+from pylog.native.checksum import crc32c as our_crc32c
 from pylog.record.control_record import EndTransactionMarker, parse_end_transaction_marker
 from pylog.record.record_batch import RecordBatch
 from tests.support.batches import (

@@ -10,7 +10,7 @@ import pytest
 
 import pylog
 from pylog.checks.indexes import LIVE_PAUSES
-from pylog.checksum import crc32c
+from pylog.native.checksum import crc32c
 from tests.support.batches import (
     ABORT,
     Built,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pylog
-from pylog.checksum import crc32c
+from pylog.native.checksum import crc32c
 from tests.support.batches import (
     ABORT,
     COMMIT,

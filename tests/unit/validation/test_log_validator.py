@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.append_origin import AppendOrigin
 from pylog.config import LogConfig
 from pylog.errors import (
     CorruptRecordError,
@@ -19,7 +18,7 @@ from pylog.errors import (
     InvalidTimestampError,
     RecordValidationError,
 )
-from pylog.model import TimestampType
+from pylog.model import AppendOrigin, TimestampType
 from pylog.validation.log_append_info import batches_of
 from pylog.validation.log_validator import LogValidator, ValidationResult
 from tests.support.batches import (

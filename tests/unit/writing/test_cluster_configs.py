@@ -9,9 +9,9 @@ import pytest
 
 import pylog
 from pylog import ConfigSource
+from pylog.config.stored_topic_configs import write_topic_configs
 from pylog.errors import UnknownTopicConfigError
 from pylog.files.durable_io import DurableIO
-from pylog.files.topic_configs import write_topic_configs
 from pylog.writing.known_topic_configs import known_topic_configs
 from tests.support.metadata_log import (
     BROKER,

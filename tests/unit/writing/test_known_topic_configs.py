@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pylog.config import LogConfig
+from pylog.config.server_properties import ServerProperties
+from pylog.config.stored_topic_configs import write_topic_configs
 from pylog.errors import UnknownTopicConfigError, UnknownTopicOrPartitionError
 from pylog.files.durable_io import DurableIO
-from pylog.files.server_properties import ServerProperties
-from pylog.files.topic_configs import write_topic_configs
 from pylog.writing.known_topic_configs import known_topic_configs
 
 if TYPE_CHECKING:

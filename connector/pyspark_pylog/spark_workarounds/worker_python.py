@@ -1,0 +1,141 @@
+"""The Python that Spark runs for data sources: chosen by `session`, checked where `table` reads.
+
+Spark looks for Python data sources, plans and reads in Python processes of its own. Which Python
+they run is environment variable ``PYSPARK_PYTHON`` at the time at which Spark starts, else the
+``python3`` on PATH. In a virtual environment that is not activated (an IDE, cron, a Jupyter kernel)
+that is another Python, which has no pylog, and Spark says only that there is no such format.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from pyspark_pylog.data_source import PylogDataSource
+from pyspark_pylog.errors import WorkerPythonError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_VARIABLE = "PYSPARK_PYTHON"
+_NOT_FOUND = "[DATA_SOURCE_NOT_FOUND]"
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named ('[\w.]+')")
+_OTHER_VERSION = re.compile(r"Python in worker has different version: (\d[\d.]*\d)")
+_NO_PROGRAM = re.compile(r'Cannot run program "[^"]*": (.+)')
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def session(builder: SparkSession.Builder | None = None) -> SparkSession:
+    """Return a Spark session that knows ``format("pylog")``, whose Python workers are this Python.
+
+    The environment variable ``PYSPARK_PYTHON`` is set to the running interpreter, for this process
+    and those that it starts, unless it is set already. On a cluster the executors run the Python of
+    that path, too: set the variable yourself if theirs is at another path.
+
+    Examples
+    --------
+    >>> spark = pyspark_pylog.session()
+    >>> spark.read.format("pylog").load("/mnt/kafka-logs")
+    """
+    if not os.environ.get(_VARIABLE):
+        os.environ[_VARIABLE] = sys.executable
+    spark = (builder or SparkSession.builder).getOrCreate()
+    if is_classic(spark):
+        _warn_of_other_workers(spark.sparkContext.pythonExec, os.environ[_VARIABLE])
+        register_if_unknown(spark)
+    return spark
+
+
+def _warn_of_other_workers(running: str, wanted: str) -> None:
+    """Log what to do about a session that was started earlier and runs another Python."""
+    if running == wanted or shutil.which(running) == (shutil.which(wanted) or wanted):
+        return
+    _LOGGER.warning(
+        "pylog: a Spark session was already running, and this is it; its Python workers run %s, "
+        "not %r. If reads fail because of that, call stop() on the session, and then "
+        "pyspark_pylog.session() again",
+        _program(running),
+        wanted,
+    )
+
+
+def is_classic(spark: SparkSession) -> bool:
+    """Whether a session has its JVM beside it, and is not one of Spark Connect."""
+    return getattr(spark, "_jsparkSession", None) is not None
+
+
+def register_if_unknown(spark: SparkSession) -> None:
+    """Register the data source with a classic session if Spark has not found it by itself.
+
+    Spark does not find it after a broken module of another package, which turns the search off;
+    where ``PYSPARK_DRIVER_PYTHON`` is not a plain Python (``jupyter``), since Spark searches with
+    that one; and in a session after one whose JVM was started with another Python.
+    """
+    manager = spark._jsparkSession.sessionState().dataSourceManager()
+    if not manager.dataSourceExists(PylogDataSource.name()):
+        spark.dataSource.register(PylogDataSource)
+
+
+class WorkerPythonCheck:
+    """A context in which to load: an error of a wrong worker Python says what to set."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def __enter__(self) -> None:
+        if is_classic(self._spark):
+            register_if_unknown(self._spark)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        defect = None if error is None else _defect_of(str(error))
+        if defect is None:
+            return
+        if not is_classic(self._spark):
+            msg = (
+                f"the Python of the Spark Connect server {defect}; install pyspark-pylog there, in "
+                f"the Python that the server's environment variable {_VARIABLE} names"
+            )
+            raise WorkerPythonError(msg) from error
+        workers = self._spark.sparkContext.pythonExec
+        if shutil.which(workers) != sys.executable:
+            raise WorkerPythonError(_what_to_set(workers, defect)) from error
+
+
+def _defect_of(text: str) -> str | None:
+    """Return what an error says is wrong with a worker's Python, None if it is of another kind."""
+    if match := _OTHER_VERSION.search(text):
+        ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return f"is Python {match[1]}, and this program runs Python {ours}"
+    if match := _NO_MODULE.search(text):
+        return f"has no module {match[1]}"
+    if match := _NO_PROGRAM.search(text):
+        return f"cannot be started ({match[1].strip()})"
+    if _NOT_FOUND in text:
+        return "has no package pyspark-pylog"
+    return None
+
+
+def _what_to_set(workers: str, defect: str) -> str:
+    return (
+        f"Spark's Python workers run {_program(workers)}, which {defect}; stop() this session and "
+        f"set environment variable {_VARIABLE} to {sys.executable!r} before Spark starts again, or "
+        "start it by pyspark_pylog.session(), which does so where the variable is not set"
+    )
+
+
+def _program(name: str) -> str:
+    """Return the name of a program, and where it lies if the name does not say so."""
+    place = shutil.which(name)
+    return repr(name) if place in (None, name) else f"{name!r} ({place})"

@@ -1,0 +1,152 @@
+"""What the jobs that remove records share: their arguments, and what they say of the result."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pylog
+from pylog_jobs.job import DONE, FINDINGS, Outcome
+
+if TYPE_CHECKING:
+    import argparse
+    import logging
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanupParameters:
+    """What to remove from, checked as far as the arguments tell."""
+
+    directory: str  # a log directory
+    topics: tuple[str, ...] | None  # only these; None for all that the job is for
+    server_properties: pylog.ServerProperties | None
+    config: Mapping[str, str]  # properties that win over all others
+    now_ms: int | None  # the time that ages, lags and delete horizons are counted to; None for now
+    once: bool  # whether it is one pass of what a broker would choose
+    dry_run: bool  # whether nothing is changed
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) -> None:
+    """Add the arguments."""
+    parser.add_argument("directory", metavar="DIRECTORY", help="a log directory no broker has open")
+    parser.add_argument(
+        "--topic",
+        metavar="T[,T...]",
+        action="append",
+        help=f"only these topics; may be given several times (default: {topics})",
+    )
+    parser.add_argument(
+        "--server-properties",
+        metavar="FILE",
+        help="a broker's server.properties, which configures topics as far as they have no "
+        "properties of their own (default: Kafka's defaults)",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a topic property, which wins over all others; may be given several times",
+    )
+    parser.add_argument(
+        "--now",
+        metavar="TIME",
+        help="count to this time: an ISO date or time (UTC unless it names a zone), how long "
+        "before now (--now=-2h, with an equals sign), or milliseconds since 1970-01-01 UTC "
+        "(default: now)",
+    )
+    parser.add_argument("--once", action="store_true", help=once)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be removed, and change nothing"
+    )
+
+
+def parameters_of(arguments: argparse.Namespace) -> CleanupParameters:
+    """Return what the arguments mean."""
+    names = [name for text in arguments.topic or () for name in text.split(",") if name]
+    if arguments.topic is not None and not names:
+        # A variable that is not set must not stand for every topic.
+        msg = f"--topic {arguments.topic[0]!r} names no topic; without --topic, all are meant"
+        raise ValueError(msg)
+    path = arguments.server_properties
+    return CleanupParameters(
+        directory=arguments.directory,
+        topics=tuple(names) or None,
+        server_properties=None if path is None else pylog.ServerProperties.read(path),
+        config=_properties(arguments.config),
+        now_ms=None if arguments.now is None else _milliseconds(arguments.now),
+        once=arguments.once,
+        dry_run=arguments.dry_run,
+    )
+
+
+def _properties(texts: list[str]) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            msg = f"--config {text!r} is not of the form key=value"
+            raise ValueError(msg)
+        if name.strip() in properties:
+            msg = f"--config names {name.strip()} twice"
+            raise ValueError(msg)
+        properties[name.strip()] = value.strip()
+    return properties
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        return pylog.parse_cleanup_time(text, int(time.time() * 1000))
+    except ValueError as error:
+        msg = f"--now {error}"
+        raise ValueError(msg) from error
+
+
+def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
+    directory: str,
+    summary: pylog.RetentionSummary | pylog.CompactionSummary,
+    *,
+    logger: logging.Logger,
+    failure: str,
+    removed: Callable[[Any], str | None],
+    counts: Callable[[Any], Mapping[str, object]],
+    more: Mapping[str, object] | None = None,
+) -> Outcome:
+    """Return what came of the job; its log gets a line for each topic and each failure."""
+    failures = []
+    for each in summary.partitions:
+        if each.failure is not None:
+            failures.append({"partition": str(each.topic_partition), "failure": each.failure})
+            logger.error(failure, each.topic_partition, each.failure)
+    topics = {}
+    for topic, totals in summary.by_topic.items():
+        line = removed(totals)
+        if line is not None:
+            topics[topic] = counts(totals)
+            logger.info("%s: %s", topic, line)
+    configs = {
+        topic: {each.name: {"value": each.value, "source": str(each.source)} for each in entries}
+        for topic, entries in summary.configs.items()
+        if topic in summary.by_topic
+    }
+    if summary.is_dry_run:
+        for topic, entries in configs.items():
+            said = ", ".join(
+                f"{name}={of['value']} ({of['source']})" for name, of in entries.items()
+            )
+            logger.info("%s is configured to %s", topic, said)
+    return Outcome(
+        FINDINGS if failures else DONE,
+        {
+            "directory": directory,
+            "dryRun": summary.is_dry_run,
+            "now": summary.now_ms,
+            **counts(summary.totals),
+            **(more or {}),
+            "topics": topics,
+            "configs": configs,
+            "failures": failures,
+        },
+    )

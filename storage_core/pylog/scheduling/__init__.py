@@ -1,0 +1,1 @@
+"""When work is done, and by which threads: clocks, schedulers, pools."""
