@@ -426,7 +426,6 @@ if TYPE_CHECKING:
     from pylog.writing.held_back import HeldBack as HeldBack
     from pylog.writing.line_appender import LineAppender as LineAppender
     from pylog.writing.moved_offset import MovedOffset as MovedOffset
-    from pylog.writing.owned_directory import ensure_some_open as ensure_some_open
     from pylog.writing.owned_directory import own_log_directory as own_log_directory
     from pylog.writing.partitioner_names import PARTITIONER_NAMES as PARTITIONER_NAMES
     from pylog.writing.record_removal import delete_records as delete_records

@@ -21,7 +21,7 @@ import pylog.duckdb
 from pylog.errors import CorruptRecordError
 from pylog.pushdown.log_datasets import RecordsDataset
 from tests.support.batches import Stored, batch_v2, plain_records, with_bad_crc
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_high_watermarks, write_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,6 +177,7 @@ def test_batches_and_cleaning_are_checked_where_that_is_asked_for(tmp_path: Path
     write_partition(tmp_path, {0: batches, 10: [batch_v2(plain_records(10, 1))]}, name="t-0")
     keyed = [Stored(offset, 0, key, b"v") for offset, key in enumerate((b"a", b"b", b"a"))]
     write_partition(tmp_path, {0: [batch_v2(keyed)]}, name="u-0")
+    write_high_watermarks(tmp_path, {("u", 0): 3})
     crc = "SELECT is_valid_crc FROM batches WHERE topic = 't' ORDER BY base_offset"
     keys = "SELECT live_records FROM cleaning WHERE topic = 'u'"
     with pylog.LogDatabase(tmp_path) as database:

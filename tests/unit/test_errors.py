@@ -25,6 +25,8 @@ LOG = Path("/logs/web-events-0/00000000000000000000.log")
 OTHER_ARGUMENTS: dict[type[LogStorageError], tuple[object, ...]] = {
     LogStorageError: ("wrong",),
     OffsetOutOfRangeError: ("web-events-0", 7, 8, 9),
+    errors.OffsetAboveHighWatermarkError: ("web-events-0", 8, 5, 7, 9),
+    errors.RecoveryRefusedError: ("zeros follow", LOG, 7, 2, 20),
     KafkaStorageError: ("cannot write", LOG, 7, errno.ENOSPC),
     LogLockedError: ("held", LOG, 4711),
     RecordValidationError: ("one record is wrong", ((3, "no key"),), "web-events-0"),

@@ -45,7 +45,6 @@ WORKERS = {
     "dump",
     "doctor",
     "ends_within_bytes",
-    "ensure_some_open",
     "export",
     "groups",
     "merge_by_timestamp",

@@ -35,6 +35,7 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
     context: LogContext | None = None,
     high_watermark: str = "checkpoint",
     recover_as_broker: bool = False,
+    works_on: Callable[[TopicPartition], bool] | None = None,
     before_changes: Callable[[ClosedLogs], object] = lambda _: None,
 ) -> LogManager:
     """Return the manager of one log directory; it owns the directory within its ``with`` block.
@@ -60,8 +61,11 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
     recover_as_broker
         Whether recovery drops intact batches after damage, as a broker's does. Otherwise such a log
         stays closed and unchanged, and the others are opened (`LogManager.closed_logs`).
+    works_on
+        Tells the partitions that the caller works on. If all their logs stay closed, entering the
+        block raises why, and nothing has been changed.
     before_changes
-        As for `LogManager`; see `pylog.log.log_manager.ensure_open`.
+        As for `LogManager`; not beside ``works_on``; see `pylog.log.log_manager.ensure_open`.
 
     Raises
     ------
@@ -69,6 +73,8 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
         See `writable_log_directory`. Entering the block raises what `LogManager.startup` does.
     """
     local = writable_log_directory(path, must_exist=must_exist)
+    if works_on is not None:
+        before_changes = _ensure_some_open(local, works_on)
     if server_properties is not None:
         server_properties.warn_unless_log_dir(local)
     return LogManager(
@@ -83,15 +89,15 @@ def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, an
     )
 
 
-def ensure_some_open(
-    path: str | os.PathLike[str], is_meant: Callable[[TopicPartition], bool]
+def _ensure_some_open(
+    path: str, is_meant: Callable[[TopicPartition], bool]
 ) -> Callable[[ClosedLogs], None]:
     """Return what raises, before anything is changed, if all logs stay closed that are meant."""
 
     def ensure(closed: ClosedLogs) -> None:
         if not closed:
             return
-        directories = partition_directories(writable_log_directory(path, must_exist=True))
+        directories = partition_directories(path)
         names = [name for _, name in directories if not name.state]
         meant = [each.topic_partition for each in names if is_meant(each.topic_partition)]
         if meant and all(each in closed for each in meant):

@@ -17,7 +17,7 @@ from pyspark_pylog.options import READ_OPTIONS, ReadOptions
 from pyspark_pylog.schemas import check_table_schema, table_schema
 from pyspark_pylog.table_reader import PylogTableReader
 from tests.support.batches import Stored, batch_v2, plain_records
-from tests.support.log_files import write_partition
+from tests.support.log_files import write_high_watermarks, write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,6 +83,7 @@ def test_keys_are_read_where_they_are_asked_for(
 ) -> None:
     records = [Stored(offset, 5, b"key", b"value") for offset in range(3)]
     write_partition(tmp_path, {0: [batch_v2(records)]})
+    write_high_watermarks(tmp_path, {("orders", 0): 3})
     reading = source(tmp_path, table="cleaning", checkKeys=value)
     reader = reading.reader(reading.schema())
     [batch] = reader.read(reader.partitions()[0])

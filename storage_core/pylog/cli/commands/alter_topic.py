@@ -61,7 +61,7 @@ def alter_topic(
         must_exist=True,
         server_properties=server_properties,
         recover_as_broker=recover_as_broker,
-        before_changes=pylog.ensure_some_open(directory, lambda each: each.topic == topic),
+        works_on=lambda each: each.topic == topic,
     ) as manager:
         altered = pylog.alter_topic(
             manager, topic, properties=config, deleted_properties=deleted, partitions=partitions

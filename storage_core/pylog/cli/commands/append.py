@@ -146,9 +146,7 @@ def append(
                 directory,
                 server_properties=server_properties,
                 recover_as_broker=recover_as_broker,
-                before_changes=pylog.ensure_some_open(
-                    directory, lambda each: topic is None or each.topic == topic
-                ),
+                works_on=lambda each: topic is None or each.topic == topic,
             ) as manager,
         ):
             announce_compilation()
