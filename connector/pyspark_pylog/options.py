@@ -251,6 +251,7 @@ class WriteOptions:
     partitioner: str = _option(values.one_of(*PARTITIONER_NAMES), PARTITIONER_NAMES[0])
     job_id: str | None = _option(values.some_text)
     commit_timeout_ms: int = _option(values.duration, 60_000, name="commitTimeout")
+    recover_as_broker: bool = _option(values.boolean, default=False)
     topic_properties: Mapping[str, str] = field(default_factory=dict)
     without_effect: tuple[str, ...] = ()
 

@@ -96,7 +96,7 @@ def stage_rows(
 
 
 def commit_tasks(
-    job: WriteJob, messages: Sequence[WriterCommitMessage | None], timeout: float
+    job: WriteJob, messages: Sequence[WriterCommitMessage | None], options: WriteOptions
 ) -> None:
     """Commit what tasks have staged."""
     prepare_worker()
@@ -106,7 +106,11 @@ def commit_tasks(
             for task in tasks:
                 _ensure_visible(job, task)
         staged = [task.staged for task in tasks if task.staged is not None]
-        summary = job.commit(staged, timeout=timeout)
+        summary = job.commit(
+            staged,
+            timeout=options.commit_timeout_ms / 1000,
+            recover_as_broker=options.recover_as_broker,
+        )
     if summary.already_committed:
         _LOGGER.warning(
             "pylog: %s has been written to %s before, so nothing was written now",
@@ -141,7 +145,7 @@ class PylogBatchWriter(DataSourceArrowWriter):
         self._columns = columns_to_write(schema, has_topic=options.topic is not None)
         self._job = options.job(options.job_id or str(uuid.uuid4()))
         make_directory(self._job)
-        self._commit_timeout = options.commit_timeout_ms / 1000
+        self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedTask:
         """Stage the rows of one task."""
@@ -149,7 +153,7 @@ class PylogBatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Write what the tasks have staged to the topics' logs, once for each job id."""
-        commit_tasks(self._job, messages, self._commit_timeout)
+        commit_tasks(self._job, messages, self._options)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove what the tasks have staged and no commit has taken."""
@@ -176,7 +180,7 @@ class PylogStreamWriter(DataSourceStreamArrowWriter):
         query_id = _query_of(messages)
         if query_id is not None:
             job = self._options.job(query_id, batchId)
-            commit_tasks(job, messages, self._options.commit_timeout_ms / 1000)
+            commit_tasks(job, messages, self._options)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Remove what the tasks of a micro-batch have staged.

@@ -24,6 +24,8 @@ class CleanupParameters:
     server_properties: pylog.ServerProperties | None
     config: Mapping[str, str]  # properties that win over all others
     now_ms: int | None  # the time that ages, lags and delete horizons are counted to; None for now
+    high_watermark: str  # where that of each log starts
+    recover_as_broker: bool  # whether recovery may drop intact records
     once: bool  # whether it is one pass of what a broker would choose
     dry_run: bool  # whether nothing is changed
 
@@ -57,6 +59,18 @@ def add_arguments(parser: argparse.ArgumentParser, *, topics: str, once: str) ->
         "before now (--now=-2h, with an equals sign), or milliseconds since 1970-01-01 UTC "
         "(default: now)",
     )
+    parser.add_argument(
+        "--high-watermark",
+        choices=pylog.HIGH_WATERMARKS,
+        default=pylog.HIGH_WATERMARKS[0],
+        help="up to where records count as replicated: as on a broker, or, for a directory whose "
+        "cluster is gone, all of them (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--recover-as-broker",
+        action="store_true",
+        help="recover damaged logs as a broker does, which drops intact records after the damage",
+    )
     parser.add_argument("--once", action="store_true", help=once)
     parser.add_argument(
         "--dry-run", action="store_true", help="say what would be removed, and change nothing"
@@ -77,6 +91,8 @@ def parameters_of(arguments: argparse.Namespace) -> CleanupParameters:
         server_properties=None if path is None else pylog.ServerProperties.read(path),
         config=_properties(arguments.config),
         now_ms=None if arguments.now is None else _milliseconds(arguments.now),
+        high_watermark=arguments.high_watermark,
+        recover_as_broker=arguments.recover_as_broker,
         once=arguments.once,
         dry_run=arguments.dry_run,
     )
@@ -115,11 +131,16 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
     more: Mapping[str, object] | None = None,
 ) -> Outcome:
     """Return what came of the job; its log gets a line for each topic and each failure."""
-    failures = []
+    failures, held_back = [], {}
     for each in summary.partitions:
         if each.failure is not None:
             failures.append({"partition": str(each.topic_partition), "failure": each.failure})
             logger.error(failure, each.topic_partition, each.failure)
+        if each.held_back is not None:
+            held_back[str(each.topic_partition)] = {
+                pylog.json_name(name): value for name, value in each.held_back._asdict().items()
+            }
+            logger.warning("%s: %s", each.topic_partition, each.held_back)
     topics = {}
     for topic, totals in summary.by_topic.items():
         line = removed(totals)
@@ -147,6 +168,7 @@ def cleanup_outcome(  # noqa: PLR0913 - what was done, and how it is told
             **(more or {}),
             "topics": topics,
             "configs": configs,
+            "heldBack": held_back,
             "failures": failures,
         },
     )

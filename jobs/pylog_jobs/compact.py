@@ -61,6 +61,8 @@ def prepare(arguments: argparse.Namespace) -> pylog.CompactionJob:
         server_properties=parameters.server_properties,
         config=parameters.config,
         now_ms=parameters.now_ms,
+        high_watermark=parameters.high_watermark,
+        recover_as_broker=parameters.recover_as_broker,
         once=parameters.once,
         dry_run=parameters.dry_run,
     )

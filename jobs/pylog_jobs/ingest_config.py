@@ -107,6 +107,13 @@ class ConfigTable:
             raise self.error(key, f"is {value!r}, expected a string or a list of strings")
         return tuple(listed)
 
+    def boolean(self, key: str) -> bool | None:
+        """Return true or false, None if the key is not there."""
+        value = self._values.get(key)
+        if value is None or isinstance(value, bool):
+            return value
+        raise self._wrong_type(key, value, bool)
+
     def integer(self, key: str, *, at_least: int | None = None) -> int | None:
         """Return a whole number, None if the key is not there."""
         value = self._values.get(key)
@@ -253,6 +260,7 @@ class Target:
     level: int | None = _key(ConfigTable.integer)
     batch_size_bytes: int | None = _key(_positive)
     commit_timeout: str | None = _key(ConfigTable.duration)
+    recover_as_broker: bool | None = _key(ConfigTable.boolean)
     properties: Mapping[str, str] = _key(ConfigTable.options, {})
     job_id: str | None = _key(ConfigTable.text)
 
@@ -266,6 +274,7 @@ class Target:
             "level": self.level,
             "batchSizeBytes": self.batch_size_bytes,
             "commitTimeout": self.commit_timeout,
+            "recoverAsBroker": self.recover_as_broker,
             "jobId": self.job_id,
         }
         options = {name: str(value) for name, value in named.items() if value is not None}

@@ -49,6 +49,8 @@ def run(
             server_properties=parameters.server_properties,
             config=parameters.config,
             now_ms=parameters.now_ms,
+            high_watermark=parameters.high_watermark,
+            recover_as_broker=parameters.recover_as_broker,
             dry_run=parameters.dry_run,
             progress=lambda _done, _total: stop.ensure_not_requested(),
         )

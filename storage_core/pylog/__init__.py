@@ -235,10 +235,7 @@ _PUBLIC = LazyNames(
         "pylog.writing.held_back": ("HeldBack",),
         "pylog.writing.line_appender": ("LineAppender",),
         "pylog.writing.moved_offset": ("MovedOffset",),
-        "pylog.writing.owned_directory": (
-            "ensure_some_open",
-            "own_log_directory",
-        ),
+        "pylog.writing.owned_directory": ("own_log_directory",),
         "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
         "pylog.writing.record_removal": (
             "delete_records",
