@@ -32,7 +32,7 @@ from pylog.cli.rendering.summary import write_json
     default="info",
     help="Show findings that are at least so severe.",
 )
-@options.threads("partitions, and parts of large ones, are read side by side")
+@options.threads("partitions are read side by side")
 @click.option(
     "--repair-to",
     metavar="DIR",

@@ -6,9 +6,8 @@ Source: DumpLogSegments (Kafka 3.9 and 4.3).
 from __future__ import annotations
 
 import os
-from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pylog.errors import LogStorageError
 from pylog.files.file_names import LOG_FILE_SUFFIX
@@ -25,7 +24,6 @@ from pylog.inspect.dump.file_report import FileReport
 from pylog.inspect.dump.log_context import Decoders
 from pylog.internal_topics.decoders import DecoderName, dump_decoder
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
-from pylog.reading.head_start import HeadStart
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.worker_threads import WorkerThreads, thread_count, usable_processors
 
@@ -77,8 +75,8 @@ class Dump:
     def __iter__(self) -> Iterator[memoryview]:
         """Yield UTF-8, whole lines."""
         with WorkerThreads(self._threads) as workers:
-            for part in self._started(workers if self._threads > 1 else None):
-                yield from self._lines_of(part)
+            for (part, report), lines in self._with_lines(workers):
+                yield from self._lines_of(part, report, lines)
         if self._options.is_json:
             for report in self.reports:
                 for line in report.json_lines():
@@ -94,34 +92,25 @@ class Dump:
         for report in self.reports:
             yield from report.log_texts(version)
 
-    def _lines_of(self, started: _Started) -> Iterator[memoryview]:
-        report = started.report
+    def _lines_of(
+        self, part: DumpPart, report: FileReport, lines: Iterable[memoryview]
+    ) -> Iterator[memoryview]:
         if report.has_ended:
             return
         try:
-            yield from started.lines
+            yield from lines
         except LogStorageError as error:
             report.end(error)
-        started.part.report_to(report)
-        self.done_bytes += started.part.size_bytes
+        part.report_to(report)
+        self.done_bytes += part.size_bytes
 
-    def _started(self, workers: WorkerThreads | None) -> Iterator[_Started]:
+    def _with_lines(
+        self, workers: WorkerThreads
+    ) -> Iterator[tuple[tuple[DumpPart, FileReport], Iterable[memoryview]]]:
         """Yield the parts in order; with threads, the next ones are being made meanwhile."""
-        waiting: deque[_Started] = deque()
-        try:
-            for part, report in self._parts():
-                lines: Iterable[memoryview] = part
-                if workers is not None and workers.are_here:
-                    lines = HeadStart(workers, part.__iter__, _MOST_BYTES)
-                waiting.append(_Started(part, lines, report))
-                if workers is None or len(waiting) > workers.count:
-                    yield waiting.popleft()
-            while waiting:
-                yield waiting.popleft()
-        finally:
-            for each in waiting:
-                if isinstance(each.lines, HeadStart):
-                    each.lines.abandon()
+        if workers.count == 1:
+            return ((each, iter(each[0])) for each in self._parts())
+        return workers.each_ahead(self._parts(), lambda each: iter(each[0]), _MOST_BYTES)
 
     def _parts(self) -> Iterator[tuple[DumpPart, FileReport]]:
         for file in self._files:
@@ -134,14 +123,6 @@ class Dump:
                         break
             except LogStorageError as error:
                 yield FailedPart(error), report
-
-
-class _Started(NamedTuple):
-    """A part, its lines, some of which may have been made, and the report of its file."""
-
-    part: DumpPart
-    lines: Iterable[memoryview]
-    report: FileReport
 
 
 def dump(  # noqa: PLR0913 - keyword-only options of the tool

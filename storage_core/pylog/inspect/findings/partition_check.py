@@ -40,7 +40,6 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.pending_commit import NoPendingCommit
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -95,7 +94,6 @@ def check_partition(
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     on_bytes: Callable[[int], None] | None = None,
     window_bytes: int = DEFAULT_WINDOW_BYTES,
-    threads: int = 1,
 ) -> PartitionCheck:
     """Read all of one partition and return what is wrong with it.
 
@@ -112,8 +110,6 @@ def check_partition(
         Called with the size of each window that was read.
     window_bytes
         How much of a file is read at once.
-    threads
-        How many threads read, checksum and decode windows. What is found does not depend on it.
 
     Raises
     ------
@@ -125,16 +121,14 @@ def check_partition(
         damage = DamageReport(is_logged=False)
         view = view.refreshed(damage)
         try:
-            with WorkerThreads(threads) as workers:
-                walk = partial(
-                    LogWalk,
-                    damage=damage,
-                    max_decompressed_bytes=max_decompressed_bytes,
-                    on_bytes=on_bytes,
-                    window_bytes=window_bytes,
-                    workers=workers if threads > 1 else None,
-                )
-                check = _check(view, damage, walk)
+            walk = partial(
+                LogWalk,
+                damage=damage,
+                max_decompressed_bytes=max_decompressed_bytes,
+                on_bytes=on_bytes,
+                window_bytes=window_bytes,
+            )
+            check = _check(view, damage, walk)
         except SegmentVanishedError:
             if not looks_left:
                 raise
