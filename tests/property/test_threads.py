@@ -6,10 +6,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import pylog
+from pylog.reading import parts
 from tests.property.test_damage import Damage, logs
 from tests.support.batches import Built, joined
 from tests.support.corruption import with_sound_checksums
@@ -21,7 +23,18 @@ from tests.support.log_files import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pylog.reading.damage import DamagedRange
+
+
+@pytest.fixture(autouse=True, scope="module", params=[(1, 1), (200, 1 << 12), (1 << 20, 1 << 24)])
+def part_sizes(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "FIRST_PART_BYTES", request.param[0])
+        patch.setattr(parts, "MOST_DECODED_BYTES", request.param[1])
+        yield
+
 
 COLUMNS = ["offset", "key", "value", "_corrupt_record"]
 

@@ -130,11 +130,6 @@ class RecordDecoder:
         """
         self._last_offset = last_offset
 
-    def follow(self, other: RecordDecoder) -> None:
-        """Go on where another decoder has decoded the batches in between."""
-        if other._last_offset >= 0:
-            self._last_offset = other._last_offset
-
     def decode(
         self, window: Window, start_offset: int, end_offset: int
     ) -> Iterator[pa.RecordBatch]:

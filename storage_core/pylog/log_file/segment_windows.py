@@ -38,6 +38,7 @@ FIRST_WINDOW_BYTES = 1 << 18
 """So that the first rows of a query that stops early cost little."""
 
 _GROWTH = 4
+_LARGEST_KEPT = 1 << 24
 _CHECK_BEFORE_READING = 1 << 26
 
 
@@ -74,6 +75,24 @@ class SegmentWindow(NamedTuple):
         return self.file_position + self.scan.valid_bytes
 
 
+class WindowMemory:
+    """Memory that windows are read into, one after the other. One thread at a time."""
+
+    def __init__(self) -> None:
+        self._memory = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._memory)
+
+    def __call__(self, size_bytes: int) -> memoryview:
+        """Return so many writable bytes, the same as before if there are enough."""
+        if size_bytes > _LARGEST_KEPT:
+            return memoryview(bytearray(size_bytes))
+        if len(self._memory) < size_bytes:
+            self._memory = bytearray(size_bytes)
+        return memoryview(self._memory)[:size_bytes]
+
+
 class SegmentTail(NamedTuple):
     """Where the whole batches of a file end, and what stands there instead of another one."""
 
@@ -105,8 +124,8 @@ class SegmentWindows:
         What a batch may have, decompressed: a batch that has more already as it is stored, by a
         margin for what compression may have added, is refused. None for no limit.
     make_memory
-        Returns so many writable bytes for each window, so that windows can be kept; None to read
-        all of them into the same memory.
+        Returns so many writable bytes for each window; other ones each time if windows are to be
+        kept. None for a `WindowMemory`. The first window is as large as what one has already.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only options
@@ -123,17 +142,16 @@ class SegmentWindows:
     ) -> None:
         self._source = source
         self._max_decompressed_bytes = max_decompressed_bytes
-        self._make_memory = make_memory
+        self._make_memory = WindowMemory() if make_memory is None else make_memory
         self._headers = None
         if only_headers and isinstance(source, LocalFile) and source.is_read_by_kernels:
             self._headers = HeaderReading(source)
         self._has_all = True  # of the window that is held
         self._end = end
         self._window_bytes = max(HEADER_SIZE_UP_TO_MAGIC, min(window_bytes, end - start))
-        first_bytes = min(first_window_bytes, self._window_bytes)
-        self._memory: bytearray | memoryview = (
-            bytearray(first_bytes) if make_memory is None else make_memory(first_bytes)
-        )
+        if isinstance(make_memory, WindowMemory):
+            first_window_bytes = max(first_window_bytes, len(make_memory))
+        self._memory = self._make_memory(min(first_window_bytes, self._window_bytes))
         self._held_bytes = 0  # how much of the memory holds what is in the file at the position
         self.tail = SegmentTail(start, None)
 
@@ -149,7 +167,7 @@ class SegmentWindows:
         """
         position = self.tail.position
         while self._end - position >= HEADER_SIZE_UP_TO_MAGIC:
-            scan = find_batches(self._fill(position))
+            scan = self._before_too_large(find_batches(self._fill(position)))
             if len(scan.headers):
                 following = position + scan.valid_bytes
                 self.tail = SegmentTail(following, scan.defect)
@@ -167,23 +185,21 @@ class SegmentWindows:
         if self.tail.defect and is_zero(self._source, self.tail.position, self._end):
             self.tail = SegmentTail(self.tail.position, None)
 
-    def skip_to(self, position: int) -> None:
-        """Go on at a byte where a batch begins: all before it has been read otherwise.
+    def _before_too_large(self, scan: BatchScan) -> BatchScan:
+        """Return what is before a batch that exceeds the limit: that is refused on its own.
 
-        If that is nothing, the window is the one that would have been next.
-
-        An iteration that has begun is not to be gone on with; there may be another one.
+        So which error it is does not depend on where windows begin.
         """
-        is_next = position == self.tail.position
-        self.tail = SegmentTail(position, None)
-        self._held_bytes = 0
-        if position < self._end:
-            grown = min(_GROWTH * len(self._memory), self._window_bytes)
-            self._keep_from(0, grown if is_next else self._window_bytes)
+        sizes = scan.headers.sizes_bytes
+        if not len(sizes) or not self._is_too_large(int(sizes.max())):
+            return scan
+        index = next(at for at, size in enumerate(sizes.tolist()) if self._is_too_large(size))
+        end = int(scan.headers.positions[index])
+        return BatchScan(scan.buffer, scan.headers.select(slice(0, index)), end, None)
 
     def _fill(self, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         wanted = min(len(self._memory), self._end - position)
-        view = memoryview(self._memory)[:wanted]
+        view = self._memory[:wanted]
         if self._headers is not None:
             self._held_bytes = 0  # what is held may be headers alone
             self._has_all = not self._headers.fill(position, view)
@@ -201,23 +217,23 @@ class SegmentWindows:
         self._headers.note(scan)
         if self._has_all:
             return SegmentWindow(position, scan)
-        reader = partial(self._headers.read_batches, memoryview(self._memory))
+        reader = partial(self._headers.read_batches, self._memory)
         return SegmentWindow(position, scan, reader)
 
     def _keep_from(self, used_bytes: int, memory_bytes: int) -> None:
         """Have memory of at least ``memory_bytes`` that begins with what was not used."""
-        rest = memoryview(self._memory)[used_bytes : self._held_bytes]
-        if self._make_memory is not None:
-            self._memory = self._make_memory(max(memory_bytes, len(rest)))
-        elif memory_bytes > len(self._memory):
-            self._memory = bytearray(memory_bytes)
-        memoryview(self._memory)[: len(rest)] = rest
+        rest = self._memory[used_bytes : self._held_bytes]
+        wanted = max(memory_bytes, len(rest))
+        if isinstance(self._make_memory, WindowMemory):
+            wanted = max(wanted, len(self._memory))  # what a large batch has needed
+        self._memory = self._make_memory(wanted)
+        self._memory[: len(rest)] = rest
         self._held_bytes = len(rest)
 
     def _grow(self, position: int) -> bool:
         """Make room for the batch at ``position``; False if it is cut short by the end."""
         path = self._source.path
-        size_bytes = peek_entry_size(memoryview(self._memory), path=path, position=position)
+        size_bytes = peek_entry_size(self._memory, path=path, position=position)
         if position + size_bytes > self._end:
             return False
         is_too_large = self._is_too_large(size_bytes)

@@ -25,17 +25,17 @@ from pylog.reading.damage import DamagedRange
 from pylog.reading.offset_order import Misplaced, find_misplaced
 from pylog.reading.resynchronisation import find_next_batch
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
-from pylog.record.batch_scan import BadChecksum, BatchHeaders, BatchScan, find_bad_checksum
+from pylog.record.batch_scan import BatchHeaders, BatchScan, find_bad_checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
 
     import numpy.typing as npt
 
     from pylog.files.byte_source import ByteSource
+    from pylog.log_file.segment_windows import WindowMemory
     from pylog.reading.damage import DamageReport
     from pylog.reading.segment_slice import SegmentSlice
-    from pylog.reading.windows_ahead import WindowsAhead
 
 
 class _Fault(NamedTuple):
@@ -68,8 +68,8 @@ class CheckedWindows:
         How much is read at first; little for a look-up.
     max_decompressed_bytes
         As of `SegmentWindows`.
-    ahead
-        Reads windows ahead and knows of wrong checksums; None to do one thing after the other.
+    memory
+        As of `SegmentWindows`.
 
     Attributes
     ----------
@@ -88,10 +88,10 @@ class CheckedWindows:
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
         max_decompressed_bytes: int | None = None,
-        ahead: WindowsAhead | None = None,
+        memory: WindowMemory | None = None,
     ) -> None:
         self._source = source
-        self._ahead = ahead
+        self._memory = memory
         self._max_decompressed_bytes = max_decompressed_bytes
         self._slice = segment_slice
         self._damage = damage
@@ -129,10 +129,10 @@ class CheckedWindows:
             first_window_bytes=self._first_window_bytes,
             only_headers=not self._verifies_checksums,
             max_decompressed_bytes=self._max_decompressed_bytes,
-            make_memory=None if self._ahead is None else self._ahead.memory,
+            make_memory=self._memory,
         )
         try:
-            for window in self._in_order(windows):
+            for window in windows:
                 fault = self._find_fault(window)
                 if fault is None:
                     yield self._passed(window)
@@ -144,15 +144,6 @@ class CheckedWindows:
             at = segment_slice.start_position if error.position is None else error.position
             return _Fault(at, at, error.reason)
         return self._find_tail_fault(windows)
-
-    def _in_order(self, windows: SegmentWindows) -> Iterator[SegmentWindow]:
-        if self._ahead is None:
-            return iter(windows)
-        return self._ahead.over(windows, self._source, self._slice)
-
-    def _find_bad_checksum(self, window: SegmentWindow) -> BadChecksum | None:
-        known = None if self._ahead is None else self._ahead.find(window)
-        return find_bad_checksum(window.scan) if known is None else known.find_bad_checksum()
 
     def _passed(self, window: SegmentWindow) -> SegmentWindow:
         self.next_offset = int(window.scan.headers.last_offsets[-1]) + 1
@@ -171,7 +162,7 @@ class CheckedWindows:
         bad = None
         if self._verifies_checksums or misplaced is not None:
             window.read_batches()
-            bad = self._find_bad_checksum(window)
+            bad = find_bad_checksum(window.scan)
         if self._verifies_checksums:
             # Whatever stands before the first of the other faults is about to be given.
             before = len(headers) if bad is None else bad.index

@@ -80,6 +80,11 @@ class DamagedRange:
     end_offset: int | None
     reason: str
 
+    @property
+    def nbytes(self) -> int:
+        """Nothing that counts, beside record batches."""
+        return 0
+
     def __str__(self) -> str:
         where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
         path = printable_location(self.path)
@@ -131,6 +136,11 @@ class DamageReport:
                 self._above.add(damaged_range)
             elif self.is_logged:
                 _LOGGER.warning("%s", damaged_range)
+
+    def take(self) -> list[DamagedRange]:
+        """Return what was noted since the last time, and forget it."""
+        taken, self.ranges = self.ranges, []
+        return taken
 
     def for_one_read(self, start_offset: int, end_offset: int) -> DamageReport:
         """Return an empty report that passes on to this one whatever is added to it.

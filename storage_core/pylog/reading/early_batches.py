@@ -12,20 +12,37 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.files.byte_source import LocalFile
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import has_valid_checksum, walk_headers
+from pylog.reading.log_segment_view import open_segment
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.kernels import skip_headers  # compiles
+    from pylog.reading.record_filter import RecordFilter
     from pylog.reading.segment_slice import SegmentSlice
 else:
     skip_headers = LazyModule("pylog.kernels.skip_headers")
 
 _STRIDE = 64 << 20
 _TWO = 2
+
+
+def late_part(segment_slice: SegmentSlice, where: RecordFilter | None) -> SegmentSlice:
+    """Return a slice without what is too early for a filter; as it is if it cannot be read."""
+    if where is None or where.min_timestamp is None:
+        return segment_slice
+    try:
+        with open_segment(
+            segment_slice.path,
+            segment_slice.file_id,
+            leaves_page_cache=segment_slice.leaves_page_cache,
+        ) as source:
+            return without_early_batches(source, segment_slice, where.min_timestamp)
+    except UnreadableFileError:
+        return segment_slice  # its reader will report it
 
 
 def without_early_batches(

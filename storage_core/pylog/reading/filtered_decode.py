@@ -33,7 +33,7 @@ class FilteredDecoder:
 
     Parameters
     ----------
-    topic_partition, schema, max_decompressed_bytes
+    topic_partition, schema, max_decompressed_bytes, decompressor
         As of `RecordDecoder`.
     where
         The filter.
@@ -51,12 +51,13 @@ class FilteredDecoder:
         where: RecordFilter,
         *,
         max_decompressed_bytes: int,
+        decompressor: Decompressor | None = None,
     ) -> None:
         self.schema = schema
         self.has_given_more = False
         self._where = where
         first = record_schema(("offset", *where.columns), timestamp_unit="ms")
-        decompressor = Decompressor(max_decompressed_bytes)
+        decompressor = decompressor or Decompressor(max_decompressed_bytes)
         self._first = RecordDecoder(
             topic_partition,
             first,
@@ -74,16 +75,6 @@ class FilteredDecoder:
     def finished_batches(self) -> int:
         """How many of the batches given to `decode` need not be given again."""
         return 0
-
-    def restart(self, last_offset: int) -> None:
-        """As of `RecordDecoder`."""
-        self._first.restart(last_offset)
-        self._second.restart(last_offset)
-
-    def follow(self, other: FilteredDecoder) -> None:
-        """As of `RecordDecoder`."""
-        self._first.follow(other._first)
-        self._second.follow(other._second)
 
     def decode(
         self, window: Window, start_offset: int, end_offset: int

@@ -35,6 +35,8 @@ class PlannedRange:
         Which of the records are wanted; None for all.
     is_committed
         Whether the range is read with READ_COMMITTED.
+    looks_for_late
+        Whether slices may begin with batches too early for ``where``, which are passed over.
     """
 
     directory: PartitionDirectory
@@ -45,6 +47,7 @@ class PlannedRange:
     fail_on_data_loss: bool = True
     where: RecordFilter | None = None
     is_committed: bool = False
+    looks_for_late: bool = True
 
     @property
     def topic_partition(self) -> TopicPartition:

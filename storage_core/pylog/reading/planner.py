@@ -10,14 +10,13 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogStorageError, SegmentVanishedError, UnreadableFileError
+from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.locations import printable_location
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, spec_for
 from pylog.reading.aborted_transactions import find_aborted_transactions
-from pylog.reading.early_batches import without_early_batches
+from pylog.reading.early_batches import late_part
 from pylog.reading.last_stable_offset import find_last_stable_offset
-from pylog.reading.log_segment_view import open_segment
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.scan_task import ScanTask
@@ -106,21 +105,8 @@ def _late_enough(
         return slices
     if sum(each.size_bytes for each in slices) > _WALKED_WHILE_PLANNING:
         return slices
-    late = []
-    for segment_slice in slices:
-        try:
-            with open_segment(
-                segment_slice.path,
-                segment_slice.file_id,
-                leaves_page_cache=segment_slice.leaves_page_cache,
-            ) as source:
-                rest = without_early_batches(source, segment_slice, where.min_timestamp)
-        except UnreadableFileError:
-            late.append(segment_slice)  # its reader will report it
-            continue
-        if rest.size_bytes:
-            late.append(rest)
-    return tuple(late)
+    late = (late_part(each, where) for each in slices)
+    return tuple(each for each in late if each.size_bytes)
 
 
 def _with_new_look(views: Sequence[LogView]) -> list[LogView]:

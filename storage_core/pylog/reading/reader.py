@@ -17,20 +17,18 @@ from pylog.columnar.damaged_row import damaged_row
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
 from pylog.errors import LogStorageError
-from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
 from pylog.reading.abort_watch import AbortWatch
 from pylog.reading.aborted_transactions import AbortedTransactions
 from pylog.reading.checked_windows import check_some
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.filter_evaluation import is_past
 from pylog.reading.filtered_decode import FilteredDecoder
+from pylog.reading.read_options import ReadMemory, ReadOptions
 from pylog.reading.refused_batches import RefusedBatches
 from pylog.reading.search_decode import SearchDecoder
 from pylog.reading.sound_decode import SoundDecode
 from pylog.reading.task_windows import TaskWindows
-from pylog.reading.windows_ahead import WindowsAhead
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,18 +36,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.planned_range import PlannedRange
     from pylog.reading.scanned_bytes import ScannedBytes
     from pylog.reading.segment_slice import SegmentSlice
-    from pylog.reading.window_ahead import Decoder, WindowAhead
     from pylog.record.batch_scan import BatchHeaders
-    from pylog.worker_threads import WorkerThreads
+
+    Decoder = RecordDecoder | FilteredDecoder | SearchDecoder
 
 
 class TaskReader:
     """Reads one task; holds at most one window and what it decodes to. For one thread.
-
-    With ``workers``, one more window and what it decodes to for each of them, and another one.
 
     Parameters
     ----------
@@ -57,39 +54,37 @@ class TaskReader:
         From the planner.
     schema
         From `pylog.columnar.arrow_schema.record_schema`; None for all of Spark's columns.
-    mode
-        What happens at damage.
+    options
+        How it is read.
     damage
         Where damaged ranges are noted; a report of its own if None.
-    window_bytes
-        How much of a file is read at once.
-    max_decompressed_bytes
-        Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
-    workers
-        Threads that checksum and decode windows which are read ahead; what is given is the same.
-        None to do one thing after the other.
     scanned
         Where it is noted how much `record_batches` has looked through.
+    memory
+        What another reader has used before; its own if None.
+
+    Attributes
+    ----------
+    is_past
+        Whether reading ended early, since no record after these can pass the filter.
     """
 
-    def __init__(  # noqa: PLR0913 - keyword-only options
+    def __init__(
         self,
         task: PlannedRange,
         schema: pa.Schema | None = None,
+        options: ReadOptions | None = None,
         *,
-        mode: ReadMode = ReadMode.FAILFAST,
         damage: DamageReport | None = None,
-        window_bytes: int = DEFAULT_WINDOW_BYTES,
-        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-        workers: WorkerThreads | None = None,
         scanned: ScannedBytes | None = None,
+        memory: ReadMemory | None = None,
     ) -> None:
         self._task = task
-        self._workers = workers
+        self._options = options = options or ReadOptions()
+        self._memory = memory or ReadMemory(options)
         self._scanned = scanned
-        self._mode = mode
-        self._window_bytes = window_bytes
-        self._max_decompressed_bytes = max_decompressed_bytes
+        self._mode = mode = options.mode
+        self.is_past = False
         self.damage = DamageReport() if damage is None else damage
         self._pass_damage = self.damage  # of one pass, see `record_batches`
         self._refused = RefusedBatches(self._pass_damage)
@@ -103,11 +98,20 @@ class TaskReader:
         self._decoder = self._make_decoder()
 
     def _make_decoder(self) -> Decoder:
-        partition, limit = self._task.topic_partition, self._max_decompressed_bytes
+        partition, limit = self._task.topic_partition, self._options.max_decompressed_bytes
+        shared = self._memory.decompressor
         if self._filter is None:
-            return RecordDecoder(partition, self._schema, max_decompressed_bytes=limit)
+            return RecordDecoder(
+                partition, self._schema, max_decompressed_bytes=limit, decompressor=shared
+            )
         kind = SearchDecoder if self._filter.content else FilteredDecoder
-        return kind(partition, self._schema, self._filter, max_decompressed_bytes=limit)
+        return kind(
+            partition,
+            self._schema,
+            self._filter,
+            max_decompressed_bytes=limit,
+            decompressor=shared,
+        )
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the task's records in offset order, as record batches that own their memory.
@@ -128,48 +132,24 @@ class TaskReader:
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0
         watch = self._abort_watch()
-        ahead = self._windows_ahead()
-        try:
-            for segment_slice, window in self._windows(verifies_checksums=True, ahead=ahead):
-                if self._scanned is not None:
-                    self._scanned.add(window)
-                self._refused.enter(segment_slice, window)
-                yield from self._damaged_rows()
-                known = None if ahead is None else ahead.find(window)
-                wanted = self._wanted(window) if known is None else known.wanted
-                if watch is not None:
-                    watch.look(window.scan, wanted, segment_slice.path)
-                if ahead is None or known is None or not known.parts:
-                    yield from self._decode(window, segment_slice, wanted)
-                else:
-                    yield from self._decoded_ahead(window, segment_slice, known, ahead)
-                self._refused.leave(window)
-                yield from self._damaged_rows()
-                if self._filter is not None and is_past(self._filter, window.scan.headers):
-                    break
-        finally:
-            if ahead is not None:
-                ahead.drop()
+        for segment_slice, window in self._windows(verifies_checksums=True):
+            if self._scanned is not None:
+                self._scanned.add(window)
+            self._refused.enter(segment_slice, window)
+            yield from self._damaged_rows()
+            wanted = self._wanted(window)
+            if watch is not None:
+                watch.look(window.scan, wanted, segment_slice.path)
+            yield from self._decode(window, segment_slice, wanted)
+            self._refused.leave(window)
+            yield from self._damaged_rows()
+            if self._filter is not None and is_past(self._filter, window.scan.headers):
+                self.is_past = True
+                break
         self._refused.finish()
         if watch is not None:
             watch.look_on()
         yield from self._damaged_rows()
-
-    def _windows_ahead(self) -> WindowsAhead | None:
-        if self._workers is None or not self._workers.are_here:
-            return None
-        offsets = self._task.start_offset, self._task.end_offset
-        return WindowsAhead(
-            self._workers,
-            self._make_decoder,
-            self._wanted,
-            offsets,
-            window_bytes=self._window_bytes,
-            max_decompressed_bytes=self._max_decompressed_bytes,
-            uses_indexes=self._task.directory.uses_indexes,
-            # A filter gives nothing of a window in which it meets damage.
-            cuts_windows=self._filter is None,
-        )
 
     def _abort_watch(self) -> AbortWatch | None:
         """Return what holds the transaction index against the markers in one pass."""
@@ -222,16 +202,14 @@ class TaskReader:
             watch.look_on()
         return total
 
-    def _windows(
-        self, *, verifies_checksums: bool, ahead: WindowsAhead | None = None
-    ) -> TaskWindows:
+    def _windows(self, *, verifies_checksums: bool) -> TaskWindows:
         return TaskWindows(
             self._task,
             damage=self._pass_damage if self._mode.skips_damage else None,
             verifies_checksums=verifies_checksums,
-            window_bytes=self._window_bytes,
-            max_decompressed_bytes=self._max_decompressed_bytes,
-            ahead=ahead,
+            window_bytes=self._options.window_bytes,
+            max_decompressed_bytes=self._options.max_decompressed_bytes,
+            memory=self._memory.windows,
         )
 
     def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:
@@ -264,57 +242,9 @@ class TaskReader:
     ) -> Iterator[pa.RecordBatch]:
         headers = window.scan.headers
         chosen = headers if wanted is None else headers.select(wanted)
-        return self._decode_chosen(window, segment_slice, chosen)
-
-    def _decode_chosen(
-        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
-    ) -> Iterator[pa.RecordBatch]:
         if not self._mode.skips_damage:
-            return self._decode_up_to_error(window, segment_slice, headers)
-        return self._decode_sound(window, segment_slice, headers)
-
-    def _decoded_ahead(
-        self,
-        window: SegmentWindow,
-        segment_slice: SegmentSlice,
-        known: WindowAhead,
-        ahead: WindowsAhead,
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield what was decoded ahead of a window; what could not be, as `_decode` does."""
-        for part in tuple(known.parts):
-            decoder = part.decoder
-            if decoder is None:  # a forked child has no threads
-                yield from self._decode_chosen(window, segment_slice, part.headers)
-                continue
-            size_bytes = 0
-            try:
-                for batch in part.batches():
-                    size_bytes += batch.nbytes
-                    self._refused.settle(window)
-                    yield from self._damaged_rows()
-                    yield batch
-            except LogStorageError:
-                if decoder.has_given_more:
-                    raise
-                done = decoder.finished_batches
-                self._follow(decoder)
-                rest = part.headers.select(slice(done, None))
-                yield from self._decode_chosen(window, segment_slice, rest)
-            else:
-                self._follow(decoder)
-                self._refused.settle(window)
-                ahead.note_ratio(part, size_bytes)
-            ahead.release(part)
-
-    def _follow(self, decoder: Decoder) -> None:
-        """Have this reader's own decoder go on after what another one like it has decoded."""
-        match self._decoder, decoder:
-            case RecordDecoder() as own, RecordDecoder() as other:
-                own.follow(other)
-            case FilteredDecoder() as own, FilteredDecoder() as other:
-                own.follow(other)
-            case SearchDecoder() as own, SearchDecoder() as other:
-                own.follow(other)
+            return self._decode_up_to_error(window, segment_slice, chosen)
+        return self._decode_sound(window, segment_slice, chosen)
 
     def _decode_up_to_error(
         self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders

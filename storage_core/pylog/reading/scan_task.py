@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.columnar import arrow_schema  # imports Arrow
-    from pylog.reading import reader  # imports Arrow and NumPy
+    from pylog.reading import read_options, reader  # import Arrow and NumPy
     from pylog.reading.damage import DamageReport
 else:
     arrow_schema = LazyModule("pylog.columnar.arrow_schema")
+    read_options = LazyModule("pylog.reading.read_options")
     reader = LazyModule("pylog.reading.reader")
 
 
@@ -73,13 +74,10 @@ class ScanTask(PlannedRange):
         ValueError
             There is no such mode.
         """
-        return reader.TaskReader(
-            self,
-            schema,
-            mode=ReadMode.parse(mode),
-            damage=damage,
-            max_decompressed_bytes=max_decompressed_bytes,
-        ).record_batches()
+        options = read_options.ReadOptions(
+            mode=ReadMode.parse(mode), max_decompressed_bytes=max_decompressed_bytes
+        )
+        return reader.TaskReader(self, schema, options, damage=damage).record_batches()
 
     def count(
         self,
@@ -101,9 +99,7 @@ class ScanTask(PlannedRange):
         ValueError
             There is no such mode.
         """
-        return reader.TaskReader(
-            self,
-            arrow_schema.record_schema(("offset",)),
-            mode=ReadMode.parse(mode),
-            max_decompressed_bytes=max_decompressed_bytes,
-        ).count()
+        options = read_options.ReadOptions(
+            mode=ReadMode.parse(mode), max_decompressed_bytes=max_decompressed_bytes
+        )
+        return reader.TaskReader(self, arrow_schema.record_schema(("offset",)), options).count()

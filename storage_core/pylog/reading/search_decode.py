@@ -36,7 +36,7 @@ class SearchDecoder:
 
     Parameters
     ----------
-    topic_partition, schema, max_decompressed_bytes
+    topic_partition, schema, max_decompressed_bytes, decompressor
         As of `RecordDecoder`.
     where
         The filter.
@@ -49,10 +49,11 @@ class SearchDecoder:
         where: RecordFilter,
         *,
         max_decompressed_bytes: int,
+        decompressor: Decompressor | None = None,
     ) -> None:
         self.schema = schema
         self._where = where
-        decompressor = Decompressor(max_decompressed_bytes)
+        decompressor = decompressor or Decompressor(max_decompressed_bytes)
         self._search = BatchSearch(where.required_bytes, decompressor)
         self._decoder = RecordDecoder(
             topic_partition,
@@ -73,14 +74,6 @@ class SearchDecoder:
     def has_given_more(self) -> bool:
         """As of `RecordDecoder`."""
         return self._decoder.has_given_more and self._given_after == self._decoder.finished_batches
-
-    def restart(self, last_offset: int) -> None:
-        """As of `RecordDecoder`."""
-        self._decoder.restart(last_offset)
-
-    def follow(self, other: SearchDecoder) -> None:
-        """As of `RecordDecoder`."""
-        self._decoder.follow(other._decoder)
 
     def decode(
         self, window: Window, start_offset: int, end_offset: int

@@ -7,6 +7,7 @@ after it prove, and knows the offsets that it may hold.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +18,7 @@ from pylog.files.offset_index import OffsetIndexEntries
 from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
 from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
 from pylog.reading.log_segment_view import open_segment
+from pylog.record.batch_layout import MAGIC_VALUE_V2
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
@@ -32,10 +34,11 @@ _LARGEST_WRAPPER = 64 << 20
 
 
 class Cut(NamedTuple):
-    """Where a part begins: a byte of the file and the first offset there."""
+    """Where a part begins: a byte of the file, the first offset there, and after those before."""
 
     position: int
     offset: int
+    lowest_offset: int = 0
 
 
 def offset_ranges(start: int, end: int, max_records: int | None) -> list[tuple[int, int]]:
@@ -109,9 +112,9 @@ def _halves(task: ScanTask) -> tuple[ScanTask, ScanTask] | None:
     before, segment_slice, after = task.slices[:at], task.slices[at], task.slices[at + 1 :]
     wanted = segment_slice.start_position + middle
     for by_index in (True, False) if task.directory.uses_indexes else (False,):
-        cut = _find_cut(segment_slice, wanted, uses_indexes=by_index)
+        cut = find_cut(segment_slice, wanted, uses_indexes=by_index)
         if cut is not None and task.start_offset < cut.offset < task.end_offset:
-            head, rest = _cut(segment_slice, cut)
+            head, rest = cut_slice(segment_slice, cut)
             return _cut_at(task, cut.offset, (*before, head), (rest, *after))
     # The slice is a single batch: between it and its neighbours.
     for edge in (at, at + 1):
@@ -146,10 +149,10 @@ def _split_at(task: ScanTask, target: int) -> Iterator[ScanTask]:
         rest = whole
         while taken + rest.size_bytes > target:
             wanted = rest.start_position + target - taken
-            cut = _find_cut(rest, wanted, uses_indexes=task.directory.uses_indexes)
+            cut = find_cut(rest, wanted, uses_indexes=task.directory.uses_indexes)
             if cut is None or not start < cut.offset < task.end_offset:
                 break
-            head, rest = _cut(rest, cut)
+            head, rest = cut_slice(rest, cut)
             yield replace(task, slices=(*slices, head), start_offset=start, end_offset=cut.offset)
             slices, start, taken = [], cut.offset, 0
         slices.append(rest)
@@ -157,17 +160,43 @@ def _split_at(task: ScanTask, target: int) -> Iterator[ScanTask]:
     yield replace(task, slices=tuple(slices), start_offset=start)
 
 
-def _cut(segment_slice: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSlice]:
-    head = replace(
-        segment_slice,
-        end_position=cut.position,
-        next_base_offset=cut.offset,
-        runs_to_segment_end=False,
-    )
-    return head, replace(segment_slice, start_position=cut.position, base_offset=cut.offset)
+def cut_slice(
+    segment_slice: SegmentSlice, cut: Cut, *, is_bound: bool = True
+) -> tuple[SegmentSlice, SegmentSlice]:
+    """Return the parts of a slice before and after a cut; their offsets are bound by it, or not."""
+    head = replace(segment_slice, end_position=cut.position, runs_to_segment_end=False)
+    rest = replace(segment_slice, start_position=cut.position, base_offset=cut.lowest_offset)
+    if is_bound:
+        head = replace(head, next_base_offset=cut.offset)
+        rest = replace(rest, base_offset=cut.offset)
+    return head, rest
 
 
-def _find_cut(segment_slice: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | None:
+def find_sound_cut(segment_slice: SegmentSlice, wanted: int) -> Cut | None:
+    """Return a cut that changes nothing of what is read, not even what an error says.
+
+    The index proves it, and it lies between two batches of v2 whose checksums are right.
+    """
+    try:
+        with open_segment(
+            segment_slice.path,
+            segment_slice.file_id,
+            leaves_page_cache=segment_slice.leaves_page_cache,
+        ) as source:
+            batch = _indexed_batch(source, segment_slice, wanted)
+            before = None if batch is None else _batch_before(source, segment_slice, batch)
+            if batch is None or before is None:
+                return None
+            if not all(each.header.magic == MAGIC_VALUE_V2 for each in (before, batch)):
+                return None
+            if not all(has_valid_checksum(source, each) for each in (before, batch)):
+                return None
+            return Cut(batch.position, batch.header.offset, before.header.next_offset)
+    except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
+        return None  # its reader will report it
+
+
+def find_cut(segment_slice: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | None:
     """Return a cut near byte ``wanted`` of the file, None if there is none inside the slice."""
     try:
         with open_segment(
@@ -185,16 +214,40 @@ def _find_cut(segment_slice: SegmentSlice, wanted: int, *, uses_indexes: bool) -
 def _indexed_batch(
     source: ByteSource, segment_slice: SegmentSlice, wanted: int
 ) -> PositionedHeader | None:
-    path = segment_slice.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX)
-    start = ProvedPosition(segment_slice.start_position, segment_slice.base_offset)
-    with OffsetIndexEntries.open(
-        path, segment_slice.segment_base_offset, leaves_page_cache=segment_slice.leaves_page_cache
-    ) as index:
-        entries = ProvedPositions(source, index, start, segment_slice.end_position)
+    with _index_of(segment_slice) as index:
+        entries = _entries(source, segment_slice, index)
         proved = entries.from_position(wanted, _INDEX_TRIES)
     return (
         None if proved is None else read_header(source, proved.position, segment_slice.end_position)
     )
+
+
+def _batch_before(
+    source: ByteSource, segment_slice: SegmentSlice, batch: PositionedHeader
+) -> PositionedHeader | None:
+    with _index_of(segment_slice) as index:
+        entries = _entries(source, segment_slice, index)
+        near = entries.before_offset(batch.header.offset - 1)
+    headers = walk_headers(source, near.position, batch.position, lowest_offset=near.lowest_offset)
+    for before in deque(headers, maxlen=1):
+        if before.end_position == batch.position:
+            return before
+    return None
+
+
+def _index_of(segment_slice: SegmentSlice) -> OffsetIndexEntries:
+    return OffsetIndexEntries.open(
+        segment_slice.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX),
+        segment_slice.segment_base_offset,
+        leaves_page_cache=segment_slice.leaves_page_cache,
+    )
+
+
+def _entries(
+    source: ByteSource, segment_slice: SegmentSlice, index: OffsetIndexEntries
+) -> ProvedPositions:
+    start = ProvedPosition(segment_slice.start_position, segment_slice.base_offset)
+    return ProvedPositions(source, index, start, segment_slice.end_position)
 
 
 def _walked_batch(

@@ -21,12 +21,11 @@ from pylog.reading.slicing import open_slice, segment_slices
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.log_file.segment_windows import SegmentWindow, WindowMemory
     from pylog.reading.damage import DamageReport
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.planned_range import PlannedRange
     from pylog.reading.segment_slice import SegmentSlice
-    from pylog.reading.windows_ahead import WindowsAhead
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 100
@@ -40,7 +39,7 @@ class TaskWindows:
     ----------
     task
         From the planner.
-    damage, verifies_checksums, window_bytes, max_decompressed_bytes, ahead
+    damage, verifies_checksums, window_bytes, max_decompressed_bytes, memory
         As of `CheckedWindows`.
     """
 
@@ -52,10 +51,10 @@ class TaskWindows:
         verifies_checksums: bool = True,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         max_decompressed_bytes: int | None = None,
-        ahead: WindowsAhead | None = None,
+        memory: WindowMemory | None = None,
     ) -> None:
         self._task = task
-        self._ahead = ahead
+        self._memory = memory
         self._max_decompressed_bytes = max_decompressed_bytes
         self._damage = damage
         self._verifies_checksums = verifies_checksums
@@ -97,7 +96,8 @@ class TaskWindows:
         if opened is None:
             return
         with opened as source:
-            if where is not None and where.min_timestamp is not None:
+            looks = self._task.looks_for_late
+            if looks and where is not None and where.min_timestamp is not None:
                 segment_slice = without_early_batches(source, segment_slice, where.min_timestamp)
             windows = CheckedWindows(
                 source,
@@ -107,7 +107,7 @@ class TaskWindows:
                 verifies_checksums=self._verifies_checksums,
                 window_bytes=self._window_bytes,
                 max_decompressed_bytes=self._max_decompressed_bytes,
-                ahead=self._ahead,
+                memory=self._memory,
             )
             for window in windows:
                 if window.end_position >= segment_slice.end_position:

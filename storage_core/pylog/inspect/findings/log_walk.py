@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.window import Window
-from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
+from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.damage import DamageReport
 from pylog.reading.refused_batches import RefusedBatches
@@ -72,6 +72,7 @@ class LogWalk:
         self.window_bytes = window_bytes
         self._on_bytes = on_bytes
         self._refusing = RefusedBatches(self.refused)
+        self.memory = WindowMemory()
         self._decoder = RecordDecoder(
             view.topic_partition, record_schema([]), max_decompressed_bytes=max_decompressed_bytes
         )
@@ -154,6 +155,7 @@ class SegmentWalk:
                 damage=self._walk.damage,
                 window_bytes=self._walk.window_bytes,
                 max_decompressed_bytes=self._walk.max_decompressed_bytes,
+                memory=self._walk.memory,
             )
             for window in windows:
                 if window.end_position >= self.slice.end_position:

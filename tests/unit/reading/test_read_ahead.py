@@ -1,4 +1,4 @@
-"""Windows that several threads decode: what is given, when they stop, and what stops them."""
+"""Parts of a plan that several threads read: what is given, when they stop, what stops them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import zstandard
 import pylog
 from pylog.columnar.decode import RecordDecoder
 from pylog.files.byte_source import LocalFile
+from pylog.reading import parts
 from tests.support.batches import (
     Built,
     batch_v2,
@@ -64,7 +65,13 @@ def directory(tmp_path: Path) -> Path:
         for place in range(BATCHES)
     ]
     segments = {0: batches[:90], 900: batches[90:]}
-    return write_partition(tmp_path, segments, with_index=False, with_time_index=False)
+    return write_partition(tmp_path, segments, with_time_index=False)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "FIRST_PART_BYTES", 1 << 10)
+    monkeypatch.setattr(parts, "MOST_DECODED_BYTES", 1 << 12)
 
 
 def scan(directory: Path, threads: int = THREADS) -> pylog.Scan:
@@ -150,6 +157,7 @@ def test_small_partitions_are_read_side_by_side_in_order(
 def test_tiny_partitions_are_read_by_the_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.undo()
     for partition in range(12):
         write_partition(tmp_path, {0: [batch_v2(plain_records(0, 10))]}, name=f"t-{partition:02}")
     read_by: set[str] = set()
@@ -199,7 +207,7 @@ def test_an_interrupt_ends_the_read_and_its_threads(
 
     batches = scan(directory).to_batches()
     next(batches)
-    monkeypatch.setattr("pylog.reading.head_start.HeadStart.__iter__", interrupted)
+    monkeypatch.setattr("pylog.worker_threads._Ahead.__iter__", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(batches)
     assert has_no_threads_soon()
@@ -209,6 +217,8 @@ def test_an_interrupt_ends_the_read_and_its_threads(
 def test_a_forked_child_reads_on_without_threads(directory: Path) -> None:
     script = """
 import os, sys, pylog
+from pylog.reading import parts
+parts.FIRST_PART_BYTES, parts.MOST_DECODED_BYTES = 1 << 10, 1 << 12
 batches = pylog.scan(sys.argv[1], threads=3, window_bytes=4096).to_batches()
 rows = next(batches).num_rows
 child = os.fork()
@@ -231,6 +241,8 @@ print(rows, fresh, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_an_abandoned_reader_does_not_keep_the_process_alive(directory: Path) -> None:
     script = """
 import sys, pylog
+from pylog.reading import parts
+parts.FIRST_PART_BYTES, parts.MOST_DECODED_BYTES = 1 << 10, 1 << 12
 batches = pylog.scan(sys.argv[1], threads=3, window_bytes=4096).to_batches()
 print(next(batches).num_rows > 0)
 """
@@ -279,3 +291,20 @@ def test_sound_batches_before_one_that_breaks_its_format_are_given_before_the_er
         offsets = [each for batch in given for each in batch.column("offset").to_pylist()]
         assert offsets == list(range(50))
     assert len(joined(sound)) < 1 << 18  # all in one window
+
+
+def test_what_a_thread_has_read_before_the_filter_ends_the_read_is_given(tmp_path: Path) -> None:
+    batches = [
+        batch_v2(plain_records(10 * at, 10, value_size=90, timestamp=10 * at)) for at in range(99)
+    ]
+    directory = write_partition(tmp_path, {0: batches}, with_time_index=False)
+    for highest in range(5, 990, 50):
+        where = pylog.RecordFilter(max_timestamp=highest, timestamp_disorder=0)
+        coming = pylog.scan(
+            directory, threads=THREADS, window_bytes=WINDOW_BYTES, where=where
+        ).to_batches()
+        offsets = []
+        for batch in coming:
+            offsets += batch["offset"].to_pylist()
+            time.sleep(0.001)  # the threads are done with the next parts
+        assert offsets == list(range(highest + 1))
