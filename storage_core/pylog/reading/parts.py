@@ -1,25 +1,26 @@
 """The tasks of a scan as parts for several threads, each of a size that is worth a thread's while.
 
-A large task is cut between segments and, if damage is an error, where its offset index and the
-checksums of the batches on both sides prove that one begins; small ones are put together. Parts
-begin small, so that the first rows come soon, and grow until what they decode to is as much as is
-to be held.
+The caller's thread reads the first rows, so that they come as soon as with one thread. Parts after
+them grow until what they decode to is as much as is to be held: more does not fit into the
+processor's cache, and less costs more for the parts than it saves.
 """
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pylog.errors import LogStorageError
+from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.reading.damage import DamageReport
 from pylog.reading.early_batches import late_part
 from pylog.reading.read_options import ReadMemory
-from pylog.reading.splitting import cut_slice, find_sound_cut
+from pylog.reading.splitting import cut_task
 from pylog.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Sequence
+    from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
     from pylog.reading.read_options import ReadOptions
     from pylog.reading.reader import TaskReader
     from pylog.reading.scan_task import ScanTask
-    from pylog.reading.segment_slice import SegmentSlice
+
+    _Item: TypeAlias = pa.RecordBatch | DamagedRange
 
 FIRST_PART_BYTES = 1 << 20
+"""What has no more is read by the caller's thread."""
 MOST_DECODED_BYTES = 1 << 24
-"""About how much a part decodes to, and the most that a thread makes before it is asked for."""
+"""About how much a part decodes to; a thread makes twice as much before it is asked for."""
+_GROWTH = 4
 
 
 class Piece(NamedTuple):
@@ -53,7 +57,7 @@ class PartSizes:
     """How large the next part is to be, from what parts before it have decoded to."""
 
     def __init__(self) -> None:
-        self._size_bytes = max(1, FIRST_PART_BYTES // 4)
+        self._size_bytes = max(1, FIRST_PART_BYTES // _GROWTH)
         self._ratio = 1.0
 
     def next_bytes(self) -> int:
@@ -61,11 +65,14 @@ class PartSizes:
         most = max(FIRST_PART_BYTES, int(MOST_DECODED_BYTES / self._ratio))
         return min(self._size_bytes, most)
 
+    def grow(self) -> None:
+        """Note that a part has been cut."""
+        self._size_bytes = min(_GROWTH * self._size_bytes, MOST_DECODED_BYTES)
+
     def note(self, part: Part, decoded_bytes: int) -> None:
         """Note that a part has been read."""
         size_bytes = sum(piece.task.size_bytes for piece in part.pieces)
         self._ratio = max(1.0, decoded_bytes / max(1, size_bytes))
-        self._size_bytes = min(2 * self._size_bytes, MOST_DECODED_BYTES)
 
 
 def read_ahead(
@@ -92,11 +99,14 @@ def read_ahead(
                     part.past.add(number)
         idle.append(memory)
 
-    # What is left out between two sound batches depends on both, wherever a segment is cut.
-    cuts_segments = not options.mode.skips_damage
-    parts = parts_of(tasks, sizes.next_bytes, past, cuts_segments=cuts_segments)
-    with WorkerThreads(options.threads) as workers:
-        for part, items in workers.each_ahead(parts, read, MOST_DECODED_BYTES):
+    def ahead(workers: WorkerThreads) -> Generator[tuple[Part, Iterable[_Item]]]:
+        parts = parts_of(tasks, sizes, past, skips_damage=options.mode.skips_damage)
+        for part in islice(parts, 1):
+            yield part, read(part)
+        yield from workers.each_ahead(parts, read, 2 * MOST_DECODED_BYTES)
+
+    with WorkerThreads(options.threads) as workers, closing(ahead(workers)) as each:
+        for part, items in each:
             if part.pieces[0].task_number in past:
                 continue  # it was begun before that was known
             decoded_bytes = 0
@@ -107,9 +117,7 @@ def read_ahead(
             past |= part.past
 
 
-def _with_damage(
-    reader: TaskReader, damage: DamageReport
-) -> Iterator[pa.RecordBatch | DamagedRange]:
+def _with_damage(reader: TaskReader, damage: DamageReport) -> Iterator[_Item]:
     try:
         for batch in reader.record_batches():
             yield from damage.take()
@@ -122,57 +130,39 @@ def _with_damage(
 
 def parts_of(
     tasks: Sequence[ScanTask],
-    size: Callable[[], int],
+    sizes: PartSizes,
     past: Container[int] = (),
     *,
-    cuts_segments: bool = True,
+    skips_damage: bool = False,
 ) -> Iterator[Part]:
-    """Yield the tasks in order, in parts of about as many bytes as ``size`` says each time.
+    """Yield the tasks in order, in parts: some small tasks, or a piece of a large one.
 
-    A part is some small tasks, or a piece of a large one, whose rest is left out once its number is
-    in ``past``.
+    The rest of a task is left out once its number is in ``past``.
     """
     small: list[Piece] = []
     small_bytes = 0
     for number, task in enumerate(tasks):
-        if small and small_bytes + task.size_bytes > size():
+        if small and small_bytes + task.size_bytes > sizes.next_bytes():
             yield Part(small, set())
+            sizes.grow()
             small, small_bytes = [], 0
-        if task.size_bytes <= size():
+        if task.size_bytes <= sizes.next_bytes():
             small.append(Piece(number, task))
             small_bytes += task.size_bytes
             continue
-        for each in _cut(task, size, cuts_segments=cuts_segments):
+        for each in _pieces(task, sizes, skips_damage=skips_damage):
             if number in past:
                 break
             yield Part([Piece(number, each)], set())
+            sizes.grow()
     if small:
         yield Part(small, set())
 
 
-def _cut(task: ScanTask, size: Callable[[], int], *, cuts_segments: bool) -> Iterator[ScanTask]:
-    cuts_segments = cuts_segments and task.directory.uses_indexes
-    slices: list[SegmentSlice] = []
-    start, taken = task.start_offset, 0
-    for rest in task.slices:
-        if taken >= size() and start < rest.base_offset < task.end_offset:
-            yield _piece(task, slices, start, rest.base_offset)
-            slices, start, taken = [], rest.base_offset, 0
-        if cuts_segments:
-            rest = late_part(rest, task.where)  # noqa: PLW2901 - as one reader would
-        while cuts_segments and taken + rest.size_bytes > 2 * size():
-            cut = find_sound_cut(rest, rest.start_position + max(0, size() - taken))
-            if cut is None or not start < cut.offset < task.end_offset:
-                break
-            head, rest = cut_slice(rest, cut, is_bound=False)  # noqa: PLW2901 - what is left of it
-            yield _piece(task, [*slices, head], start, cut.offset)
-            slices, start, taken = [], cut.offset, 0
-        slices.append(rest)
-        taken += rest.size_bytes
-    yield _piece(task, slices, start, task.end_offset)
-
-
-def _piece(task: ScanTask, slices: Sequence[SegmentSlice], start: int, end: int) -> ScanTask:
-    return replace(
-        task, slices=tuple(slices), start_offset=start, end_offset=end, looks_for_late=False
-    )
+def _pieces(task: ScanTask, sizes: PartSizes, *, skips_damage: bool) -> Iterator[ScanTask]:
+    if task.where is not None and task.where.min_timestamp is not None:
+        # Early batches are passed over as one reader would: from a cut it would pass over others.
+        with suppress(SegmentVanishedError):  # its reader will look again
+            slices = tuple(late_part(each, task.where) for each in task.slices)
+            task = replace(task, slices=slices, looks_for_late=False)
+    return cut_task(task, sizes.next_bytes, is_thorough=False, checks_records=skips_damage)

@@ -91,6 +91,7 @@ def plan_tasks(
         tasks,
         max_partition_bytes=wanted.max_partition_bytes,
         min_partitions=wanted.min_partitions,
+        skips_damage=any(view.damage is not None for view in views),
     )
 
 

@@ -1,18 +1,20 @@
-"""Large tasks cut into smaller ones, at batches that the offset index knows.
+"""Large tasks cut into smaller ones, between two intact batches.
 
-A cut changes nothing about what is read: each part begins at a batch that the batches before and
-after it prove, and knows the offsets that it may hold.
+A cut changes nothing about what is read, not even what an error says: an index entry that is proved
+or a walk from batch to batch leads to it, the checksums on both sides are right, and a part knows
+which offset the batch before it ends with.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pylog.errors import CorruptRecordError, InvalidRecordError, UnreadableFileError
+from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
 from pylog.files.offset_index import OffsetIndexEntries
 from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
@@ -22,23 +24,25 @@ from pylog.record.batch_layout import MAGIC_VALUE_V2
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
 
     from pylog.files.byte_source import ByteSource
     from pylog.log_file.batch_walk import PositionedHeader
     from pylog.reading.scan_task import ScanTask
     from pylog.reading.segment_slice import SegmentSlice
+    from pylog.record.record import Record
 
 _INDEX_TRIES = 4
 _LARGEST_WRAPPER = 64 << 20
 
 
 class Cut(NamedTuple):
-    """Where a part begins: a byte of the file, the first offset there, and after those before."""
+    """Where a part begins: a byte of the file, its first offset, and the one after those before."""
 
     position: int
     offset: int
-    lowest_offset: int = 0
+    lowest_offset: int
 
 
 def offset_ranges(start: int, end: int, max_records: int | None) -> list[tuple[int, int]]:
@@ -56,6 +60,7 @@ def split_tasks(
     *,
     max_partition_bytes: int | None = None,
     min_partitions: int | None = None,
+    skips_damage: bool = False,
 ) -> list[ScanTask]:
     """Return the tasks, each cut into parts of about the same number of bytes.
 
@@ -67,21 +72,32 @@ def split_tasks(
         Parts exceed it by a batch or an index interval at most; None for no limit.
     min_partitions
         How many parts to make at least; one for each batch if there are fewer.
+    skips_damage
+        Whether batches whose records break the format are left out: none is at a cut then, since it
+        would be one damaged range with its neighbours.
     """
     total = sum(task.size_bytes for task in tasks)
     most = max_partition_bytes or max(1, total)
     if min_partitions is not None and total:
         most = max(1, min(most, -(-total // min_partitions)))
-    parts = [part for task in tasks for part in _split(task, -(-task.size_bytes // most))]
-    return parts if min_partitions is None else _halve_largest(parts, min_partitions)
+    parts = [
+        part
+        for task in tasks
+        for part in _split(task, -(-task.size_bytes // most), checks_records=skips_damage)
+    ]
+    if min_partitions is None:
+        return parts
+    return _halve_largest(parts, min_partitions, checks_records=skips_damage)
 
 
 def first_part(task: ScanTask, max_bytes: int) -> ScanTask:
     """Return the part of about ``max_bytes`` at a task's beginning, one batch at the least."""
-    return next(_split_at(task, max_bytes))
+    return next(cut_task(task, lambda: max_bytes))
 
 
-def _halve_largest(parts: Sequence[ScanTask], wanted: int) -> list[ScanTask]:
+def _halve_largest(
+    parts: Sequence[ScanTask], wanted: int, *, checks_records: bool
+) -> list[ScanTask]:
     """Return the parts, the largest cut in two again and again until there are ``wanted``.
 
     Index entries are further apart than small batches, and a batch may be larger than a part was to
@@ -93,7 +109,7 @@ def _halve_largest(parts: Sequence[ScanTask], wanted: int) -> list[ScanTask]:
     while heap and len(heap) + len(done) < wanted:
         largest = heapq.heappop(heap)
         _, at, _, part = largest
-        halves = _halves(part)
+        halves = _halves(part, checks_records=checks_records)
         if halves is None:
             done.append(largest)
             continue
@@ -103,7 +119,7 @@ def _halve_largest(parts: Sequence[ScanTask], wanted: int) -> list[ScanTask]:
     return [part for _, _, _, part in in_order]
 
 
-def _halves(task: ScanTask) -> tuple[ScanTask, ScanTask] | None:
+def _halves(task: ScanTask, *, checks_records: bool) -> tuple[ScanTask, ScanTask] | None:
     """Return a task cut near the middle of its bytes; None if it holds a single batch."""
     middle, at = task.size_bytes // 2, 0
     while at < len(task.slices) - 1 and task.slices[at].size_bytes <= middle:
@@ -112,9 +128,10 @@ def _halves(task: ScanTask) -> tuple[ScanTask, ScanTask] | None:
     before, segment_slice, after = task.slices[:at], task.slices[at], task.slices[at + 1 :]
     wanted = segment_slice.start_position + middle
     for by_index in (True, False) if task.directory.uses_indexes else (False,):
-        cut = find_cut(segment_slice, wanted, uses_indexes=by_index)
+        with _Cutter(segment_slice, uses_indexes=by_index, checks_records=checks_records) as cutter:
+            cut = cutter.find(segment_slice, wanted)
         if cut is not None and task.start_offset < cut.offset < task.end_offset:
-            head, rest = cut_slice(segment_slice, cut)
+            head, rest = _cut_slice(segment_slice, cut)
             return _cut_at(task, cut.offset, (*before, head), (rest, *after))
     # The slice is a single batch: between it and its neighbours.
     for edge in (at, at + 1):
@@ -134,155 +151,185 @@ def _cut_at(
     )
 
 
-def _split(task: ScanTask, parts: int) -> Iterator[ScanTask]:
+def _split(task: ScanTask, parts: int, *, checks_records: bool) -> Iterator[ScanTask]:
     if parts <= 1:
         yield task
         return
-    yield from _split_at(task, -(-task.size_bytes // parts))
+    target = -(-task.size_bytes // parts)
+    yield from cut_task(task, lambda: target, checks_records=checks_records)
 
 
-def _split_at(task: ScanTask, target: int) -> Iterator[ScanTask]:
-    """Yield parts of about ``target`` bytes; each is looked for when it is asked for."""
+def cut_task(
+    task: ScanTask,
+    size: Callable[[], int],
+    *,
+    is_thorough: bool = True,
+    checks_records: bool = False,
+) -> Iterator[ScanTask]:
+    """Yield parts of about ``size()`` bytes; each is looked for when it is asked for.
+
+    Segments are cut by their offset indexes, and not at all without one or in formats before v2,
+    unless ``is_thorough``: that takes long. ``checks_records`` decodes the batches at a cut, too.
+    """
     slices: list[SegmentSlice] = []
     start, taken = task.start_offset, 0
+    uses_indexes = task.directory.uses_indexes
     for whole in task.slices:
         rest = whole
-        while taken + rest.size_bytes > target:
-            wanted = rest.start_position + target - taken
-            cut = find_cut(rest, wanted, uses_indexes=task.directory.uses_indexes)
-            if cut is None or not start < cut.offset < task.end_offset:
-                break
-            head, rest = cut_slice(rest, cut)
-            yield replace(task, slices=(*slices, head), start_offset=start, end_offset=cut.offset)
-            slices, start, taken = [], cut.offset, 0
+        if taken >= size() and start < rest.base_offset < task.end_offset:
+            yield replace(
+                task, slices=tuple(slices), start_offset=start, end_offset=rest.base_offset
+            )
+            slices, start, taken = [], rest.base_offset, 0
+        if (uses_indexes or is_thorough) and taken + rest.size_bytes > size():
+            with _Cutter(
+                rest,
+                uses_indexes=uses_indexes,
+                is_thorough=is_thorough,
+                checks_records=checks_records,
+            ) as cutter:
+                while taken + rest.size_bytes > size():
+                    cut = cutter.find(rest, rest.start_position + max(0, size() - taken))
+                    if cut is None or not start < cut.offset < task.end_offset:
+                        break
+                    head, rest = _cut_slice(rest, cut)
+                    part = replace(task, slices=(*slices, head), start_offset=start)
+                    slices, start, taken = [], cut.offset, 0
+                    yield replace(part, end_offset=cut.offset)
         slices.append(rest)
         taken += rest.size_bytes
     yield replace(task, slices=tuple(slices), start_offset=start)
 
 
-def cut_slice(
-    segment_slice: SegmentSlice, cut: Cut, *, is_bound: bool = True
-) -> tuple[SegmentSlice, SegmentSlice]:
-    """Return the parts of a slice before and after a cut; their offsets are bound by it, or not."""
-    head = replace(segment_slice, end_position=cut.position, runs_to_segment_end=False)
-    rest = replace(segment_slice, start_position=cut.position, base_offset=cut.lowest_offset)
-    if is_bound:
-        head = replace(head, next_base_offset=cut.offset)
-        rest = replace(rest, base_offset=cut.offset)
-    return head, rest
-
-
-def find_sound_cut(segment_slice: SegmentSlice, wanted: int) -> Cut | None:
-    """Return a cut that changes nothing of what is read, not even what an error says.
-
-    The index proves it, and it lies between two batches of v2 whose checksums are right.
-    """
-    try:
-        with open_segment(
-            segment_slice.path,
-            segment_slice.file_id,
-            leaves_page_cache=segment_slice.leaves_page_cache,
-        ) as source:
-            batch = _indexed_batch(source, segment_slice, wanted)
-            before = None if batch is None else _batch_before(source, segment_slice, batch)
-            if batch is None or before is None:
-                return None
-            if not all(each.header.magic == MAGIC_VALUE_V2 for each in (before, batch)):
-                return None
-            if not all(has_valid_checksum(source, each) for each in (before, batch)):
-                return None
-            return Cut(batch.position, batch.header.offset, before.header.next_offset)
-    except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
-        return None  # its reader will report it
-
-
-def find_cut(segment_slice: SegmentSlice, wanted: int, *, uses_indexes: bool) -> Cut | None:
-    """Return a cut near byte ``wanted`` of the file, None if there is none inside the slice."""
-    try:
-        with open_segment(
-            segment_slice.path,
-            segment_slice.file_id,
-            leaves_page_cache=segment_slice.leaves_page_cache,
-        ) as source:
-            batch = _indexed_batch(source, segment_slice, wanted) if uses_indexes else None
-            batch = batch or _walked_batch(source, segment_slice, wanted)
-            return None if batch is None else Cut(batch.position, _first_offset(source, batch))
-    except (CorruptRecordError, InvalidRecordError, UnreadableFileError):
-        return None  # its reader will report it
-
-
-def _indexed_batch(
-    source: ByteSource, segment_slice: SegmentSlice, wanted: int
-) -> PositionedHeader | None:
-    with _index_of(segment_slice) as index:
-        entries = _entries(source, segment_slice, index)
-        proved = entries.from_position(wanted, _INDEX_TRIES)
+def _cut_slice(segment_slice: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSlice]:
+    """Return the parts before and after a cut, with the bounds that one reader would know of."""
     return (
-        None if proved is None else read_header(source, proved.position, segment_slice.end_position)
+        replace(segment_slice, end_position=cut.position, runs_to_segment_end=False),
+        replace(segment_slice, start_position=cut.position, base_offset=cut.lowest_offset),
     )
 
 
-def _batch_before(
-    source: ByteSource, segment_slice: SegmentSlice, batch: PositionedHeader
-) -> PositionedHeader | None:
-    with _index_of(segment_slice) as index:
-        entries = _entries(source, segment_slice, index)
-        near = entries.before_offset(batch.header.offset - 1)
-    headers = walk_headers(source, near.position, batch.position, lowest_offset=near.lowest_offset)
-    for before in deque(headers, maxlen=1):
-        if before.end_position == batch.position:
-            return before
-    return None
+class _Cutter:
+    """Finds cuts in one slice, whose files stay open from one to the next."""
+
+    def __init__(
+        self,
+        segment_slice: SegmentSlice,
+        *,
+        uses_indexes: bool,
+        is_thorough: bool = True,
+        checks_records: bool = False,
+    ) -> None:
+        self._slice = segment_slice
+        self._checks_records = checks_records
+        self._uses_indexes = uses_indexes
+        self._is_thorough = is_thorough
+        self._source: ByteSource | None = None
+        self._index: OffsetIndexEntries | None = None
+        self._files = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._files.close()
+
+    def find(self, rest: SegmentSlice, wanted: int) -> Cut | None:
+        """Return a cut near byte ``wanted`` of the file, None if there is none inside ``rest``."""
+        try:
+            two = None
+            source = self._opened()
+            if self._uses_indexes:
+                two = self._two_by_index(source, rest, wanted)
+            if two is None and self._is_thorough:
+                two = _two_by_walk(source, rest, wanted)
+            if two is None:
+                return None
+            before, batch = two
+            if not self._is_thorough and any(each.header.magic < MAGIC_VALUE_V2 for each in two):
+                return None
+            if not all(has_valid_checksum(source, each) for each in two):
+                return None
+            if self._checks_records:
+                for each in two:
+                    _records(source, each)
+            return Cut(batch.position, _first_offset(source, batch), before.header.next_offset)
+        except LogStorageError:
+            return None  # its reader will report it
+
+    def _opened(self) -> ByteSource:
+        if self._source is None:
+            self._source = self._files.enter_context(
+                open_segment(
+                    self._slice.path,
+                    self._slice.file_id,
+                    leaves_page_cache=self._slice.leaves_page_cache,
+                )
+            )
+        return self._source
+
+    def _two_by_index(
+        self, source: ByteSource, rest: SegmentSlice, wanted: int
+    ) -> tuple[PositionedHeader, PositionedHeader] | None:
+        """Return the batch of a proved entry, and the one before it."""
+        if self._index is None:
+            self._index = self._files.enter_context(
+                OffsetIndexEntries.open(
+                    rest.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX),
+                    rest.segment_base_offset,
+                    leaves_page_cache=rest.leaves_page_cache,
+                )
+            )
+        start = ProvedPosition(rest.start_position, rest.base_offset)
+        entries = ProvedPositions(source, self._index, start, rest.end_position)
+        proved = entries.from_position(wanted, _INDEX_TRIES)
+        if proved is None:
+            return None
+        batch = read_header(source, proved.position, rest.end_position)
+        near = entries.before_offset(proved.lowest_offset - 1)
+        headers = walk_headers(
+            source, near.position, proved.position, lowest_offset=near.lowest_offset
+        )
+        for before in deque(headers, maxlen=1):
+            if batch is not None and before.end_position == batch.position:
+                return before, batch
+        return None
 
 
-def _index_of(segment_slice: SegmentSlice) -> OffsetIndexEntries:
-    return OffsetIndexEntries.open(
-        segment_slice.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX),
-        segment_slice.segment_base_offset,
-        leaves_page_cache=segment_slice.leaves_page_cache,
-    )
+def _two_by_walk(
+    source: ByteSource, rest: SegmentSlice, wanted: int
+) -> tuple[PositionedHeader, PositionedHeader] | None:
+    """Return the first batch from byte ``wanted`` on, else the last, and the one before it.
 
-
-def _entries(
-    source: ByteSource, segment_slice: SegmentSlice, index: OffsetIndexEntries
-) -> ProvedPositions:
-    start = ProvedPosition(segment_slice.start_position, segment_slice.base_offset)
-    return ProvedPositions(source, index, start, segment_slice.end_position)
-
-
-def _walked_batch(
-    source: ByteSource, segment_slice: SegmentSlice, wanted: int
-) -> PositionedHeader | None:
-    """Return the first batch from byte ``wanted`` on, else the last, by sizes from the beginning.
-
-    It and the one before have right checksums, so that the one before does end there; offsets go
-    up to the batch after it.
+    Offsets go up to the batch after them.
     """
     before = last = None
     headers = walk_headers(
-        source,
-        segment_slice.start_position,
-        segment_slice.end_position,
-        lowest_offset=segment_slice.base_offset,
+        source, rest.start_position, rest.end_position, lowest_offset=rest.base_offset
     )
     for header in headers:
         before, last = last, header
         if before is not None and header.position >= wanted:
             next(headers, None)
             break
-    if before is None or last is None:
-        return None
-    is_cut = has_valid_checksum(source, before) and has_valid_checksum(source, last)
-    return last if is_cut else None
+    return None if before is None or last is None else (before, last)
 
 
 def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:
     """Return the first offset of a batch; for a v0/v1 wrapper, by decompressing it."""
-    if batch.header.base_offset is not None:
-        return batch.header.base_offset
+    base_offset = batch.header.base_offset
+    return _records(source, batch)[0].offset if base_offset is None else base_offset
+
+
+def _records(source: ByteSource, batch: PositionedHeader) -> list[Record]:
+    """Return the records of a batch; an error if one of them breaks a rule."""
     if batch.header.size_bytes > _LARGEST_WRAPPER:
-        reason = f"message set of {batch.header.size_bytes} bytes"
+        reason = f"batch of {batch.header.size_bytes} bytes"
         raise InvalidRecordError(reason, source.path, batch.position)
     data = source.read_at(batch.position, batch.header.size_bytes)
-    offsets = [record.offset for record in RecordBatch(memoryview(data)).records()]
-    return offsets[0]  # all have been looked at: none counts if the wrapper breaks a rule
+    return list(RecordBatch(memoryview(data)).records())
