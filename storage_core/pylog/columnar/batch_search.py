@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.columnar.group_decoder import GroupDecoder
-    from pylog.columnar.window import Window
     from pylog.record.batch_scan import BatchHeaders
     from pylog.record.compression import Decompressor
+    from pylog.record.window import Window
 
 
 class BatchSearch:

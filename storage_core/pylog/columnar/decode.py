@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from pylog.columnar.group_decoder import GroupDecoder
     from pylog.columnar.record_columns import RecordColumns
-    from pylog.columnar.window import Window
     from pylog.model import TopicPartition
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
 GROUP_BYTES = 1 << 21
 """Decompressed bytes after which a group is closed; a single larger batch makes its own group."""

@@ -18,7 +18,7 @@ from pylog.model import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.columnar.window import Window
+    from pylog.record.window import Window
 
 _NOBODY = TopicPartition("", 0)  # columns that name the partition are not asked for
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1

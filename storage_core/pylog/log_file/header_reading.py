@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import LocalFile
     from pylog.kernels import skip_headers  # compiles
     from pylog.record.batch_scan import BatchScan
+    from pylog.record.window import Window
 else:
     skip_headers = LazyModule("pylog.kernels.skip_headers")
 
@@ -57,20 +58,16 @@ class HeaderReading:
         return bool(skip_headers.read_headers(self._source.descriptor, position, into.size, into))
 
     def read_batches(
-        self,
-        memory: memoryview,
-        position: int,
-        scan: BatchScan,
-        which: npt.NDArray[np.bool_],
+        self, memory: memoryview, window: Window, which: npt.NDArray[np.bool_]
     ) -> None:
-        """Read the whole batches that a mask picks into the memory of the window at ``position``.
+        """Read the whole batches that a mask picks into the memory of a window.
 
         Raises
         ------
         SegmentVanishedError
             The file is shorter now.
         """
-        headers = scan.headers
+        headers, position = window.headers, window.file_position
         starts = headers.positions[which].tolist()
         ends = (headers.positions + headers.sizes_bytes)[which].tolist()
         for start, end in zip(starts, ends, strict=True):

@@ -9,6 +9,7 @@ A reader of records refuses a sound batch that is larger than what records may t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,11 +24,10 @@ from pylog.record.batch_header import peek_entry_size
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchScan, find_batches
 from pylog.record.decompression_limit import is_surely_over, over_limit
+from pylog.record.window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import numpy.typing as npt
 
     from pylog.files.byte_source import ByteSource
 
@@ -40,39 +40,6 @@ FIRST_WINDOW_BYTES = 1 << 18
 _GROWTH = 4
 _LARGEST_KEPT = 1 << 24
 _CHECK_BEFORE_READING = 1 << 26
-
-
-class SegmentWindow(NamedTuple):
-    """Whole batches of a file; valid until the next window is asked for, unless made to be kept.
-
-    Attributes
-    ----------
-    file_position
-        Byte of the file that ``scan.buffer[0]`` is.
-    scan
-        The batches.
-    reader
-        Reads the rest of batches, see `HeaderReading.read_batches`; None where all are there.
-    """
-
-    file_position: int
-    scan: BatchScan
-    reader: Callable[[int, BatchScan, npt.NDArray[np.bool_]], None] | None = None
-
-    def read_batches(self, which: npt.NDArray[np.bool_] | None = None) -> None:
-        """Have the whole batches that a mask picks in the buffer, all if None.
-
-        To be called before more than headers is looked at where `SegmentWindows` was made
-        for headers alone.
-        """
-        if self.reader is not None:
-            which = np.ones(len(self.scan.headers), dtype=np.bool_) if which is None else which
-            self.reader(self.file_position, self.scan, which)
-
-    @property
-    def end_position(self) -> int:
-        """The byte of the file after the last batch of the window."""
-        return self.file_position + self.scan.valid_bytes
 
 
 class WindowMemory:
@@ -155,7 +122,7 @@ class SegmentWindows:
         self._held_bytes = 0  # how much of the memory holds what is in the file at the position
         self.tail = SegmentTail(start, None)
 
-    def __iter__(self) -> Iterator[SegmentWindow]:
+    def __iter__(self) -> Iterator[Window]:
         """Yield windows in file order.
 
         Raises
@@ -211,14 +178,13 @@ class SegmentWindows:
                 raise shorter_than_planned(self._source.path, at, self._end)
         return np.frombuffer(view.toreadonly(), dtype=np.uint8)
 
-    def _window(self, position: int, scan: BatchScan) -> SegmentWindow:
-        if self._headers is None:
-            return SegmentWindow(position, scan)
-        self._headers.note(scan)
-        if self._has_all:
-            return SegmentWindow(position, scan)
-        reader = partial(self._headers.read_batches, self._memory)
-        return SegmentWindow(position, scan, reader)
+    def _window(self, position: int, scan: BatchScan) -> Window:
+        window = Window.of(scan, self._source.path, position)
+        if self._headers is not None:
+            self._headers.note(scan)
+            if not self._has_all:
+                return replace(window, fetch=partial(self._headers.read_batches, self._memory))
+        return window
 
     def _keep_from(self, used_bytes: int, memory_bytes: int) -> None:
         """Have memory of at least ``memory_bytes`` that begins with what was not used."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.reading.planned_range import PlannedRange
-    from pylog.record.batch_scan import BatchScan
+    from pylog.record.window import Window
 
 _FIRST_WINDOW_BYTES = 1 << 14  # a transaction's marker is seldom far away
 _WAY_OUT = (
@@ -59,7 +59,7 @@ class AbortWatch:
         self._gaps = 0
         self._next_offset = 0
 
-    def look(self, scan: BatchScan, wanted: npt.NDArray[np.bool_] | None, path: str) -> None:
+    def look(self, scan: Window, wanted: npt.NDArray[np.bool_] | None, path: str) -> None:
         """Note the batches of a window.
 
         Parameters
@@ -150,7 +150,7 @@ class AbortWatch:
         """Whether a marker could still contradict, gaps considered."""
         return any(gaps == self._gaps for gaps in (*self._given.values(), *self._left_out.values()))
 
-    def _windows_after(self) -> Iterator[tuple[BatchScan, str]]:
+    def _windows_after(self) -> Iterator[tuple[Window, str]]:
         if not self._is_waiting():
             return
         view = LogView(self._task.directory)
@@ -164,7 +164,7 @@ class AbortWatch:
                     source, segment_slice, first_window_bytes=_FIRST_WINDOW_BYTES
                 )
                 for window in windows:
-                    yield window.scan, segment_slice.path
+                    yield window, segment_slice.path
 
 
 def _index_path(log_path: str) -> str:

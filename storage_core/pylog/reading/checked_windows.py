@@ -7,6 +7,7 @@ next sound batch is reported and left out.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ from pylog.log_file.batch_walk import has_valid_checksum, read_header
 from pylog.log_file.segment_windows import (
     DEFAULT_WINDOW_BYTES,
     FIRST_WINDOW_BYTES,
-    SegmentWindow,
     SegmentWindows,
 )
 from pylog.reading.control_batches import find_bad_control_batch
@@ -25,7 +25,7 @@ from pylog.reading.damage import DamagedRange
 from pylog.reading.offset_order import Misplaced, find_misplaced
 from pylog.reading.resynchronisation import find_next_batch
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
-from pylog.record.batch_scan import BatchHeaders, BatchScan, find_bad_checksum
+from pylog.record.batch_scan import find_bad_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pylog.log_file.segment_windows import WindowMemory
     from pylog.reading.damage import DamageReport
     from pylog.reading.segment_slice import SegmentSlice
+    from pylog.record.window import Window
 
 
 class _Fault(NamedTuple):
@@ -100,7 +101,7 @@ class CheckedWindows:
         self._first_window_bytes = first_window_bytes
         self.next_offset = max(lowest_offset, segment_slice.base_offset)
 
-    def __iter__(self) -> Generator[SegmentWindow, None, None]:
+    def __iter__(self) -> Generator[Window, None, None]:
         """Yield windows in file order; to be closed before the file is, if it is not exhausted.
 
         Raises
@@ -119,7 +120,7 @@ class CheckedWindows:
                 raise CorruptRecordError(fault.reason, self._slice.path, fault.position)
             position = self._skip(fault, self._damage)
 
-    def _until_fault(self, position: int) -> Generator[SegmentWindow, None, _Fault | None]:
+    def _until_fault(self, position: int) -> Generator[Window, None, _Fault | None]:
         segment_slice = self._slice
         windows = SegmentWindows(
             self._source,
@@ -145,12 +146,12 @@ class CheckedWindows:
             return _Fault(at, at, error.reason)
         return self._find_tail_fault(windows)
 
-    def _passed(self, window: SegmentWindow) -> SegmentWindow:
-        self.next_offset = int(window.scan.headers.last_offsets[-1]) + 1
+    def _passed(self, window: Window) -> Window:
+        self.next_offset = int(window.headers.last_offsets[-1]) + 1
         return window
 
-    def _find_fault(self, window: SegmentWindow) -> _Fault | None:
-        headers = window.scan.headers
+    def _find_fault(self, window: Window) -> _Fault | None:
+        headers = window.headers
         misplaced = find_misplaced(
             headers.offsets, headers.last_offsets, self.next_offset, self._slice.next_base_offset
         )
@@ -162,28 +163,28 @@ class CheckedWindows:
         bad = None
         if self._verifies_checksums or misplaced is not None:
             window.read_batches()
-            bad = find_bad_checksum(window.scan)
+            bad = find_bad_checksum(window)
         if self._verifies_checksums:
             # Whatever stands before the first of the other faults is about to be given.
             before = len(headers) if bad is None else bad.index
             before = before if misplaced is None else min(before, misplaced.first)
-            unreadable = find_bad_control_batch(window.scan, before)
+            unreadable = find_bad_control_batch(window, before)
             if unreadable is not None:
-                at = window.file_position + int(headers.positions[unreadable.index])
+                at = window.position_of(unreadable.index)
                 return _Fault(at, at, unreadable.reason)
         # A wrong checksum is the cause to report, even if offsets show it first.
         if bad is not None and (misplaced is None or bad.index <= misplaced.last):
-            at = window.file_position + int(headers.positions[bad.index])
+            at = window.position_of(bad.index)
             return _Fault(at, at, bad.reason)
         if misplaced is None:
             return None
-        first = window.file_position + int(headers.positions[misplaced.first])
+        first = window.position_of(misplaced.first)
         last = window.end_position  # the batch after the window, which may be that one
         if misplaced.last < len(headers):
-            last = window.file_position + int(headers.positions[misplaced.last])
+            last = window.position_of(misplaced.last)
         return _Fault(first, last, misplaced.reason)
 
-    def _misplaced_last(self, window: SegmentWindow) -> Misplaced | None:
+    def _misplaced_last(self, window: Window) -> Misplaced | None:
         """Return the window's last batch if the one after the window shows that it is misplaced.
 
         Or both of them, where nobody knows which it is: the one after has the next index then.
@@ -199,7 +200,7 @@ class CheckedWindows:
             following = read_header(self._source, position, end)
         except CorruptRecordError:
             return None
-        headers = window.scan.headers
+        headers = window.headers
         if following is None or following.header.offset > headers.last_offsets[-1]:
             return None
         if not has_valid_checksum(self._source, following):
@@ -254,21 +255,17 @@ class CheckedWindows:
         return end
 
 
-def check_some(
-    window: SegmentWindow, segment_slice: SegmentSlice, which: npt.NDArray[np.bool_]
-) -> None:
+def check_some(window: Window, segment_slice: SegmentSlice, which: npt.NDArray[np.bool_]) -> None:
     """Raise `CorruptRecordError` if a batch that the mask ``which`` picks has a wrong checksum."""
     window.read_batches(which)
-    bad = find_bad_checksum(window.scan, which)
+    bad = find_bad_checksum(window, which)
     if bad is not None:
-        position = window.file_position + int(window.scan.headers.positions[bad.index])
+        position = window.position_of(bad.index)
         raise CorruptRecordError(bad.reason, segment_slice.path, position)
 
 
-def _head(window: SegmentWindow, end_position: int) -> SegmentWindow:
+def _head(window: Window, end_position: int) -> Window:
     """Return the batches of a window before a byte of the file where one begins."""
-    scan = window.scan
     end = end_position - window.file_position
-    count = int((scan.headers.positions < end).sum())
-    headers: BatchHeaders = scan.headers.select(slice(0, count))
-    return window._replace(scan=BatchScan(scan.buffer, headers, end, None))
+    count = int((window.headers.positions < end).sum())
+    return replace(window.select(slice(0, count)), size_bytes=end)

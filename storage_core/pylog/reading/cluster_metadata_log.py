@@ -24,9 +24,9 @@ from pylog.record.record_batch import RecordBatch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_view import LogView
     from pylog.record.record import Record
+    from pylog.record.window import Window
 
 CLUSTER_METADATA = TopicPartition("__cluster_metadata", 0)
 
@@ -126,7 +126,7 @@ def snapshot_batches(snapshot: MetadataSnapshot) -> Iterator[MetadataBatch]:
             raise CorruptRecordError(reason, snapshot.path, windows.tail.position)
 
 
-def batches_in(window: SegmentWindow, path: str) -> Iterator[MetadataBatch]:
+def batches_in(window: Window, path: str) -> Iterator[MetadataBatch]:
     """Yield the batches of a window of a file, each with a right checksum.
 
     Raises
@@ -134,8 +134,8 @@ def batches_in(window: SegmentWindow, path: str) -> Iterator[MetadataBatch]:
     CorruptRecordError
         A batch is damaged, or its records break the format.
     """
-    buffer = window.scan.buffer.data
-    for position in window.scan.headers.positions.tolist():
+    buffer = window.buffer.data
+    for position in window.headers.positions.tolist():
         try:
             batch = RecordBatch(buffer[position:])
             batch.ensure_valid()

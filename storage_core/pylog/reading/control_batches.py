@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.record.batch_scan import BatchScan
+    from pylog.record.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class BadControlBatch:
     reason: str
 
 
-def control_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def control_types(scan: BatchScan | Window, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the `ControlRecordType` of the control batches with indexes ``which``.
 
     Raises
@@ -47,7 +48,7 @@ def control_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[
     return types
 
 
-def find_bad_control_batch(scan: BatchScan, before: int) -> BadControlBatch | None:
+def find_bad_control_batch(scan: BatchScan | Window, before: int) -> BadControlBatch | None:
     """Return the first control batch whose records break the format, None if all can be read.
 
     Only batches with an index below ``before`` are looked at: those whose checksums are right.
@@ -67,7 +68,7 @@ def find_bad_control_batch(scan: BatchScan, before: int) -> BadControlBatch | No
     return None
 
 
-def _usual_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _usual_types(scan: BatchScan | Window, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     headers = scan.headers
     types = np.full(which.size, NEEDS_REFERENCE, dtype=np.int64)
     plain = (headers.codec_ids[which] == 0) & (headers.record_counts[which] == 1)
@@ -79,7 +80,7 @@ def _usual_types(scan: BatchScan, which: npt.NDArray[np.int64]) -> npt.NDArray[n
     return types
 
 
-def _type_by_reference(scan: BatchScan, index: int) -> ControlRecordType:
+def _type_by_reference(scan: BatchScan | Window, index: int) -> ControlRecordType:
     """Return the type of the first record of any control batch; all are looked at."""
     data = scan.buffer.data[int(scan.headers.positions[index]) :]
     types = [parse_control_record_type(record.key) for record in RecordBatch(data).records()]

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.reading.filter_evaluation import candidate_batches, passing_rows
 from pylog.record.compression import Decompressor
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from pylog.model import TopicPartition
     from pylog.reading.record_filter import RecordFilter
+    from pylog.record.window import Window
 
 
 class FilteredDecoder:
@@ -84,10 +84,10 @@ class FilteredDecoder:
         All batches that may hold one are decoded before the first record is yielded.
         """
         self.has_given_more = False
-        headers = window.headers.select(candidate_batches(self._where, window.headers))
+        window = window.select(candidate_batches(self._where, window.headers))
+        headers = window.headers
         if not len(headers):
             return
-        window = Window(window.buffer, headers, window.path, window.file_position)
         offset_arrays = deque(self._passing(window, start_offset, end_offset))
         if not offset_arrays:
             return
@@ -95,8 +95,7 @@ class FilteredDecoder:
         for passing in offset_arrays:
             # The last offset of a batch is not below its records', that of the one before is.
             mask[np.searchsorted(headers.last_offsets, passing)] = True
-        chosen = Window(window.buffer, headers.select(mask), window.path, window.file_position)
-        for batch in self._second.decode(chosen, start_offset, end_offset):
+        for batch in self._second.decode(window.select(mask), start_offset, end_offset):
             offsets = _int64s(batch, "offset")
             # Both passes give offsets in order, so what lies before this batch is done with.
             while offset_arrays and offset_arrays[0][-1] < offsets[0]:

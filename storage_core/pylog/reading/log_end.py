@@ -242,7 +242,7 @@ def _last_as_read(
     last = None
     report = DamageReport(is_logged=False)
     for window in checked_windows.CheckedWindows(source, segment_slice, damage=report):
-        last = window.file_position + int(window.scan.headers.positions[-1])
+        last = window.position_of(-1)
     return None if last is None else read_header(source, last, end)
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.damaged_row import damaged_row
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.errors import LogStorageError
 from pylog.reading.abort_watch import AbortWatch
 from pylog.reading.aborted_transactions import AbortedTransactions
@@ -36,11 +35,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.planned_range import PlannedRange
     from pylog.reading.scanned_bytes import ScannedBytes
     from pylog.reading.segment_slice import SegmentSlice
-    from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
     Decoder = RecordDecoder | FilteredDecoder | SearchDecoder
 
@@ -139,11 +137,11 @@ class TaskReader:
             yield from self._damaged_rows()
             wanted = self._wanted(window)
             if watch is not None:
-                watch.look(window.scan, wanted, segment_slice.path)
-            yield from self._decode(window, segment_slice, wanted)
+                watch.look(window, wanted, segment_slice.path)
+            yield from self._decode(window.select(wanted), segment_slice)
             self._refused.leave(window)
             yield from self._damaged_rows()
-            if self._filter is not None and is_past(self._filter, window.scan.headers):
+            if self._filter is not None and is_past(self._filter, window.headers):
                 self.is_past = True
                 break
         self._refused.finish()
@@ -171,11 +169,11 @@ class TaskReader:
         total = 0
         watch = self._abort_watch()
         for segment_slice, window in self._windows(verifies_checksums=False):
-            headers = window.scan.headers
+            headers = window.headers
             wanted = self._wanted(window)
             if watch is not None:
                 check_some(window, segment_slice, headers.is_control)
-                watch.look(window.scan, wanted, segment_slice.path)
+                watch.look(window, wanted, segment_slice.path)
             counts = headers.record_counts
             is_possible = (counts >= 0) & (counts <= headers.last_offsets - headers.offsets + 1)
             if (
@@ -197,7 +195,9 @@ class TaskReader:
             total += int(counts[whole].sum())
             if cut.any():
                 check_some(window, segment_slice, cut)
-                total += sum(batch.num_rows for batch in self._decode(window, segment_slice, cut))
+                total += sum(
+                    batch.num_rows for batch in self._decode(window.select(cut), segment_slice)
+                )
         if watch is not None:
             watch.look_on()
         return total
@@ -212,12 +212,12 @@ class TaskReader:
             memory=self._memory.windows,
         )
 
-    def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:
+    def _wanted(self, window: Window) -> npt.NDArray[np.bool_] | None:
         """Mask the batches that may hold records of the range that an application sees.
 
         None for all of them, which is the usual case and seen from the first and last batch.
         """
-        headers = window.scan.headers
+        headers = window.headers
         traits = headers.traits
         if (
             traits.all_v2
@@ -234,54 +234,35 @@ class TaskReader:
             wanted &= ~self._aborted.mask(headers)
         return wanted
 
-    def _decode(
-        self,
-        window: SegmentWindow,
-        segment_slice: SegmentSlice,
-        wanted: npt.NDArray[np.bool_] | None,
-    ) -> Iterator[pa.RecordBatch]:
-        headers = window.scan.headers
-        chosen = headers if wanted is None else headers.select(wanted)
+    def _decode(self, window: Window, segment_slice: SegmentSlice) -> Iterator[pa.RecordBatch]:
         if not self._mode.skips_damage:
-            return self._decode_up_to_error(window, segment_slice, chosen)
-        return self._decode_sound(window, segment_slice, chosen)
+            yield from self._decode_up_to_error(window)
+            return
+        # What is left out are batches whose records are not what their header promises.
+        sound = SoundDecode(self._decoder, self._refused, segment_slice)
+        for batch in sound.batches(window, self._decode_batches):
+            yield from self._damaged_rows()
+            yield batch
 
-    def _decode_up_to_error(
-        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
-    ) -> Iterator[pa.RecordBatch]:
+    def _decode_up_to_error(self, window: Window) -> Iterator[pa.RecordBatch]:
         """Decode; where a batch is wrong, those before it are given before the error.
 
         Also those that were decoded together with it.
         """
         try:
-            yield from self._decode_batches(window, segment_slice, headers)
+            yield from self._decode_batches(window)
         except LogStorageError as error:
             position = getattr(error, "position", None)
             if position is not None and not self._decoder.has_given_more:
-                bad = int(np.searchsorted(headers.positions, position - window.file_position))
-                before = headers.select(slice(self._decoder.finished_batches, bad))
-                if len(before):
-                    yield from self._decode_up_to_error(window, segment_slice, before)
+                positions = window.headers.positions
+                bad = int(np.searchsorted(positions, position - window.file_position))
+                before = window.select(slice(self._decoder.finished_batches, bad))
+                if len(before.headers):
+                    yield from self._decode_up_to_error(before)
             raise
 
-    def _decode_batches(
-        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
-    ) -> Iterator[pa.RecordBatch]:
-        batches = Window(window.scan.buffer, headers, segment_slice.path, window.file_position)
-        return self._decoder.decode(batches, self._task.start_offset, self._task.end_offset)
-
-    def _decode_sound(
-        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
-    ) -> Iterator[pa.RecordBatch]:
-        """Decode, leaving out batches whose records are not what their header promises."""
-
-        def decode(part: BatchHeaders) -> Iterator[pa.RecordBatch]:
-            return self._decode_batches(window, segment_slice, part)
-
-        sound = SoundDecode(self._decoder, self._refused, segment_slice, window)
-        for batch in sound.batches(headers, decode):
-            yield from self._damaged_rows()
-            yield batch
+    def _decode_batches(self, window: Window) -> Iterator[pa.RecordBatch]:
+        return self._decoder.decode(window, self._task.start_offset, self._task.end_offset)
 
     def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
         """Yield a row for each damaged range that has none yet, in mode PERMISSIVE."""

@@ -14,9 +14,9 @@ import numpy as np
 from pylog.reading.damage import DamagedRange
 
 if TYPE_CHECKING:
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.damage import DamageReport
     from pylog.reading.segment_slice import SegmentSlice
+    from pylog.record.window import Window
 
 
 class _Refused(NamedTuple):
@@ -44,23 +44,23 @@ class RefusedBatches:
         self._path = ""
         self._next_offset = 0
 
-    def enter(self, segment_slice: SegmentSlice, window: SegmentWindow) -> None:
+    def enter(self, segment_slice: SegmentSlice, window: Window) -> None:
         """Note that a window has been read whose checksums and order are sound."""
         if segment_slice.path != self._path:
             self.finish()
             self._path = segment_slice.path
         self._next_offset = max(self._next_offset, segment_slice.base_offset)
 
-    def leave(self, window: SegmentWindow) -> None:
+    def leave(self, window: Window) -> None:
         """Note that all wanted records of a window have been decoded."""
         self.settle(window)
         if self._open is None:
-            self._next_offset = int(window.scan.headers.last_offsets[-1]) + 1
+            self._next_offset = int(window.headers.last_offsets[-1]) + 1
 
     def add(
         self,
         segment_slice: SegmentSlice,
-        window: SegmentWindow,
+        window: Window,
         positions: tuple[int, int],
         reason: str,
     ) -> None:
@@ -69,7 +69,7 @@ class RefusedBatches:
         The two are one and the same, or neighbours. What stands before them is sound, but for what
         was added before.
         """
-        headers = window.scan.headers
+        headers = window.headers
         first, last = np.searchsorted(
             headers.positions, np.array(positions) - window.file_position
         ).tolist()
@@ -81,11 +81,11 @@ class RefusedBatches:
         before = self._next_offset if first == 0 else int(headers.last_offsets[first - 1]) + 1
         self._open = _Refused(segment_slice, positions[0], end, before, reason)
 
-    def settle(self, window: SegmentWindow) -> None:
+    def settle(self, window: Window) -> None:
         """Report what is open if the batch after it is in the window, where it has proved sound."""
         if self._open is None or self._open.end_position >= window.end_position:
             return
-        headers = window.scan.headers
+        headers = window.headers
         at = self._open.end_position - window.file_position
         following = int(np.searchsorted(headers.positions, at))
         self._report(self._open, int(headers.offsets[following]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.record.window import Window
 
 
 class PlannedTask(Protocol):
@@ -49,12 +49,12 @@ class ScannedBytes:
             total_bytes = sum(task.size_bytes for task in plan())
             self.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
 
-    def add(self, window: SegmentWindow) -> None:
+    def add(self, window: Window) -> None:
         """Count the batches of a window."""
-        counts = window.scan.headers.record_counts
+        counts = window.headers.record_counts
         is_known = counts >= 0
         with self._lock:
-            self.size_bytes += window.scan.valid_bytes
+            self.size_bytes += window.size_bytes
             self.batches += counts.size
             self.records += int(counts[is_known].sum())
             self.uncounted_batches += counts.size - int(is_known.sum())

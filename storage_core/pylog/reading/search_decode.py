@@ -14,7 +14,6 @@ from pylog.columnar.arrow_buffers import fixed_width_array
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.batch_search import BatchSearch
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.reading.filter_evaluation import candidate_batches, passing_rows
 from pylog.record.compression import Decompressor
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from pylog.model import TopicPartition
     from pylog.reading.record_filter import RecordFilter
+    from pylog.record.window import Window
 
 
 class SearchDecoder:
@@ -81,18 +81,13 @@ class SearchDecoder:
         """Yield the records of ``window`` in the range that pass; errors as of `RecordDecoder`."""
         self._decoder.finished_batches, self._decoder.has_given_more = 0, False
         self._given_after = -1
-        headers = window.headers
-        places = np.flatnonzero(candidate_batches(self._where, headers))
+        places = np.flatnonzero(candidate_batches(self._where, window.headers))
         if places.size:
-            chosen = Window(
-                window.buffer, headers.select(places), window.path, window.file_position
-            )
-            places = places[self._search.mask(chosen)]
+            places = places[self._search.mask(window.select(places))]
         self._candidates = places
         if not places.size:
             return
-        chosen = Window(window.buffer, headers.select(places), window.path, window.file_position)
-        for batch in self._decoder.decode(chosen, start_offset, end_offset):
+        for batch in self._decoder.decode(window.select(places), start_offset, end_offset):
             passing = self._passing(batch)
             if passing.size:
                 self._given_after = self._decoder.finished_batches

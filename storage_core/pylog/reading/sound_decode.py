@@ -14,10 +14,9 @@ from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.refused_batches import RefusedBatches
     from pylog.reading.segment_slice import SegmentSlice
-    from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
 _Decoded = TypeVar("_Decoded")
 
@@ -42,17 +41,16 @@ class SoundDecode(NamedTuple):
         What `batches` decodes with; it says how far it came.
     refused
         Where what is left out is noted.
-    segment_slice, window
+    segment_slice
         Where the batches lie.
     """
 
     decoder: _Decoder
     refused: RefusedBatches
     segment_slice: SegmentSlice
-    window: SegmentWindow
 
     def batches(
-        self, headers: BatchHeaders, decode: Callable[[BatchHeaders], Iterable[_Decoded]]
+        self, window: Window, decode: Callable[[Window], Iterable[_Decoded]]
     ) -> Iterator[_Decoded]:
         """Yield what ``decode`` does of the sound batches, part by part.
 
@@ -61,9 +59,9 @@ class SoundDecode(NamedTuple):
         LogStorageError
             One that is not about a batch.
         """
-        window, start, size = self.window, 0, len(headers)
-        while start < len(headers):
-            part = headers.select(slice(start, start + size))
+        start, size = 0, len(window.headers)
+        while start < len(window.headers):
+            part = window.select(slice(start, start + size))
             try:
                 for batch in decode(part):
                     self.refused.settle(window)  # the first of this part is sound, then
@@ -71,7 +69,9 @@ class SoundDecode(NamedTuple):
             except (CorruptRecordError, InvalidRecordError) as error:
                 if error.position is None:
                     raise
-                bad = int(np.searchsorted(part.positions, error.position - window.file_position))
+                bad = int(
+                    np.searchsorted(part.headers.positions, error.position - part.file_position)
+                )
                 done = self.decoder.finished_batches
                 first = bad
                 if isinstance(error, MisplacedBatchError) and bad > done:
@@ -85,12 +85,12 @@ class SoundDecode(NamedTuple):
                 self.refused.add(
                     self.segment_slice,
                     window,
-                    (window.file_position + int(part.positions[first]), error.position),
+                    (part.position_of(first), error.position),
                     error.reason,
                 )
                 start += bad + 1 - done
                 size = _AFTER_DAMAGE
             else:
                 self.refused.settle(window)
-                start += len(part)
+                start += len(part.headers)
                 size *= 2

@@ -21,11 +21,12 @@ from pylog.reading.slicing import open_slice, segment_slices
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.log_file.segment_windows import SegmentWindow, WindowMemory
+    from pylog.log_file.segment_windows import WindowMemory
     from pylog.reading.damage import DamageReport
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.planned_range import PlannedRange
     from pylog.reading.segment_slice import SegmentSlice
+    from pylog.record.window import Window
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 100
@@ -61,7 +62,7 @@ class TaskWindows:
         self._window_bytes = window_bytes
         self._next_offset = 0
 
-    def __iter__(self) -> Iterator[tuple[SegmentSlice, SegmentWindow]]:
+    def __iter__(self) -> Iterator[tuple[SegmentSlice, Window]]:
         """Yield windows with the slices that they are of.
 
         Raises
@@ -88,9 +89,7 @@ class TaskWindows:
         reason = "the log changes faster than it is read"
         raise SegmentVanishedError(reason, self._task.directory.path)
 
-    def _windows_of(
-        self, segment_slice: SegmentSlice
-    ) -> Iterator[tuple[SegmentSlice, SegmentWindow]]:
+    def _windows_of(self, segment_slice: SegmentSlice) -> Iterator[tuple[SegmentSlice, Window]]:
         where = self._task.where
         opened = open_slice(segment_slice, self._damage, self._next_offset)
         if opened is None:

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.columnar.record_times import RecordTimes
-from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.file_names import TIME_INDEX_FILE_SUFFIX
 from pylog.files.index_entries import goes_up
@@ -160,12 +159,12 @@ def find_max_timestamp(view: LogView) -> TimestampOffset | None:
         with opened as source:
             segment_slice = slice_of(view, index, _start_position(view, index, source, None))
             for window in CheckedWindows(source, segment_slice, damage=view.damage):
-                headers = window.scan.headers
+                headers = window.headers
                 # A batch that compaction emptied keeps the timestamp of records that are gone.
                 stamps = np.where(headers.record_counts, headers.max_timestamps, NO_TIMESTAMP)
                 place = int(np.argmax(stamps))
                 if best is None or stamps[place] > best[0]:
-                    position = window.file_position + int(headers.positions[place])
+                    position = window.position_of(place)
                     best = (int(stamps[place]), index, position)
     if best is None or best[0] == NO_TIMESTAMP:
         return None
@@ -240,14 +239,9 @@ def _records_from(
         source, segment_slice, damage=view.damage, first_window_bytes=_FIRST_WINDOW_BYTES
     )
     for window in windows:
-        headers = window.scan.headers
+        headers = window.headers
         for place in np.flatnonzero(headers.max_timestamps >= timestamp).tolist():
-            batch = Window(
-                window.scan.buffer,
-                headers.select(slice(place, place + 1)),
-                segment_slice.path,
-                window.file_position,
-            )
+            batch = window.select(slice(place, place + 1))
             try:
                 for offset, stamp in times.from_timestamp(batch, timestamp):
                     yield TimestampOffset(stamp, offset)

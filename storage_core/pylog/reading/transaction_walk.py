@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pylog.reading.log_view import LogView
     from pylog.reading.open_transactions import OpenTransactions
-    from pylog.record.batch_scan import BatchScan
+    from pylog.record.window import Window
 
 END_TYPES = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
 """The markers that end a transaction."""
@@ -69,7 +69,7 @@ def follow_transactions(
             yield None
 
 
-def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tuple[BatchScan, bool]]:
+def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tuple[Window, bool]]:
     """Yield the scans of all windows that hold offsets ``[start_offset, end_offset)``.
 
     With each comes whether damage was left out before it. Checksums are verified: a marker of
@@ -85,12 +85,12 @@ def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tupl
         with opened as source:
             for window in CheckedWindows(source, segment_slice, damage=damage):
                 now = 0 if damage is None else damage.skip_count
-                yield window.scan, now > gaps
+                yield window, now > gaps
                 gaps = now
 
 
 def _transaction_events(
-    scan: BatchScan, from_offset: int
+    scan: Window, from_offset: int
 ) -> Iterator[tuple[int, int, ControlRecordType | None]]:
     """Yield (producer id, offset, marker type or None for data) of transactional batches."""
     headers = scan.headers

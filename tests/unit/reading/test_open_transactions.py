@@ -141,5 +141,5 @@ def test_a_range_within_another_does_not_end_it(tmp_path: Path) -> None:
     (task,) = pylog.scan(directory).plan()
     ranges = (AbortedTransaction(1, 1, 4), AbortedTransaction(1, 2, 2))
     ((_, window),) = TaskWindows(task)
-    mask = AbortedTransactions(ranges).mask(window.scan.headers)
+    mask = AbortedTransactions(ranges).mask(window.headers)
     assert mask.tolist() == [False, True, True, True, True, False]
