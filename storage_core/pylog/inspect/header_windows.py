@@ -15,16 +15,16 @@ from pylog.reading.slicing import open_slice, slice_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 
 class HeaderWindow(NamedTuple):
     """Batches of one segment; valid until the next one is asked for."""
 
     segment: LogSegmentView
-    window: SegmentWindow
+    window: Window
 
 
 def header_windows(view: LogView) -> Iterator[HeaderWindow]:
@@ -79,7 +79,7 @@ class SegmentHeaders:
         self.end_position = 0
         self.next_offset = self._segment.base_offset
 
-    def __iter__(self) -> Iterator[SegmentWindow]:
+    def __iter__(self) -> Iterator[Window]:
         """Yield windows in file order; see `header_windows` for the errors."""
         opened = open_slice(self._slice, self._damage)
         if opened is None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.cleaner.checked_windows import CheckedWindow
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.offset_map import HashKey, OffsetMap
 from pylog.inspect.header_windows import SegmentHeaders
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 _MAP_BYTES = 128 << 20
 """As much as a broker's ``log.cleaner.dedupe.buffer.size``: room for five million keys."""
@@ -140,14 +140,13 @@ class _Search:
 
     def _windows(
         self, index: int, whole: LiveRecords | None
-    ) -> Iterator[tuple[CheckedWindow, npt.NDArray[np.int64]]]:
+    ) -> Iterator[tuple[Window, npt.NDArray[np.int64]]]:
         """Yield the windows of a segment, and which of their batches have records to judge.
 
         The other batches are added to ``whole``: they are live or not as headers say.
         """
-        path = self._view.segments[index].file_path()
         for window in SegmentHeaders(self._view, index, verifies_checksums=True):
-            headers = window.scan.headers
+            headers = window.headers
             is_gone = (headers.last_offsets < self._start) | self._aborted.mask(headers)
             is_kept = (
                 headers.is_control
@@ -158,11 +157,10 @@ class _Search:
                 for mask, are_live in ((is_gone, False), (is_kept, True)):
                     sizes, counts = headers.sizes_bytes[mask], headers.record_counts[mask]
                     whole.add_batches(sizes, counts, are_live=are_live)
-            checked = CheckedWindow(path, window.file_position, window.scan)
-            yield checked, np.flatnonzero(~is_gone & ~is_kept)
+            yield window, np.flatnonzero(~is_gone & ~is_kept)
 
     def _read(
-        self, window: CheckedWindow, batches: npt.NDArray[np.int64], hash_key: HashKey
+        self, window: Window, batches: npt.NDArray[np.int64], hash_key: HashKey
     ) -> Iterator[KeyedRecords]:
         return self._reader.read(window, batches, hash_key, range(self._start, self._end))
 

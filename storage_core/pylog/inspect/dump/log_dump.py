@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pylog.inspect.dump.file_report import FileReport
     from pylog.inspect.dump.log_context import Decoders
     from pylog.inspect.dump.odd_batch import OddBatch
-    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.record.window import Window
 
 WINDOW_BYTES = 1 << 22
 """As much as a reader takes at once; what Python does for a window is lost in what kernels do."""
@@ -95,9 +95,9 @@ class LogDump:
             if left > 0 and self._options.max_bytes is None and not self._options.is_json:
                 yield TextPart(f"Found {left} invalid bytes at the end of {self._file.name}\n")
 
-    def _part(self, window: SegmentWindow, odd: OddBatch | None = None) -> DumpPart:
+    def _part(self, window: Window, odd: OddBatch | None = None) -> DumpPart:
         lines = WindowLines(self._context, window, odd=odd)
-        size_bytes = window.scan.valid_bytes if odd is None else odd.size_bytes
+        size_bytes = window.size_bytes if odd is None else odd.size_bytes
         return _WindowPart(lines, self._gaps, size_bytes)
 
     def _end(self, source: ByteSource) -> int:

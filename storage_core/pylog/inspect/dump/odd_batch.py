@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.log_file.segment_windows import SegmentWindow
 from pylog.record.batch_layout import (
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,
@@ -29,6 +28,7 @@ from pylog.record.batch_layout import (
     SIZE_OFFSET,
 )
 from pylog.record.batch_scan import find_batches
+from pylog.record.window import Window
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
@@ -56,7 +56,7 @@ class OddBatch(NamedTuple):
         Why its records cannot be read; None where they may be.
     """
 
-    window: SegmentWindow
+    window: Window
     magic: int
     size_bytes: int
     is_valid: bool | None = None
@@ -95,4 +95,4 @@ def find_odd_batch(source: ByteSource, position: int, end: int) -> OddBatch | No
         struct.pack_into(">i", data, SIZE_OFFSET, least - LOG_OVERHEAD)
     data[MAGIC_OFFSET] = min(magic, MAGIC_VALUE_V2)
     scan = find_batches(np.frombuffer(memoryview(data).toreadonly(), dtype=np.uint8))
-    return OddBatch(SegmentWindow(position, scan), magic, size_bytes, is_valid, fault)
+    return OddBatch(Window.of(scan, source.path, position), magic, size_bytes, is_valid, fault)

@@ -6,11 +6,11 @@ largest timestamp of that batch's records is the entry's, and that timestamps go
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.columnar.window import Window
 from pylog.errors import CorruptIndexError, CorruptRecordError, InvalidRecordError, LogStorageError
 from pylog.files.file_names import LOG_FILE_SUFFIX
 from pylog.files.storage import open_file
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pylog.inspect.dump.dump_options import DumpOptions
     from pylog.inspect.dump.file_report import FileReport
     from pylog.inspect.dump.log_context import Decoders
-    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.record.window import Window
 
     Int64Array = npt.NDArray[np.int64]
 
@@ -167,13 +167,13 @@ def find_indexed_batches(
         for window in windows:
             if done == offsets.size and options.kafka_version < KafkaVersion.V4_3:
                 break
-            highest = np.maximum.accumulate(window.scan.headers.last_offsets)
+            highest = np.maximum.accumulate(window.headers.last_offsets)
             stop = int(np.searchsorted(ascending, highest[-1], side="right"))
             if stop <= done:
                 continue
             places = np.searchsorted(highest, ascending[done:stop])
             which = order[done:stop]
-            last_offsets[which] = window.scan.headers.last_offsets[places]
+            last_offsets[which] = window.headers.last_offsets[places]
             is_there = last_offsets[which] == ascending[done:stop]
             max_timestamps[which[is_there]] = _max_timestamps(
                 window, log.path, places[is_there], options, decoders
@@ -194,7 +194,7 @@ def find_indexed_batches(
 
 
 def _max_timestamps(
-    window: SegmentWindow,
+    window: Window,
     path: str,
     places: Int64Array,
     options: DumpOptions,
@@ -202,12 +202,12 @@ def _max_timestamps(
 ) -> Int64Array:
     """Return the largest timestamp of the records of each batch; -1 where there are none."""
     unique, inverse = np.unique(places, return_inverse=True)
-    headers = window.scan.headers.select(unique)
+    headers = window.headers.select(unique)
     maxima = np.full(unique.size, NO_TIMESTAMP, dtype=np.int64)
     if not unique.size:
         return maxima
     decoder = decoders.take()
-    chosen = Window(window.scan.buffer, headers, path, window.file_position)
+    chosen = replace(window, headers=headers, path=path)
     try:
         for group in decoder.decode_groups(chosen, *_ALL_OFFSETS):
             if not group.columns.rows:
@@ -224,7 +224,7 @@ def _max_timestamps(
         for index, (position, size) in enumerate(
             zip(headers.positions.tolist(), headers.sizes_bytes.tolist(), strict=True)
         ):
-            data = window.scan.buffer.data[position : position + size]
+            data = window.buffer.data[position : position + size]
             maxima[index] = _max_timestamp(data, options.max_decompressed_bytes)
     return maxima[inverse]
 

@@ -7,11 +7,11 @@ the readable reference, which is as forgiving as the tool: it prints what comes 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError, TimestampOverflowError
 from pylog.inspect.dump import batch_table as columns
 from pylog.inspect.dump.batch_table import batch_table
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pylog.columnar.decode import DecodedGroup
     from pylog.inspect.dump.log_context import LogContext
     from pylog.inspect.dump.odd_batch import OddBatch
-    from pylog.log_file.segment_windows import SegmentWindow
-    from pylog.record.batch_scan import BatchHeaders, BatchScan
+    from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
     Int64Array = npt.NDArray[np.int64]
 
@@ -69,9 +69,7 @@ class WindowLines:
         The records of a batch break the format, after the lines of what comes before.
     """
 
-    def __init__(
-        self, context: LogContext, window: SegmentWindow, *, odd: OddBatch | None = None
-    ) -> None:
+    def __init__(self, context: LogContext, window: Window, *, odd: OddBatch | None = None) -> None:
         self.gaps = OffsetGaps(has_start=False)
         self.invalid_batches = 0
         self._context = context
@@ -82,7 +80,7 @@ class WindowLines:
 
     def __iter__(self) -> Iterator[memoryview]:
         """Yield text in UTF-8."""
-        scan = self._window.scan
+        scan = self._window
         chosen = wanted_batches(scan.headers, self._options.wanted)
         unknown = np.flatnonzero(scan.headers.codec_ids > max(CompressionType))
         if unknown.size:  # the tool ends there
@@ -111,9 +109,7 @@ class WindowLines:
             raise self._error(reason, int(scan.headers.positions[index]))
 
     def _deep(self, headers: BatchHeaders, table: Int64Array) -> Iterator[memoryview]:
-        window = Window(
-            self._window.scan.buffer, headers, self._context.path, self._window.file_position
-        )
+        window = replace(self._window, headers=headers, path=self._context.path)
         decoder = self._context.decoders.take()
         done = 0  # batches of which all lines have been written
         is_continued = False
@@ -225,7 +221,7 @@ class WindowLines:
         return InvalidRecordError(reason, self._context.path, at)
 
 
-def _valid_batches(scan: BatchScan) -> npt.NDArray[np.bool_]:
+def _valid_batches(scan: Window) -> npt.NDArray[np.bool_]:
     """Return whether the checksum of each batch is right."""
     is_valid = np.ones(len(scan.headers), dtype=np.bool_)
     bad = find_bad_checksum(scan)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pylog.files.leader_epoch_checkpoint import EpochEntry
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 
 class EpochFindings:
@@ -39,9 +39,9 @@ class EpochFindings:
         self._latest = NO_PARTITION_LEADER_EPOCH
         self._has_gone_back = self._has_disagreed = False
 
-    def add(self, segment: LogSegmentView, window: SegmentWindow) -> Iterator[Finding]:
+    def add(self, segment: LogSegmentView, window: Window) -> Iterator[Finding]:
         """Yield what is wrong with the epochs of these batches."""
-        headers = window.scan.headers
+        headers = window.headers
         epochs = headers.partition_leader_epochs
         which = np.flatnonzero(epochs != NO_PARTITION_LEADER_EPOCH)
         if not which.size:
@@ -54,7 +54,7 @@ class EpochFindings:
             self._has_gone_back = True
             at = int(back[0])
             place = int(which[at])
-            position = window.file_position + int(headers.positions[place])
+            position = window.position_of(place)
             yield Finding(
                 Severity.WARNING,
                 "leader_epoch_back",

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.inspect.index_columns import IndexColumns
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
 _ENTRY_BYTES = {
     INDEX_FILE_SUFFIX: OffsetIndexEntries.layout.struct.size,
@@ -50,9 +50,9 @@ class IndexFindings:
         self._offset_index = _Entries(segment, INDEX_FILE_SUFFIX)
         self._time_index = _Entries(segment, TIME_INDEX_FILE_SUFFIX)
 
-    def add(self, window: SegmentWindow) -> None:
+    def add(self, window: Window) -> None:
         """Hold the entries that are about these batches against them."""
-        headers = window.scan.headers
+        headers = window.headers
         positions = headers.positions + window.file_position
         self._check_offset_entries(headers, positions)
         self._check_time_entries(headers)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.inspect.findings.log_walk import SegmentWalk
-    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.record.window import Window
 
 
 class LegacyFindings:
@@ -38,12 +38,12 @@ class LegacyFindings:
         self._count = 0
         self._first: Finding | None = None
 
-    def add(self, walk: SegmentWalk, window: SegmentWindow) -> None:
+    def add(self, walk: SegmentWalk, window: Window) -> None:
         """Look into the compressed messages of a window."""
-        headers = window.scan.headers
+        headers = window.headers
         if headers.traits.all_v2:
             return
-        view = window.scan.buffer.data
+        view = window.buffer.data
         for at in np.flatnonzero((headers.magics == 1) & (headers.codec_ids != 0)).tolist():
             start, size = int(headers.positions[at]), int(headers.sizes_bytes[at])
             if not self._holds_v0(view[start : start + size], int(headers.codec_ids[at])):

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pylog.inspect.findings.log_walk import SegmentWalk
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 DAMAGED = "damaged_batches"
 MISNAMED = "misnamed_segment"
@@ -139,17 +139,17 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
     )
 
 
-def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iterator[Finding]:
+def empty_batch_findings(segment: LogSegmentView, window: Window) -> Iterator[Finding]:
     """Yield an error for each batch whose record count is 0 although it holds something.
 
     Kafka, and a reader here, pass over it: compaction leaves empty batches of a header alone.
     """
-    headers = window.scan.headers
+    headers = window.headers
     is_empty = headers.is_v2 & (headers.record_counts == 0) & (headers.codec_ids == 0)
     is_filled = headers.sizes_bytes > RECORD_BATCH_OVERHEAD
     for index in np.flatnonzero(is_empty & is_filled).tolist():
         size = int(headers.sizes_bytes[index])
-        position = window.file_position + int(headers.positions[index])
+        position = window.position_of(index)
         yield Finding(
             Severity.ERROR,
             "filled_empty_batch",

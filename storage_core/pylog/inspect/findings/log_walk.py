@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.damage import DamageReport
@@ -25,10 +24,9 @@ from pylog.reading.sound_decode import SoundDecode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
-    from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
 _NO_OFFSETS = 0, 0
 """The range of the records that are given: none is."""
@@ -86,25 +84,18 @@ class LogWalk:
             lowest_offset = segment.next_offset
         self._refusing.finish()
 
-    def check_records(self, segment: SegmentWalk, window: SegmentWindow) -> None:
+    def check_records(self, segment: SegmentWalk, window: Window) -> None:
         """Decode the data batches of a window, and note those that cannot be."""
         self._refusing.enter(segment.slice, window)
-        headers, is_control = window.scan.headers, window.scan.headers.is_control
-        data = headers.select(~is_control) if is_control.any() else headers
-        self._decode(segment, window, data)
-        self._refusing.leave(window)
+        is_control = window.headers.is_control
+        data = window.select(~is_control if is_control.any() else None)
 
-    def _decode(self, segment: SegmentWalk, window: SegmentWindow, chosen: BatchHeaders) -> None:
-        """Decode batches of a window, and note those that cannot be."""
+        def decode(part: Window) -> Iterator[object]:
+            return self._decoder.decode(part, *_NO_OFFSETS)
 
-        def decode(part: BatchHeaders) -> Iterator[object]:
-            batches = Window(window.scan.buffer, part, segment.slice.path, window.file_position)
-            return self._decoder.decode(batches, *_NO_OFFSETS)
-
-        for _ in SoundDecode(self._decoder, self._refusing, segment.slice, window).batches(
-            chosen, decode
-        ):
+        for _ in SoundDecode(self._decoder, self._refusing, segment.slice).batches(data, decode):
             pass
+        self._refusing.leave(window)
 
     def note_bytes(self, size_bytes: int) -> None:
         """Tell whoever wants to know that a window was read."""
@@ -136,7 +127,7 @@ class SegmentWalk:
         self.end_position = 0
         self.next_offset = max(lowest_offset, self.segment.base_offset)
 
-    def __iter__(self) -> Iterator[SegmentWindow]:
+    def __iter__(self) -> Iterator[Window]:
         """Yield windows in file order.
 
         Raises
@@ -163,6 +154,6 @@ class SegmentWalk:
                 self._walk.check_records(self, window)
                 self.next_offset = windows.next_offset
                 self.end_position = window.end_position
-                self._walk.note_bytes(window.scan.valid_bytes)
+                self._walk.note_bytes(window.size_bytes)
                 yield window
             self._walk.end_segment()

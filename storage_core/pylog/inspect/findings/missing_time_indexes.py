@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.inspect.findings.finding import Finding
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 NO_TIME_INDEXES = "no_time_indexes"
 
@@ -44,9 +44,9 @@ class MissingTimeIndexes:
         ]
         self._is_expected = len(self._missing) < len(judged)
 
-    def add(self, window: SegmentWindow) -> None:
+    def add(self, window: Window) -> None:
         """Look at the formats of these batches."""
-        self._is_expected |= bool(window.scan.headers.is_v2.any())
+        self._is_expected |= bool(window.headers.is_v2.any())
 
     def findings(self) -> Iterator[Finding]:
         """Yield a warning for each missing file; one line if no broker may have written any."""

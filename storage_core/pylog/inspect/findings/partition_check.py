@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pylog.inspect.findings.log_walk import SegmentWalk
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 _MOST_LOOKS = 4
 """How often a log is looked at that changes meanwhile, before what was found is believed."""
@@ -284,9 +284,9 @@ class _Check:
         )
 
     def _about_window(
-        self, walk: SegmentWalk, window: SegmentWindow, indexes: IndexFindings
+        self, walk: SegmentWalk, window: Window, indexes: IndexFindings
     ) -> Iterator[Finding]:
-        self._scanned_bytes += window.scan.valid_bytes
+        self._scanned_bytes += window.size_bytes
         yield from empty_batch_findings(walk.segment, window)
         indexes.add(window)
         self._time_indexes.add(window)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.inspect.findings.finding import Finding
     from pylog.inspect.transactions import Transaction
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
     # First offset of each transaction, None if unknown, by producer id and offset of its marker.
     Aborted = dict[tuple[int, int], int | None]
@@ -46,7 +46,7 @@ class TransactionFindings:
         self._aborted: Aborted = {}
         self._markers: set[tuple[int, int]] = set()
 
-    def add(self, window: SegmentWindow) -> None:
+    def add(self, window: Window) -> None:
         """Note the transactions that end in a window."""
         for each in self._transactions.add(window):
             self._stable_offsets.note(each)

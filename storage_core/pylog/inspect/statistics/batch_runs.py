@@ -15,8 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.model import TopicPartition
+    from pylog.record.window import Window
 
 RUN_BYTES = 1 << 18
 """What a run has at the most, as it is stored; one batch may be larger."""
@@ -47,9 +47,9 @@ class RunChoice:
         self._random = random.Random(str(topic_partition))  # noqa: S311 - a sample, no secret
         self._kept: list[tuple[float, BatchRun]] = []
 
-    def offer(self, segment: int, window: SegmentWindow) -> None:
+    def offer(self, segment: int, window: Window) -> None:
         """Have a window in the choice."""
-        key = self._random.random() ** (1 / max(1, window.scan.valid_bytes))
+        key = self._random.random() ** (1 / max(1, window.size_bytes))
         if len(self._kept) < _MOST_RUNS:
             heapq.heappush(self._kept, (key, self._run_in(segment, window)))
         elif key > self._kept[0][0]:
@@ -59,10 +59,10 @@ class RunChoice:
         """Return the runs with their keys, those that are to be taken first in front."""
         return sorted(self._kept, reverse=True)
 
-    def _run_in(self, segment: int, window: SegmentWindow) -> BatchRun:
-        headers = window.scan.headers
+    def _run_in(self, segment: int, window: Window) -> BatchRun:
+        headers = window.headers
         ends = headers.positions + headers.sizes_bytes
-        last_start = max(0, window.scan.valid_bytes - RUN_BYTES)
+        last_start = max(0, window.size_bytes - RUN_BYTES)
         wanted = self._random.randrange(last_start + 1)
         first = int(np.searchsorted(headers.positions, wanted, side="right")) - 1
         start = int(headers.positions[first])

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.inspect.statistics.batch_runs import BatchRun
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
     Int64Array = npt.NDArray[np.int64]
-    WindowReader = Callable[[LogView, int, SegmentWindow], None]
+    WindowReader = Callable[[LogView, int, Window], None]
 
 _BATCHES_AT_ONCE = 1 << 15
 
@@ -110,8 +110,8 @@ def walk_partition(
             choice.offer(index, window)
             if read_window is not None:
                 read_window(view, index, window)
-            pending.add(window.scan.headers, sums)
-            advance(window.scan.valid_bytes)
+            pending.add(window.headers, sums)
+            advance(window.size_bytes)
         pending.finish(sums)
         found.segments.append(
             SegmentStatistics(

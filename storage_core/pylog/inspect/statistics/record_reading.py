@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.cleaner.checked_windows import CheckedWindow
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.inspect.statistics.frequent_keys import FrequentKeys
 from pylog.inspect.statistics.hot_keys import counted_hot_keys
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from pylog.cleaner.offset_map import HashKey
     from pylog.inspect.statistics.hot_keys import HotKey
     from pylog.inspect.statistics.largest_records import LargeRecord
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 _ALL_OFFSETS = range(MAX_INT64)
 
@@ -40,7 +39,7 @@ class DataRecords:
         self._hash_key = hash_key
         self._reader = KeyedRecordReader()
 
-    def read(self, path: str, window: SegmentWindow) -> Iterator[KeyedRecords]:
+    def read(self, path: str, window: Window) -> Iterator[KeyedRecords]:
         """Yield the records of a window's batches, group by group.
 
         Raises
@@ -48,10 +47,9 @@ class DataRecords:
         CorruptRecordError, InvalidRecordError
             The records of a batch break the format.
         """
-        checked = CheckedWindow(path, window.file_position, window.scan)
-        headers = window.scan.headers
+        headers = window.headers
         batches = np.flatnonzero(~headers.is_control & (headers.record_counts != 0))
-        yield from self._reader.read(checked, batches, self._hash_key, _ALL_OFFSETS)
+        yield from self._reader.read(window, batches, self._hash_key, _ALL_OFFSETS)
 
 
 class CountedRecords:
@@ -73,7 +71,7 @@ class CountedRecords:
         self._records = DataRecords(hash_key)
         self._source = source
 
-    def read_window(self, view: LogView, index: int, window: SegmentWindow) -> None:
+    def read_window(self, view: LogView, index: int, window: Window) -> None:
         """Count the records of a window of a segment of the log; errors as of `DataRecords`."""
         for records in self._records.read(view.segments[index].file_path(), window):
             sizes = records.sizes_bytes

@@ -216,7 +216,7 @@ class _Segment:
         headers = SegmentHeaders(view, index)
         live = LiveRecords()
         for window in headers:
-            found = window.scan.headers
+            found = window.headers
             is_live = found.last_offsets >= (start_offset or 0)
             for mask, are_live in ((is_live, True), (~is_live, False)):
                 live.add_batches(

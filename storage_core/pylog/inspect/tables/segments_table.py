@@ -77,7 +77,7 @@ def _row(view: LogView, index: int) -> tuple[object, ...]:
     headers = SegmentHeaders(view, index)
     sums = HeaderSums()
     for window in headers:
-        sums.add(window.scan.headers)
+        sums.add(window.headers)
     path = segment.file_path()
     return (
         name_of(path),
