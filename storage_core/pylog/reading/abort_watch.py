@@ -20,7 +20,6 @@ from pylog.files.file_names import LOG_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX
 from pylog.model import ControlRecordType
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.control_batches import control_types
-from pylog.reading.log_segment_view import open_segment
 from pylog.reading.log_view import LogView
 from pylog.reading.slicing import segment_slices
 from pylog.reading.transaction_walk import END_TYPES
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.reading.planned_range import PlannedRange
+    from pylog.reading.scan_task import ScanTask
     from pylog.record.window import Window
 
 _FIRST_WINDOW_BYTES = 1 << 14  # a transaction's marker is seldom far away
@@ -50,7 +49,7 @@ class AbortWatch:
         Whose range is read with READ_COMMITTED.
     """
 
-    def __init__(self, task: PlannedRange) -> None:
+    def __init__(self, task: ScanTask) -> None:
         self._task = task
         # Producer ids whose records in the range were given, or left out as aborted, since their
         # last marker, to how many gaps there were before.
@@ -155,11 +154,7 @@ class AbortWatch:
             return
         view = LogView(self._task.directory)
         for segment_slice in segment_slices(view, self._next_offset, view.log_end_offset):
-            with open_segment(
-                segment_slice.path,
-                segment_slice.file_id,
-                leaves_page_cache=segment_slice.leaves_page_cache,
-            ) as source:
+            with segment_slice.open() as source:
                 windows = CheckedWindows(
                     source, segment_slice, first_window_bytes=_FIRST_WINDOW_BYTES
                 )

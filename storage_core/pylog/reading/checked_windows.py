@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.log_file.segment_windows import WindowMemory
     from pylog.reading.damage import DamageReport
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import SegmentSlice
     from pylog.record.window import Window
 
 

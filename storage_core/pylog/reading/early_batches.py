@@ -16,13 +16,12 @@ from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.files.byte_source import LocalFile
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import has_valid_checksum, walk_headers
-from pylog.reading.log_segment_view import open_segment
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.kernels import skip_headers  # compiles
     from pylog.reading.record_filter import RecordFilter
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import SegmentSlice
 else:
     skip_headers = LazyModule("pylog.kernels.skip_headers")
 
@@ -35,11 +34,7 @@ def late_part(segment_slice: SegmentSlice, where: RecordFilter | None) -> Segmen
     if where is None or where.min_timestamp is None:
         return segment_slice
     try:
-        with open_segment(
-            segment_slice.path,
-            segment_slice.file_id,
-            leaves_page_cache=segment_slice.leaves_page_cache,
-        ) as source:
+        with segment_slice.open() as source:
             return without_early_batches(source, segment_slice, where.min_timestamp)
     except UnreadableFileError:
         return segment_slice  # its reader will report it

@@ -21,7 +21,7 @@ from pylog.log_file.batch_walk import (
     walk_headers,
 )
 from pylog.reading.damage import DamageReport
-from pylog.reading.segment_slice import SegmentSlice
+from pylog.reading.scan_task import SegmentSlice
 from pylog.reading.torn_tail import find_tail_defect
 
 if TYPE_CHECKING:

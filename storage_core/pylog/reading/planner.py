@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import SegmentSlice
 
     Ranges = dict[str, tuple[int, int]]
     """By partition directory: the first offset, and the one before which to stop."""

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pylog.reading.planned_range import PlannedRange
+    from pylog.reading.scan_task import ScanTask, SegmentSlice
     from pylog.reading.scanned_bytes import ScannedBytes
-    from pylog.reading.segment_slice import SegmentSlice
     from pylog.record.window import Window
 
     Decoder = RecordDecoder | FilteredDecoder | SearchDecoder
@@ -69,7 +68,7 @@ class TaskReader:
 
     def __init__(
         self,
-        task: PlannedRange,
+        task: ScanTask,
         schema: pa.Schema | None = None,
         options: ReadOptions | None = None,
         *,

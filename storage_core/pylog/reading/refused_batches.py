@@ -15,7 +15,7 @@ from pylog.reading.damage import DamagedRange
 
 if TYPE_CHECKING:
     from pylog.reading.damage import DamageReport
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import SegmentSlice
     from pylog.record.window import Window
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import OffsetInsideBatchError, OffsetOutOfRangeError
 from pylog.lazy_modules import LazyModule
-from pylog.reading.planned_range import PlannedRange
+from pylog.reading.scan_task import ScanTask
 from pylog.reading.slicing import segment_slices
 from pylog.record.batch_offsets import BatchOffsets, batch_offsets
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pylog.config import LogConfig
     from pylog.reading import reader  # imports Arrow and Numba
     from pylog.reading.log_view import LogView
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import SegmentSlice
 else:
     arrow_schema = LazyModule("pylog.columnar.arrow_schema")
     reader = LazyModule("pylog.reading.reader")
@@ -133,5 +133,5 @@ def _batch_around(view: LogView, offset: int) -> BatchOffsets | None:
 
 def count_records(view: LogView, slices: Sequence[SegmentSlice], start: int, end: int) -> int:
     """Return how many records, control records left out, the slices have of ``[start, end)``."""
-    whole = PlannedRange(view.directory, tuple(slices), start, end)
+    whole = ScanTask(view.directory, tuple(slices), start, end)
     return reader.TaskReader(whole, arrow_schema.record_schema(["offset"])).count()

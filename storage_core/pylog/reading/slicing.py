@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.reading.damage import DamagedRange
-from pylog.reading.log_segment_view import open_segment
-from pylog.reading.segment_slice import SegmentSlice
+from pylog.reading.scan_task import SegmentSlice
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
@@ -89,11 +88,7 @@ def open_slice(
         It is not a regular file, or cannot be opened, and there is no report.
     """
     try:
-        return open_segment(
-            segment_slice.path,
-            segment_slice.file_id,
-            leaves_page_cache=segment_slice.leaves_page_cache,
-        )
+        return segment_slice.open()
     except UnreadableFileError as error:
         if damage is None:
             raise

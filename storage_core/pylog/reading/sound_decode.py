@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pylog.reading.refused_batches import RefusedBatches
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import SegmentSlice
     from pylog.record.window import Window
 
 _Decoded = TypeVar("_Decoded")

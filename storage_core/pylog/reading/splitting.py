@@ -19,7 +19,6 @@ from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
 from pylog.files.offset_index import OffsetIndexEntries
 from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
 from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
-from pylog.reading.log_segment_view import open_segment
 from pylog.record.batch_layout import MAGIC_VALUE_V2
 from pylog.record.record_batch import RecordBatch
 
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 
     from pylog.files.byte_source import ByteSource
     from pylog.log_file.batch_walk import PositionedHeader
-    from pylog.reading.scan_task import ScanTask
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import ScanTask, SegmentSlice
     from pylog.record.record import Record
 
 _INDEX_TRIES = 4
@@ -264,13 +262,7 @@ class _Cutter:
 
     def _opened(self) -> ByteSource:
         if self._source is None:
-            self._source = self._files.enter_context(
-                open_segment(
-                    self._slice.path,
-                    self._slice.file_id,
-                    leaves_page_cache=self._slice.leaves_page_cache,
-                )
-            )
+            self._source = self._files.enter_context(self._slice.open())
         return self._source
 
     def _two_by_index(

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from pylog.log_file.segment_windows import WindowMemory
     from pylog.reading.damage import DamageReport
     from pylog.reading.log_segment_view import LogSegmentView
-    from pylog.reading.planned_range import PlannedRange
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import ScanTask, SegmentSlice
     from pylog.record.window import Window
 
 _LOGGER = logging.getLogger(__name__)
@@ -46,7 +45,7 @@ class TaskWindows:
 
     def __init__(
         self,
-        task: PlannedRange,
+        task: ScanTask,
         *,
         damage: DamageReport | None = None,
         verifies_checksums: bool = True,
@@ -161,7 +160,7 @@ class _Look(NamedTuple):
     slices: tuple[SegmentSlice, ...]
 
 
-def _lost_offsets(view: LogView, task: PlannedRange, start: int) -> tuple[int, int] | None:
+def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] | None:
     """Return the offsets ``[from, to)`` of the task that are gone from ``start`` on, None if none.
 
     Retention deletes from the front, truncation from the end. In between only compaction takes a

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pylog.files.byte_source import ByteSource
     from pylog.reading.log_view import LogView
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import SegmentSlice
 
 _FIRST_WINDOW_BYTES = 1 << 14  # the record is a few batches after the index entry
 

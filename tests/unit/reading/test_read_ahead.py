@@ -329,12 +329,12 @@ def test_what_a_thread_has_read_before_the_filter_ends_the_read_is_given(tmp_pat
 def test_a_file_that_is_gone_when_it_is_to_be_cut_is_left_to_its_reader(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    asked: list[object] = []
 
-    def gone(path: str, *_: object, **__: object) -> LocalFile:
-        asked.append(path)
-        raise pylog.errors.SegmentVanishedError("gone", path)
+    def gone(cutter: object) -> LocalFile:
+        asked.append(cutter)
+        raise pylog.errors.SegmentVanishedError("gone", "")
 
-    monkeypatch.setattr("pylog.reading.splitting.open_segment", gone)
+    monkeypatch.setattr("pylog.reading.splitting._Cutter._opened", gone)
     assert scan(directory).to_table().num_rows == 10 * BATCHES
     assert asked
