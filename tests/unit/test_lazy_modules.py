@@ -75,8 +75,7 @@ def test_a_lazy_name_becomes_an_attribute_of_its_package(
     [
         ("pylog.files.storage", "pyarrow"),
         ("pylog.reading.log_end", "numpy"),
-        ("pylog.reading.torn_tail", "numpy"),
-        ("pylog.reading.early_batches", "numba"),
+        ("pylog.reading.slicing", "numba"),
         ("pylog.log_file.header_reading", "numba"),
     ],
 )

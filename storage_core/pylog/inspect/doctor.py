@@ -13,8 +13,7 @@ from pylog.inspect.shared_progress import SharedProgress
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import parent_of, printable_location
 from pylog.reading.discovery import directory_identity, discover_partitions
-from pylog.reading.log_directory import LogDirectory
-from pylog.reading.topic_choice import ensure_known_topics
+from pylog.reading.log_directory import LogDirectory, ensure_known_topics
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.worker_threads import thread_count, usable_processors
 

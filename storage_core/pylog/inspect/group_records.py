@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import InvalidRecordError
 from pylog.inspect.transactions import find_transactions
 from pylog.internal_topics.consumer_offsets import group_records
-from pylog.reading.coordinator_log import coordinator_records
+from pylog.reading.internal_logs import coordinator_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pylog.internal_topics.coordinator_record import CoordinatorRecord
-    from pylog.reading.coordinator_log import StoredRecord
+    from pylog.reading.internal_logs import StoredRecord
     from pylog.reading.log_view import LogView
 
 

@@ -15,8 +15,8 @@ from pylog.reading.slicing import open_slice, slice_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.window import Window
 
 

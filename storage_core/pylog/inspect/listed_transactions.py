@@ -17,7 +17,7 @@ from pylog.inspect.transaction_listing import ListedTransaction, TransactionList
 from pylog.inspect.transactional_ids import TRANSACTION_STATE_TOPIC, transactional_ids
 from pylog.inspect.transactions import find_transactions
 from pylog.keyword_arguments import names_nearest_keyword
-from pylog.reading.cluster_metadata_log import CLUSTER_METADATA
+from pylog.reading.internal_logs import CLUSTER_METADATA
 from pylog.reading.replicas import open_replicas
 from pylog.worker_threads import thread_count, usable_processors
 

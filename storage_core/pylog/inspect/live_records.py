@@ -15,8 +15,11 @@ import numpy as np
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.offset_map import HashKey, OffsetMap
 from pylog.inspect.header_windows import SegmentHeaders
-from pylog.reading.aborted_transactions import AbortedTransactions, find_aborted_transactions
-from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.reading.transactions import (
+    AbortedTransactions,
+    find_aborted_transactions,
+    find_last_stable_offset,
+)
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
 
 if TYPE_CHECKING:

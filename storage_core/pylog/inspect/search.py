@@ -11,11 +11,9 @@ from pylog.keyword_arguments import names_nearest_keyword
 from pylog.lazy_modules import LazyModule
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST
-from pylog.reading.content_tests import HasHeader, ValueContains, ValueMatches
 from pylog.reading.json_path import JsonPath
-from pylog.reading.log_directory import open_directory
-from pylog.reading.partition_choice import choose_partitions
-from pylog.reading.record_filter import RecordFilter
+from pylog.reading.log_directory import choose_partitions, open_directory
+from pylog.reading.record_filter import HasHeader, RecordFilter, ValueContains, ValueMatches
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -27,8 +25,8 @@ if TYPE_CHECKING:
 
     from pylog.positions import OffsetSpecs, Timestamp
     from pylog.reading import scan  # imports Arrow
-    from pylog.reading.content_tests import ContentTest
     from pylog.reading.damage import DamagedRange
+    from pylog.reading.record_filter import ContentTest
 
     Bytes = str | bytes
     Patterns = Bytes | re.Pattern[str] | re.Pattern[bytes]

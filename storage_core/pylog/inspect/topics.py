@@ -16,13 +16,13 @@ from pylog.files.topic_configs import TOPIC_CONFIGS, read_topic_configs
 from pylog.inspect.topic_description import DescribedPartition, DescribedTopic, TopicDescription
 from pylog.internal_topics.metadata_image import MetadataImage
 from pylog.locations import is_remote, join, printable_location
-from pylog.reading.attempts import Attempts
-from pylog.reading.cluster_metadata_log import CLUSTER_METADATA, metadata_values
-from pylog.reading.log_directory import open_directory
-from pylog.reading.topic_choice import (
+from pylog.reading.damage import Attempts
+from pylog.reading.internal_logs import CLUSTER_METADATA, metadata_values
+from pylog.reading.log_directory import (
     compile_topic_pattern,
     ensure_known_topics,
     no_topic_matches,
+    open_directory,
 )
 
 if TYPE_CHECKING:

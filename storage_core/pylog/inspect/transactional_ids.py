@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
-from pylog.reading.coordinator_log import coordinator_records
+from pylog.reading.internal_logs import coordinator_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

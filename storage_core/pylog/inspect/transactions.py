@@ -34,7 +34,7 @@ from pylog.files.transaction_index import read_transaction_index
 from pylog.inspect.header_windows import header_windows
 from pylog.locations import join
 from pylog.model import NO_TIMESTAMP, ControlRecordType
-from pylog.reading.control_batches import control_types
+from pylog.reading.checked_windows import control_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ import pyarrow.dataset as ds
 
 from pylog.inspect.tables.table_rows import rows_of_logs
 from pylog.pushdown.arrow_expression import columns_of, comparisons_of
-from pylog.reading.comparison import to_record_filter
-from pylog.reading.scan_views import covered_views
+from pylog.pushdown.comparison import to_record_filter
+from pylog.reading.scan import covered_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableSequence, Sequence

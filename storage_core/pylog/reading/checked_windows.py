@@ -1,42 +1,198 @@
 """A slice of a ``.log`` file as windows of batches that have been checked.
 
-Boundaries, offsets, checksums, and the records of control batches. What is yielded is sound; at
-whatever is wrong there is an error (FAILFAST) or, with a `DamageReport`, a gap: the range up to the
-next sound batch is reported and left out.
+Boundaries, offsets, checksums, and the records of control batches. What is wrong is an error
+(FAILFAST) or, with a `DamageReport`, a gap: the range up to the next intact batch is reported and
+skipped.
+
+A base offset lies outside its batch's checksum. What bounds it are its neighbours, the file's name
+and the name of the next file. No row comes of a control batch, so nobody decodes it; yet one that
+breaks its format may have been the marker that aborts a transaction.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.byte_source import LocalFile
+from pylog.kernels.decode_control import NEEDS_REFERENCE, decode_control_types
 from pylog.log_file.batch_walk import has_valid_checksum, read_header
 from pylog.log_file.segment_windows import (
     DEFAULT_WINDOW_BYTES,
     FIRST_WINDOW_BYTES,
     SegmentWindows,
 )
-from pylog.reading.control_batches import find_bad_control_batch
+from pylog.model import ControlRecordType
 from pylog.reading.damage import DamagedRange
-from pylog.reading.offset_order import Misplaced, find_misplaced
 from pylog.reading.resynchronisation import find_next_batch
-from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
+from pylog.record.batch_layout import CONTROL_FLAG_MASK, HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import find_bad_checksum
+from pylog.record.control_record import parse_control_record_type
+from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     import numpy.typing as npt
+
+    Int64Array = npt.NDArray[np.int64]
+    from collections.abc import Generator
 
     from pylog.files.byte_source import ByteSource
     from pylog.log_file.segment_windows import WindowMemory
     from pylog.reading.damage import DamageReport
     from pylog.reading.scan_task import SegmentSlice
+    from pylog.record.batch_scan import BatchScan
     from pylog.record.window import Window
+
+
+_HIGHEST_OFFSET = 2**63 - 1
+"""No batch's: the offset after it does not exist."""
+
+
+class Misplaced(NamedTuple):
+    """Batches ``[first, last]`` whose offsets cannot be believed, by index; and why."""
+
+    first: int
+    last: int
+    reason: str
+
+
+def find_misplaced(
+    offsets: Int64Array,
+    last_offsets: Int64Array,
+    lowest_offset: int,
+    limit_offset: int | None,
+) -> Misplaced | None:
+    """Return the first batch whose offsets go back or leave the segment, None if all go up.
+
+    Parameters
+    ----------
+    offsets, last_offsets
+        Of consecutive batches, at least one.
+    lowest_offset
+        The first one's offset is not below.
+    limit_offset
+        All are below; None if no segment follows.
+
+    Notes
+    -----
+    Differs from Kafka: it takes a batch that ends at offset 2^63-1, and the offset after it is
+    negative then.
+    """
+    bad = last_offsets < offsets
+    bad[1:] |= offsets[1:] <= last_offsets[:-1]
+    bad[0] |= offsets[0] < lowest_offset
+    limit = _HIGHEST_OFFSET if limit_offset is None else limit_offset
+    if last_offsets[-1] < limit and not bad.any():
+        return None
+    bad |= last_offsets >= limit  # any of them, where they do not go up
+    index = int(np.argmax(bad))
+    if last_offsets[index] >= limit:
+        first = index
+    else:
+        first = _first_misplaced(offsets, last_offsets, index, lowest_offset)
+    lowest = lowest_offset if index == 0 else int(last_offsets[index - 1]) + 1
+    is_too_high = limit_offset is not None or last_offsets[index] >= limit
+    below = f" and below {limit}" if is_too_high else ""
+    reason = (
+        f"batch has offsets {offsets[index]} to {last_offsets[index]}, "
+        f"expected from {lowest} on{below}"
+    )
+    is_certain = first == index or _is_borne_out(offsets, last_offsets, index, lowest_offset)
+    return Misplaced(first, first if is_certain else index, reason)
+
+
+def _before(last_offsets: Int64Array, index: int, lowest_offset: int) -> int:
+    """Return the offset after the batch before the one before ``index``."""
+    return lowest_offset if index < 2 else int(last_offsets[index - 2]) + 1
+
+
+def _first_misplaced(
+    offsets: Int64Array, last_offsets: Int64Array, index: int, lowest_offset: int
+) -> int:
+    """Return ``index``, or the one before it if that has gone too far up."""
+    offset = int(offsets[index])
+    if index == 0 or last_offsets[index] < offset:
+        return index
+    before = _before(last_offsets, index, lowest_offset)
+    # Without the one before, this one would have to fit; if it follows without a gap, it is right.
+    if offset < before or offsets[index - 1] == before:
+        return index
+    return index - 1
+
+
+def _is_borne_out(
+    offsets: Int64Array, last_offsets: Int64Array, index: int, lowest_offset: int
+) -> bool:
+    """Whether batch ``index`` joins on to its neighbours once the one before it is left out."""
+    span = int(last_offsets[index - 1]) - int(offsets[index - 1]) + 1
+    if int(offsets[index]) - _before(last_offsets, index, lowest_offset) == span:
+        return True
+    return index + 1 < len(offsets) and bool(offsets[index + 1] == last_offsets[index] + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class BadControlBatch:
+    """The first control batch of a scan that cannot be read; ``index`` counts batches."""
+
+    index: int
+    reason: str
+
+
+def control_types(scan: BatchScan | Window, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the `ControlRecordType` of the control batches with indexes ``which``.
+
+    Raises
+    ------
+    CorruptRecordError, InvalidRecordError
+        One breaks its format; `pylog.reading.checked_windows` yields none where it looks at
+        checksums.
+    """
+    types = _usual_types(scan, which)
+    for place in np.flatnonzero(types == NEEDS_REFERENCE).tolist():
+        types[place] = _type_by_reference(scan, int(which[place]))
+    return types
+
+
+def find_bad_control_batch(scan: BatchScan | Window, before: int) -> BadControlBatch | None:
+    """Return the first control batch whose records break the format, None if all can be read.
+
+    Only batches with an index below ``before`` are looked at: those whose checksums are right.
+    Kafka's consumer fails at such a batch, too; it looks at keys only where it reads committed
+    records.
+    """
+    headers = scan.headers
+    if not len(headers) or not headers.traits.any_has(CONTROL_FLAG_MASK):
+        return None
+    which = np.flatnonzero(headers.is_control[:before])
+    types = _usual_types(scan, which)
+    for index in which[types == NEEDS_REFERENCE].tolist():
+        try:
+            _type_by_reference(scan, index)
+        except (CorruptRecordError, InvalidRecordError) as error:
+            return BadControlBatch(index, f"control batch cannot be read: {error.reason}")
+    return None
+
+
+def _usual_types(scan: BatchScan | Window, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    headers = scan.headers
+    types = np.full(which.size, NEEDS_REFERENCE, dtype=np.int64)
+    plain = (headers.codec_ids[which] == 0) & (headers.record_counts[which] == 1)
+    plain_types = types[plain]
+    decode_control_types(
+        scan.buffer, headers.positions[which][plain], headers.sizes_bytes[which][plain], plain_types
+    )
+    types[plain] = plain_types
+    return types
+
+
+def _type_by_reference(scan: BatchScan | Window, index: int) -> ControlRecordType:
+    """Return the type of the first record of any control batch; all are looked at."""
+    data = scan.buffer.data[int(scan.headers.positions[index]) :]
+    types = [parse_control_record_type(record.key) for record in RecordBatch(data).records()]
+    return types[0] if types else ControlRecordType.UNKNOWN
 
 
 class _Fault(NamedTuple):

@@ -26,8 +26,8 @@ from pylog.log_file.batch_walk import walk_headers
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 
 if TYPE_CHECKING:
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
 
 
 @dataclass(frozen=True)

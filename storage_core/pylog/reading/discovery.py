@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, UnexpectedFileError
+from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import (
     LOG_FILE_SUFFIX,
+    LOG_START_OFFSET_CHECKPOINT,
     find_partition_directory_name,
     find_segment_file_name,
     is_kafka_0_7_log,
@@ -24,13 +27,34 @@ from pylog.files.file_names import (
     parse_partition_directory_name,
 )
 from pylog.files.storage import list_directory
-from pylog.locations import is_remote, name_of, parent_of, parse_location, printable_location
+from pylog.locations import is_remote, join, name_of, parent_of, parse_location, printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
+
+
+class LogStartOffsets:
+    """What a log directory's ``log-start-offset-checkpoint`` says; read at the first question."""
+
+    def __init__(self, log_directory: str) -> None:
+        self._path = join(log_directory, LOG_START_OFFSET_CHECKPOINT)
+
+    @cached_property
+    def _offsets(self) -> dict[TopicPartition, int]:
+        return read_offset_checkpoint(self._path)
+
+    def find(self, topic_partition: TopicPartition) -> int | None:
+        """Return the offset that the checkpoint has for a partition, None if it has none.
+
+        Raises
+        ------
+        CorruptCheckpointError, UnreadableFileError
+            The file does not follow its format, or cannot be read.
+        """
+        return self._offsets.get(topic_partition)
 
 
 _MOST_LOOKED_INTO = 100

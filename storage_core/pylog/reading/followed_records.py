@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.lazy_modules import LazyModule
 from pylog.positions import EARLIEST, LATEST, spec_for
-from pylog.reading.row_limit import check_limit, limited
+from pylog.reading.record_stream import check_limit, limited
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from pylog.positions import OffsetSpec, OffsetSpecs
     from pylog.reading import scan  # imports Arrow
     from pylog.reading.damage import DamagedRange
-    from pylog.reading.followed_directory import FollowedDirectory
-    from pylog.reading.followed_partition import FollowedLog
+    from pylog.reading.followed_directory import FollowedDirectory, FollowedLog
 else:
     scan = LazyModule("pylog.reading.scan")
 

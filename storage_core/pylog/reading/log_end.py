@@ -1,38 +1,95 @@
 """Where a log ends: after the last whole batch of its last segment.
 
 A torn tail and a tail of zeros are normal ends (Kafka acknowledges before it forces to disk);
-anything else is damage. A last batch with a wrong checksum is not noticed here, where an error
-would keep a user from all before it, but when it is read; a reader that skips damage needs to know.
+anything else is damage. A size field that is too large looks like a torn tail and would hide its
+batch and all after it. Two things give it away: the checksum fits the bytes that are there, or
+another batch begins among them.
+
+A last batch with a wrong checksum is not noticed here, where an error would keep a user from all
+before it, but when it is read; a reader that skips damage needs to know.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pylog.checksum import wrong_checksum
 from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import (
+    PositionedHeader,
     WholeBatches,
     computed_checksum,
     find_whole_batches,
+    has_valid_checksum,
     read_header,
     walk_headers,
 )
 from pylog.reading.damage import DamageReport
 from pylog.reading.scan_task import SegmentSlice
-from pylog.reading.torn_tail import find_tail_defect
+from pylog.record.batch_header import parse_batch_header, peek_entry_size
+from pylog.record.batch_layout import (
+    MAGIC_OFFSET,
+    MIN_ENTRY_SIZE_V0,
+    MIN_ENTRY_SIZES,
+    RECORD_BATCH_OVERHEAD,
+)
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
-    from pylog.log_file.batch_walk import PositionedHeader
     from pylog.log_file.proved_position import ProvedPosition
-    from pylog.reading import checked_windows, resynchronisation  # import NumPy
-    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading import (
+        checked_windows,  # import NumPy
+        resynchronisation,  # imports NumPy; `pylog ls` starts without
+    )
+    from pylog.reading.segments import LogSegmentView
 else:
-    checked_windows = LazyModule("pylog.reading.checked_windows")
     resynchronisation = LazyModule("pylog.reading.resynchronisation")
+    checked_windows = LazyModule("pylog.reading.checked_windows")
+
+
+SEARCHED_BYTES = 1 << 24
+"""How far after a cut header to look for a batch."""
+
+
+def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: int) -> str | None:
+    """Return why the entry at ``position``, cut by ``end``, is damage; None for a torn tail.
+
+    Parameters
+    ----------
+    source
+        A ``.log`` file.
+    position, end
+        Where the entry's header begins, and where the file ends.
+    next_offset
+        The offset after the last whole batch.
+    """
+    start = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
+    if len(start) < MIN_ENTRY_SIZE_V0 or not any(start):
+        return None  # too little for anything to hide in it, or a preallocated tail
+    size, length = peek_entry_size(start), end - position
+    if _has_checksum_of_rest(source, position, start, length):
+        return f"batch size is {size}, but its checksum is that of {length} bytes"
+    following = resynchronisation.find_next_batch(
+        source, position, end, lowest_offset=next_offset, searched_bytes=SEARCHED_BYTES
+    )
+    if following == end:
+        return None
+    return (
+        f"batch of {size} bytes is cut short by the file's end after "
+        f"{length}, but another one begins at byte {following}"
+    )
+
+
+def _has_checksum_of_rest(source: ByteSource, position: int, start: bytes, length: int) -> bool:
+    """Whether a header whose size is wrong has the checksum of all that is there."""
+    if length < MIN_ENTRY_SIZES[start[MAGIC_OFFSET]]:
+        return False  # the header is cut, too
+    header = replace(parse_batch_header(start), size_bytes=length)
+    return has_valid_checksum(source, PositionedHeader(position, header))
+
 
 _APPEND_SECONDS = 0.005
 """A broker that writes into a preallocated file needs less than this between header and end."""

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pylog.errors import LogStorageError, SegmentVanishedError
 from pylog.reading.damage import DamageReport
-from pylog.reading.early_batches import late_part
 from pylog.reading.read_options import ReadMemory
-from pylog.reading.splitting import cut_task
+from pylog.reading.slicing import cut_task, late_part
 from pylog.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:

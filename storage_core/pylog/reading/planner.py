@@ -1,39 +1,76 @@
 """Partitions and positions to `ScanTask`s: which bytes hold the offsets asked for.
 
 Reads side files, index entries and a few batch headers; READ_COMMITTED may scan headers
-(`pylog.reading.transaction_walk`). No record is decoded but for timestamp look-ups.
+(`pylog.reading.transactions`). No record is decoded but for timestamp look-ups, and for the last
+records of a range: markers, aborted records, gaps that compaction leaves and filters all lie
+between, so these are counted from the end, a range of offsets at a time, each twice as long as the
+one after it.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogStorageError, SegmentVanishedError
+from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
+from pylog.files.file_names import LOG_FILE_SUFFIX, file_name_prefix
 from pylog.locations import printable_location
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, spec_for
-from pylog.reading.aborted_transactions import find_aborted_transactions
-from pylog.reading.early_batches import late_part
-from pylog.reading.last_stable_offset import find_last_stable_offset
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.pending_commit import PendingCommit
+from pylog.reading.record_filter import RecordFilter, conjunction
 from pylog.reading.scan_task import ScanTask
-from pylog.reading.segment_choice import chosen_offset_ranges
-from pylog.reading.slicing import segment_slices
-from pylog.reading.splitting import offset_ranges, split_tasks
+from pylog.reading.slicing import late_part, offset_ranges, segment_slices, split_tasks
+from pylog.reading.transactions import find_aborted_transactions, find_last_stable_offset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
-    from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import SegmentSlice
 
     Ranges = dict[str, tuple[int, int]]
     """By partition directory: the first offset, and the one before which to stop."""
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    OffsetReader = Callable[[ScanTask], Iterator[pa.RecordBatch]]
+
+
+def chosen_offset_ranges(view: LogView, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the parts of ``[start, end)`` that lie in the segments chosen; adjacent ones as one.
+
+    A segment has the offsets from its base offset up to that of the segment after it. The log is
+    looked at as a whole all the same: what ended a transaction may stand in a later segment, and
+    where a file may be torn depends on whether it is the last one.
+
+    Raises
+    ------
+    LogDirectoryError
+        A segment that was chosen is not there any more.
+    """
+    if not view.directory.segments:
+        return [(start, end)]
+    places = {segment.base_offset: index for index, segment in enumerate(view.segments)}
+    ranges: list[tuple[int, int]] = []
+    for base_offset in view.directory.segments:
+        if base_offset not in places:
+            name = file_name_prefix(base_offset) + LOG_FILE_SUFFIX
+            reason = f"segment file {name} is not part of the log any more"
+            raise LogDirectoryError(reason, view.directory.path)
+        following = view.next_base_offset(places[base_offset])
+        low = max(start, base_offset)
+        high = max(low, end if following is None else min(end, following))
+        if ranges and ranges[-1][1] == low:
+            low = ranges.pop()[0]
+        ranges.append((low, high))
+    return ranges
+
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 20
@@ -209,3 +246,70 @@ def _still_held(view: LogView, start: int, end: int, *, fails: bool) -> tuple[Lo
         raise LogStorageError(reason)
     _LOGGER.warning("%s", reason)
     return view, max(start, first), min(end, last)
+
+
+_MOST_OFFSETS = 1 << 22
+"""Offsets looked through at once: those of their records are held in memory."""
+
+
+def plan_last_records(
+    views: Sequence[LogView], wanted: ScanRange, count: int, read_offsets: OffsetReader
+) -> list[ScanTask]:
+    """Return the tasks that read the last ``count`` records of each partition.
+
+    Parameters
+    ----------
+    views, wanted
+        What is read, as of `plan_tasks`.
+    count
+        How many records of each partition; all of a partition that has fewer.
+    read_offsets
+        Reads a task's column ``offset``.
+
+    Raises
+    ------
+    LogStorageError
+        As of `plan_tasks`, and what ``read_offsets`` raises of the ranges that it is asked for.
+    """
+    tasks: list[ScanTask] = []
+    for view in views:
+        whole = plan_tasks([view], wanted)
+        if not whole:
+            continue
+        start, end = whole[0].start_offset, whole[-1].end_offset
+        first = _find_first(view, wanted, (start, end), count, read_offsets)
+        tasks += plan_tasks([view], _narrowed(wanted, first, end))
+    return tasks
+
+
+def _find_first(
+    view: LogView,
+    wanted: ScanRange,
+    bounds: tuple[int, int],
+    count: int,
+    read_offsets: OffsetReader,
+) -> int:
+    """Return the offset of the ``count``-th last record; the first offset if there are fewer."""
+    start, high = bounds
+    missing, size = count, count
+    while high > start:
+        low = max(start, high - min(size, _MOST_OFFSETS))
+        last: deque[pa.Array] = deque()
+        rows = 0
+        for task in plan_tasks([view], _narrowed(wanted, low, high)):
+            for batch in read_offsets(task):
+                last.append(batch.column("offset"))
+                rows += batch.num_rows
+                while rows - len(last[0]) >= missing:
+                    rows -= len(last.popleft())
+        if rows >= missing:
+            return int(last[0][rows - missing].as_py())
+        missing -= rows
+        high, size = low, size * 2
+    return start
+
+
+def _narrowed(wanted: ScanRange, low: int, high: int) -> ScanRange:
+    """Return the part of what is wanted that lies in ``[low, high)``."""
+    where = RecordFilter(min_offset=low, max_offset=high - 1)
+    return replace(wanted, where=conjunction(wanted.where, where))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,40 +10,81 @@ from pylog.columnar.arrow_schema import record_schema, schema_like
 from pylog.columnar.place_rows import PLACE_COLUMNS, place_rows
 from pylog.files.given_file_system import in_store
 from pylog.keyword_arguments import names_nearest_keyword
-from pylog.lazy_modules import LazyModule
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, check_specs
 from pylog.reading import parts
-from pylog.reading.consumer_record import RECORD_COLUMNS
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
-from pylog.reading.planner import ScanRange, plan_tasks
+from pylog.reading.log_directory import LogDirectory, open_directory
+from pylog.reading.notebook_display import directories_repr, scan_choices, scan_html
+from pylog.reading.planner import ScanRange, plan_last_records, plan_tasks
 from pylog.reading.read_options import ReadMemory, ReadOptions
 from pylog.reading.reader import TaskReader
 from pylog.reading.record_filter import check_filter, conjunction
-from pylog.reading.record_stream import RecordStream
-from pylog.reading.row_limit import check_limit, limited, limited_count
-from pylog.reading.scan_views import covered_views, select_views, views_to_read
+from pylog.reading.record_stream import (
+    RECORD_COLUMNS,
+    RecordStream,
+    check_limit,
+    limited,
+    limited_count,
+)
 from pylog.reading.scanned_bytes import ScannedBytes
-from pylog.reading.short_repr import directories_repr, scan_choices
-from pylog.reading.shown_logs import scan_html
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.worker_threads import thread_count
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
     from pylog.positions import OffsetSpecs
-    from pylog.reading import last_records
-    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
-else:
-    last_records = LazyModule("pylog.reading.last_records")
+
+
+def select_views(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    topics: str | Iterable[str] | None,
+    assign: Mapping[str, Iterable[int]] | None,
+    pattern: str | None,
+) -> list[LogView]:
+    """Return the partitions under ``path`` that one of the other arguments chooses.
+
+    See `LogDirectory.select`, also for the errors; a path may be a ``.log`` file, too.
+    """
+    if isinstance(path, LogDirectory):
+        directory = path
+    else:
+        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+        directory = open_directory(*paths, takes_segment_files=True)
+    names = [topics] if isinstance(topics, str) else topics
+    return directory.select(topics=names, assign=assign, pattern=pattern)
+
+
+def covered_views(views: list[LogView], where: RecordFilter | None) -> list[LogView]:
+    """Return the views of partitions that have records which can pass."""
+    return [view for view in views if where is None or where.covers(view.topic_partition)]
+
+
+def views_to_read(
+    views: list[LogView],
+    where: RecordFilter | None,
+    mode: ReadMode,
+    *,
+    use_indexes: bool,
+    leave_page_cache: bool,
+) -> list[LogView]:
+    """Return views of the partitions that a filter leaves, which are read as the others say."""
+    views = covered_views(views, where)
+    if mode.skips_damage:
+        # What planning meets, a reader reports: it goes the same way.
+        views = [view.refreshed(DamageReport(is_logged=False)) for view in views]
+    if not use_indexes:
+        views = [view.refreshed(view.damage, uses_indexes=False) for view in views]
+    if leave_page_cache:
+        views = [view.refreshed(view.damage, leaves_page_cache=True) for view in views]
+    return views
 
 
 class Scan(RecordStream):
@@ -135,7 +177,7 @@ class Scan(RecordStream):
         schema = record_schema(("offset",))
         # Damage is reported when the records around it are read.
         looked_through = DamageReport(is_logged=False)
-        last._tasks = last_records.plan_last_records(
+        last._tasks = plan_last_records(
             self.partitions,
             self._wanted,
             count,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pylog.lazy_modules import LazyModule, load_name
 from pylog.locations import name_of
 from pylog.reading.damage import ReadMode
-from pylog.reading.log_segment_view import open_segment
+from pylog.reading.segments import open_segment
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:

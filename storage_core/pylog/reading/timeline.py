@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_buffers import fixed_width_array, int64_values
 from pylog.columnar.arrow_schema import record_schema
-from pylog.reading.row_limit import check_limit, limited
-from pylog.reading.splitting import split_tasks
+from pylog.reading.record_stream import check_limit, limited
+from pylog.reading.slicing import split_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

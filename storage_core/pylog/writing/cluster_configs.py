@@ -18,8 +18,7 @@ from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.files.topic_config_synonyms import dynamic_topic_properties
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
-from pylog.reading.cluster_metadata_log import CLUSTER_METADATA
-from pylog.reading.committed_metadata import read_committed_metadata
+from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
 from pylog.reading.log_directory import open_directory
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from pylog.files.meta_properties import MetaProperties
     from pylog.files.server_properties import ServerProperties
     from pylog.internal_topics.metadata_image import TopicImage
-    from pylog.reading.committed_metadata import CommittedMetadata
+    from pylog.reading.internal_logs import CommittedMetadata
 
 _ALL_BROKERS = ConfigResource(ConfigResourceType.BROKER, "")
 

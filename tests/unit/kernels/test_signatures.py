@@ -7,7 +7,7 @@ from types import ModuleType
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.model import TopicPartition
-from pylog.reading.control_batches import control_types
+from pylog.reading.checked_windows import control_types
 from pylog.record.batch_scan import find_bad_checksum, find_batches
 from pylog.record.window import Window
 from tests.support.batches import (

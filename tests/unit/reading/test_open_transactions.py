@@ -8,9 +8,8 @@ import pytest
 
 import pylog
 from pylog.model import AbortedTransaction, ControlRecordType
-from pylog.reading.aborted_transactions import AbortedTransactions
-from pylog.reading.open_transactions import OpenTransactions
-from pylog.reading.task_windows import TaskWindows
+from pylog.reading.reader import TaskWindows
+from pylog.reading.transactions import AbortedTransactions, OpenTransactions
 from tests.support.batches import (
     ABORT,
     COMMIT,

@@ -25,8 +25,7 @@ from pylog.locations import (
     parse_location,
     printable_location,
 )
-from pylog.reading.log_directory import open_directory
-from pylog.reading.partition_choice import choose_partitions
+from pylog.reading.log_directory import choose_partitions, open_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Findings about what lies in a partition directory, and what does not: two files alone are read.
 
-They are the checkpoints that show what lies in remote storage, see `pylog.reading.remote_offsets`.
+They are the checkpoints that show what lies in remote storage, see `pylog.reading.log_view`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pylog.files.file_names import LOG_FILE_SUFFIX, MANIFEST
 from pylog.inspect.findings.finding import Finding, warning
 from pylog.inspect.findings.severity import Severity
 from pylog.locations import join
-from pylog.reading.remote_offsets import find_remote_offsets, remote_offsets_note
+from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pylog.inspect.index_columns import IndexColumns
     from pylog.reading.damage import DamagedRange
-    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_scan import BatchHeaders
     from pylog.record.window import Window
 

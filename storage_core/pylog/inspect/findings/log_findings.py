@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from pylog.inspect.findings.log_walk import SegmentWalk
     from pylog.reading.damage import DamagedRange
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.window import Window
 
 DAMAGED = "damaged_batches"

@@ -17,15 +17,14 @@ from pylog.columnar.decode import RecordDecoder
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.damage import DamageReport
-from pylog.reading.refused_batches import RefusedBatches
+from pylog.reading.skipped_batches import RefusedBatches, SoundDecode
 from pylog.reading.slicing import open_slice, slice_of
-from pylog.reading.sound_decode import SoundDecode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.window import Window
 
 _NO_OFFSETS = 0, 0

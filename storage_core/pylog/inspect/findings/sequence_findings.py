@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.window import Window
 
     Int64Array = npt.NDArray[np.int64]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.inspect.findings.finding import Finding
     from pylog.inspect.transactions import Transaction
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.window import Window
 
     # First offset of each transaction, None if unknown, by producer id and offset of its marker.

@@ -18,9 +18,8 @@ from pylog.inspect.statistics.topic_sample import TopicSample
 from pylog.inspect.statistics.topic_statistics import TopicRows, TopicStatistics
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.locations import printable_location
-from pylog.reading.attempts import Attempts
-from pylog.reading.log_directory import open_directory
-from pylog.reading.partition_choice import choose_partitions
+from pylog.reading.damage import Attempts
+from pylog.reading.log_directory import choose_partitions, open_directory
 from pylog.reading.scan import scan
 
 if TYPE_CHECKING:

@@ -68,9 +68,9 @@ from pylog.log.retention import (
     RetentionReason,
     deletable_segments,
 )
-from pylog.reading.attempts import Attempts
+from pylog.reading.damage import Attempts
 from pylog.reading.dated_segments import dated_segments
-from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.append_rules import MAX_INT64
 
 if TYPE_CHECKING:

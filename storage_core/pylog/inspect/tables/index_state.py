@@ -17,7 +17,7 @@ from pylog.inspect.index_columns import read_offset_index, read_time_index
 
 if TYPE_CHECKING:
     from pylog.inspect.index_columns import IndexColumns
-    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.segments import LogSegmentView
 
 INDEX_STATE_TYPE = pa.struct(
     [("state", pa.string()), ("entries", pa.int64()), ("reason", pa.string())]

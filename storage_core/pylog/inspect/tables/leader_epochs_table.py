@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from pylog.errors import CorruptCheckpointError, UnreadableFileError
 from pylog.inspect.tables.row_batches import record_batches, table_schema
-from pylog.reading.attempts import Attempts
+from pylog.reading.damage import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -37,9 +37,9 @@ from pylog.inspect.tables.row_batches import TIMESTAMP, none_if, record_batches,
 from pylog.locations import printable_location
 from pylog.log_file.batch_walk import find_whole_batches
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP
-from pylog.reading.attempts import Attempts
-from pylog.reading.first_timestamp import first_timestamp
-from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.reading.damage import Attempts
+from pylog.reading.log_view import first_timestamp
+from pylog.reading.transactions import find_last_stable_offset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
