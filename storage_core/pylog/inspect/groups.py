@@ -19,8 +19,8 @@ from pylog.internal_topics.group_state import GroupState, group_states
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.model import IsolationLevel, TopicPartition
 from pylog.reading.damage import Attempts
+from pylog.reading.log_directory import open_replicas
 from pylog.reading.offset_resolution import find_offset_for_timestamp
-from pylog.reading.replicas import open_replicas
 from pylog.reading.transactions import find_last_stable_offset
 
 if TYPE_CHECKING:

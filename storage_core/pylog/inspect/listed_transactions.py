@@ -18,7 +18,7 @@ from pylog.inspect.transactional_ids import TRANSACTION_STATE_TOPIC, transaction
 from pylog.inspect.transactions import find_transactions
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.reading.internal_logs import CLUSTER_METADATA
-from pylog.reading.replicas import open_replicas
+from pylog.reading.log_directory import open_replicas
 from pylog.worker_threads import thread_count, usable_processors
 
 if TYPE_CHECKING:

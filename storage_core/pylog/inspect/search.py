@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pylog.inspect.json_path import JsonPath
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.lazy_modules import LazyModule
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST
-from pylog.reading.json_path import JsonPath
 from pylog.reading.log_directory import choose_partitions, open_directory
 from pylog.reading.record_filter import HasHeader, RecordFilter, ValueContains, ValueMatches
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -190,7 +190,7 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         ``NAME``: there is a header of that name; ``NAME=VALUE``: one with that name and that value
         in UTF-8. Of several, all.
     json_path
-        The value is JSON and has something at this path, see `pylog.reading.json_path`. Of several,
+        The value is JSON and has something at this path, see `pylog.inspect.json_path`. Of several,
         all.
     min_timestamp, max_timestamp
         The record's own timestamp lies between these, both inclusive; as of `RecordFilter`.

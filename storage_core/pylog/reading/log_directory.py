@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
+from pylog.errors import LogDirectoryError, LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.given_file_system import in_store
 from pylog.files.topic_name import nearest_topic
 from pylog.locations import printable_location
@@ -433,3 +433,44 @@ def open_directory(
         places, include_stray=include_stray, takes_segment_files=takes_segment_files
     )
     return LogDirectory(directories, include_stray=include_stray)
+
+
+_UNKNOWN_END = -1
+
+
+def open_replicas(*paths: str | os.PathLike[str]) -> LogDirectory:
+    """Return what lies under the paths; where a partition lies there twice, the longest of it.
+
+    Which replica leads is not to be seen in a log directory. A follower has a beginning of what its
+    leader has, unless leaders have changed meanwhile, so that the end of the log decides. A replica
+    whose end cannot be told is taken only where there is no other.
+
+    Parameters
+    ----------
+    *paths
+        Log directories or topic-partition directories, of any number of brokers.
+
+    Raises
+    ------
+    LogDirectoryError
+        A path cannot be read or holds no Kafka log.
+    """
+    if len(paths) == 1:
+        return open_directory(*paths)
+    chosen: dict[TopicPartition, LogView] = {}
+    others = []
+    for directory in map(open_directory, paths):
+        others += directory.others
+        for view in directory:
+            before = chosen.setdefault(view.topic_partition, view)
+            if before is not view and _end_of(view) > _end_of(before):
+                chosen[view.topic_partition] = view
+    views = dict(sorted(chosen.items()))
+    return LogDirectory([*(view.directory for view in views.values()), *others], views=views)
+
+
+def _end_of(view: LogView) -> int:
+    try:
+        return view.log_end_offset
+    except LogStorageError:
+        return _UNKNOWN_END
