@@ -47,11 +47,11 @@ def allocate_together(
     for count, dtype in columns:
         starts.append(at)
         at += -(-max(1, count) * np.dtype(dtype).itemsize // _ALIGNMENT) * _ALIGNMENT
-    whole, view = allocate(at)
+    whole, memory = allocate(at)
     made = []
     for start, (count, dtype) in zip(starts, columns, strict=True):
         size = max(1, count) * np.dtype(dtype).itemsize
-        made.append((whole.slice(start, size), view[start : start + size].view(dtype)))
+        made.append((whole.slice(start, size), memory[start : start + size].view(dtype)))
     return made
 
 

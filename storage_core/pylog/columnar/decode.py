@@ -90,8 +90,8 @@ class RecordDecoder:
     max_decompressed_bytes
         Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
     decompressor
-        One of the same limit that another decoder uses, too, but never at the same time; its own if
-        None.
+        One that another decoder uses, too, but never at the same time, and whose limit holds then;
+        its own if None.
 
     Attributes
     ----------
@@ -113,8 +113,8 @@ class RecordDecoder:
         self.finished_batches = 0
         self.has_given_more = False
         self._last_offset = -1
-        self._limits = DecodeLimits.of(max_decompressed_bytes)
         self._decompressor = decompressor or Decompressor(max_decompressed_bytes)
+        self._limits = DecodeLimits.of(self._decompressor.max_decompressed_bytes)
         self._constants = ConstantColumns(topic_partition)
         self._want = sum(flag for name, flag in _WANT.items() if name in self.schema.names)
         self._timestamp_type = (

@@ -46,13 +46,13 @@ def decompressed_batches(
     CorruptRecordError, InvalidRecordError, UnsupportedCodecError
         A batch cannot be decompressed; the error names file, position and cause.
     """
-    view = window.buffer.data
+    data = window.buffer.data
     bounds = table[:, BATCH_START : BATCH_END + 1].tolist()
     batches = zip(run.codec_ids.tolist(), run.magics.tolist(), bounds, strict=True)
     for index, (codec_id, magic, (start, end)) in enumerate(batches):
         try:
             codec = codec_of(codec_id, magic)
-            stream = decoder.stream_of(view[start:end], codec, magic)
+            stream = decoder.stream_of(data[start:end], codec, magic)
             placed = decompressor.append(codec, stream, magic)
         except (CorruptRecordError, InvalidRecordError) as error:
             position = window.file_position + int(run.positions[index])

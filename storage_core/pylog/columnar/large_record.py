@@ -60,15 +60,15 @@ class RecordMeasures(NamedTuple):
 
 def measure_record(buffer: npt.NDArray[np.uint8], start: int, end: int) -> RecordMeasures:
     """Return the measures of the record in ``[start, end)``, which has been found sound."""
-    view = buffer.data
-    _, at = decode_varint(view, start, end)
-    _, at = decode_varlong(view, at + 1, end)  # after one byte of attributes
-    _, at = decode_varint(view, at, end)
-    key_bytes, at = decode_varint(view, at, end)
+    data = buffer.data
+    _, at = decode_varint(data, start, end)
+    _, at = decode_varlong(data, at + 1, end)  # after one byte of attributes
+    _, at = decode_varint(data, at, end)
+    key_bytes, at = decode_varint(data, at, end)
     at += max(0, key_bytes)
-    value_bytes, at = decode_varint(view, at, end)
+    value_bytes, at = decode_varint(data, at, end)
     at += max(0, value_bytes)
-    header_count, at = decode_varint(view, at, end)
+    header_count, at = decode_varint(data, at, end)
     measures = np.zeros(kernel.MEASURES, dtype=np.int64)
     kernel.measure_headers(buffer, at, header_count, measures)
     return RecordMeasures(

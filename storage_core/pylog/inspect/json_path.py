@@ -332,11 +332,11 @@ def _refuse(text: str, at: int) -> NoReturn:
 
 def _places(documents: Iterable[object], steps: tuple[Step, ...]) -> Iterable[object]:
     for step in steps:
-        documents = _matches_below(documents, step)
+        documents = _children(documents, step)
     return documents
 
 
-def _matches_below(documents: Iterable[object], step: Step) -> Iterator[object]:
+def _children(documents: Iterable[object], step: Step) -> Iterator[object]:
     for document in documents:
         if isinstance(document, dict):
             if step is None:

@@ -166,17 +166,17 @@ class SegmentWindows:
 
     def _fill(self, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         wanted = min(len(self._memory), self._end - position)
-        view = self._memory[:wanted]
+        memory = self._memory[:wanted]
         if self._headers is not None:
             self._held_bytes = 0  # what is held may be headers alone
-            self._has_all = not self._headers.fill(position, view)
+            self._has_all = not self._headers.fill(position, memory)
         if self._has_all:
             held = self._held_bytes
-            self._held_bytes = held + self._source.read_into(position + held, view[held:])
+            self._held_bytes = held + self._source.read_into(position + held, memory[held:])
             if self._held_bytes < wanted:
                 at = position + self._held_bytes
                 raise shorter_than_planned(self._source.path, at, self._end)
-        return np.frombuffer(view.toreadonly(), dtype=np.uint8)
+        return np.frombuffer(memory.toreadonly(), dtype=np.uint8)
 
     def _window(self, position: int, scan: BatchScan) -> Window:
         window = Window.of(scan, self._source.path, position)

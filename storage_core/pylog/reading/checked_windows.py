@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
     from pylog.log_file.segment_windows import WindowMemory
     from pylog.reading.damage import DamageReport
+    from pylog.reading.read_options import ReadOptions
     from pylog.reading.scan_task import SegmentSlice
     from pylog.record.batch_scan import BatchScan
     from pylog.record.window import Window
@@ -204,56 +205,34 @@ class _Fault(NamedTuple):
 
 
 class CheckedWindows:
-    """Iterates the sound batches of one slice. One thread, one iteration.
+    """Iterates the intact batches of one slice. One thread, one iteration.
 
-    Parameters
-    ----------
-    source
-        The opened ``.log`` file.
-    segment_slice
-        Which bytes, and which offsets they may hold.
-    lowest_offset
-        The offset after the last batch before this slice; the slice's base offset bounds it, too.
-    damage
-        Where gaps are reported; None for an error at the first damage.
-    verifies_checksums
-        False to look at headers only: then a wrong header field goes unnoticed, and whoever wants
-        more of a window has to call its `read_batches`. Only without ``damage``.
-    window_bytes
-        How much is read at once.
-    first_window_bytes
-        How much is read at first; little for a look-up.
-    max_decompressed_bytes
-        As of `SegmentWindows`.
-    memory
-        As of `SegmentWindows`.
-
-    Attributes
-    ----------
-    next_offset
-        The offset after the last batch that was yielded.
+    Without ``damage``, the first damage is an error. ``lowest_offset`` is the one after the last
+    batch before this slice; the slice's base offset bounds it, too. Without ``verifies_checksums``
+    only headers are looked at: a wrong header field goes unnoticed, and whoever wants more of a
+    window has to call its `read_batches`. ``next_offset`` is the one after the last batch yielded.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         source: ByteSource,
         segment_slice: SegmentSlice,
+        options: ReadOptions | None = None,
         *,
         lowest_offset: int = 0,
         damage: DamageReport | None = None,
         verifies_checksums: bool = True,
-        window_bytes: int = DEFAULT_WINDOW_BYTES,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
-        max_decompressed_bytes: int | None = None,
         memory: WindowMemory | None = None,
     ) -> None:
         self._source = source
         self._memory = memory
-        self._max_decompressed_bytes = max_decompressed_bytes
+        self._window_bytes = DEFAULT_WINDOW_BYTES if options is None else options.window_bytes
+        # A look-up decodes nothing.
+        self._max_decompressed_bytes = None if options is None else options.max_decompressed_bytes
         self._slice = segment_slice
         self._damage = damage
         self._verifies_checksums = verifies_checksums or damage is not None
-        self._window_bytes = window_bytes
         self._first_window_bytes = first_window_bytes
         self.next_offset = max(lowest_offset, segment_slice.base_offset)
 

@@ -23,7 +23,6 @@ from pylog.columnar.batch_search import BatchSearch
 from pylog.columnar.decode import RecordDecoder
 from pylog.lazy_modules import LazyModule
 from pylog.record.batch_layout import MAGIC_VALUE_V2
-from pylog.record.compression import Decompressor
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from pylog.reading.record_filter import RecordFilter
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.compression import Decompressor
 
     BoolArray = npt.NDArray[np.bool_]
     from collections.abc import Iterable, Iterator
@@ -95,45 +95,27 @@ def _bits(values: pa.BooleanArray, rows: int) -> BoolArray:
 
 
 class FilteredDecoder:
-    """A `RecordDecoder` that yields the records that pass a filter. One thread.
-
-    Parameters
-    ----------
-    topic_partition, schema, max_decompressed_bytes, decompressor
-        As of `RecordDecoder`.
-    where
-        The filter.
-
-    Attributes
-    ----------
-    has_given_more
-        As of `RecordDecoder`.
-    """
+    """A `RecordDecoder` that yields the records that pass a filter. One thread."""
 
     def __init__(
         self,
         topic_partition: TopicPartition,
         schema: pa.Schema,
         where: RecordFilter,
-        *,
-        max_decompressed_bytes: int,
-        decompressor: Decompressor | None = None,
+        decompressor: Decompressor,
     ) -> None:
         self.schema = schema
         self.has_given_more = False
         self._where = where
         first = record_schema(("offset", *where.columns), timestamp_unit="ms")
-        decompressor = decompressor or Decompressor(max_decompressed_bytes)
         self._first = RecordDecoder(
             topic_partition,
             first,
-            max_decompressed_bytes=max_decompressed_bytes,
             decompressor=decompressor,
         )
         self._second = RecordDecoder(
             topic_partition,
             _with_offset(schema),
-            max_decompressed_bytes=max_decompressed_bytes,
             decompressor=decompressor,
         )
 
@@ -224,13 +206,6 @@ class SearchDecoder:
 
     One thread. What is wrong with the records of a batch is noticed if it is decoded, or cannot be
     decompressed.
-
-    Parameters
-    ----------
-    topic_partition, schema, max_decompressed_bytes, decompressor
-        As of `RecordDecoder`.
-    where
-        The filter.
     """
 
     def __init__(
@@ -238,18 +213,14 @@ class SearchDecoder:
         topic_partition: TopicPartition,
         schema: pa.Schema,
         where: RecordFilter,
-        *,
-        max_decompressed_bytes: int,
-        decompressor: Decompressor | None = None,
+        decompressor: Decompressor,
     ) -> None:
         self.schema = schema
         self._where = where
-        decompressor = decompressor or Decompressor(max_decompressed_bytes)
         self._search = BatchSearch(where.required_bytes, decompressor)
         self._decoder = RecordDecoder(
             topic_partition,
             _with_columns(schema, where.columns),
-            max_decompressed_bytes=max_decompressed_bytes,
             decompressor=decompressor,
         )
         self._candidates: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)

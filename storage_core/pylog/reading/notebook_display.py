@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pylog.reading.damage import ReadMode
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
-    from pylog.reading.planner import ScanRange
+    from pylog.reading.planner import ScanRequest
     from pylog.reading.scan_task import ScanTask
 
 
@@ -55,7 +55,7 @@ def directories_repr(directories: Iterable[PartitionDirectory]) -> str:
 
 
 def scan_choices(
-    columns: list[str], wanted: ScanRange, mode: ReadMode, limit: int | None
+    columns: list[str], wanted: ScanRequest, mode: ReadMode, limit: int | None
 ) -> list[str]:
     """Return what was chosen for a scan, such as ``start='earliest'``."""
     choices = [

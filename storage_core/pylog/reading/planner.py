@@ -78,7 +78,7 @@ _WALKED_WHILE_PLANNING = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class ScanRange:
+class ScanRequest:
     """What is asked of every partition; see `pylog.reading.scan.scan`."""
 
     start: OffsetSpecs = EARLIEST
@@ -92,7 +92,7 @@ class ScanRange:
 
 
 def plan_tasks(
-    views: Sequence[LogView], wanted: ScanRange, ranges: Ranges | None = None
+    views: Sequence[LogView], wanted: ScanRequest, ranges: Ranges | None = None
 ) -> list[ScanTask]:
     """Return the tasks of all partitions that have anything to read, in the order of ``views``.
 
@@ -155,7 +155,7 @@ def _with_new_look(views: Sequence[LogView]) -> list[LogView]:
     ]
 
 
-def _plan_as_it_is_now(view: LogView, wanted: ScanRange, ranges: Ranges) -> list[ScanTask]:
+def _plan_as_it_is_now(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
     """Plan one partition, with a new look at its directory where files change meanwhile."""
     for _ in range(_MOST_LOOKS):
         try:
@@ -165,7 +165,7 @@ def _plan_as_it_is_now(view: LogView, wanted: ScanRange, ranges: Ranges) -> list
     return plan_partition(view, wanted, ranges)
 
 
-def plan_partition(view: LogView, wanted: ScanRange, ranges: Ranges) -> list[ScanTask]:
+def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
     """Return the tasks that read the range of one partition; without slices if it is empty.
 
     The range is the one in ``ranges``; one that is not there yet is resolved and added.
@@ -196,7 +196,7 @@ def plan_partition(view: LogView, wanted: ScanRange, ranges: Ranges) -> list[Sca
     return tasks
 
 
-def _resolved_range(view: LogView, wanted: ScanRange) -> tuple[int, int]:
+def _resolved_range(view: LogView, wanted: ScanRequest) -> tuple[int, int]:
     """Return where the range of one partition begins and ends, whatever a filter says."""
     start_spec = spec_for(wanted.start, view.topic_partition, EARLIEST)
     end_spec = spec_for(wanted.end, view.topic_partition, LATEST)
@@ -253,7 +253,7 @@ _MOST_OFFSETS = 1 << 22
 
 
 def plan_last_records(
-    views: Sequence[LogView], wanted: ScanRange, count: int, read_offsets: OffsetReader
+    views: Sequence[LogView], wanted: ScanRequest, count: int, read_offsets: OffsetReader
 ) -> list[ScanTask]:
     """Return the tasks that read the last ``count`` records of each partition.
 
@@ -284,7 +284,7 @@ def plan_last_records(
 
 def _find_first(
     view: LogView,
-    wanted: ScanRange,
+    wanted: ScanRequest,
     bounds: tuple[int, int],
     count: int,
     read_offsets: OffsetReader,
@@ -309,7 +309,7 @@ def _find_first(
     return start
 
 
-def _narrowed(wanted: ScanRange, low: int, high: int) -> ScanRange:
+def _narrowed(wanted: ScanRequest, low: int, high: int) -> ScanRequest:
     """Return the part of what is wanted that lies in ``[low, high)``."""
     where = RecordFilter(min_offset=low, max_offset=high - 1)
     return replace(wanted, where=conjunction(wanted.where, where))

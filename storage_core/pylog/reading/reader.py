@@ -27,7 +27,6 @@ from pylog.errors import (
     SegmentReplacedError,
     SegmentVanishedError,
 )
-from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.reading.checked_windows import CheckedWindows, check_some
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.filtered_decode import FilteredDecoder, SearchDecoder, is_past
@@ -59,32 +58,22 @@ _MOST_LOOKS = 100
 
 
 class TaskWindows:
-    """Iterates (slice, window) over a task, in offset order. One thread, one iteration.
-
-    Parameters
-    ----------
-    task
-        From the planner.
-    damage, verifies_checksums, window_bytes, max_decompressed_bytes, memory
-        As of `CheckedWindows`.
-    """
+    """Iterates (slice, window) over a task, in offset order. One thread, one iteration."""
 
     def __init__(
         self,
         task: ScanTask,
+        options: ReadOptions | None = None,
         *,
         damage: DamageReport | None = None,
         verifies_checksums: bool = True,
-        window_bytes: int = DEFAULT_WINDOW_BYTES,
-        max_decompressed_bytes: int | None = None,
         memory: WindowMemory | None = None,
     ) -> None:
         self._task = task
+        self._options = options
         self._memory = memory
-        self._max_decompressed_bytes = max_decompressed_bytes
         self._damage = damage
         self._verifies_checksums = verifies_checksums
-        self._window_bytes = window_bytes
         self._next_offset = 0
 
     def __iter__(self) -> Iterator[tuple[SegmentSlice, Window]]:
@@ -126,11 +115,10 @@ class TaskWindows:
             windows = CheckedWindows(
                 source,
                 segment_slice,
+                self._options,
                 lowest_offset=self._next_offset,
                 damage=self._damage,
                 verifies_checksums=self._verifies_checksums,
-                window_bytes=self._window_bytes,
-                max_decompressed_bytes=self._max_decompressed_bytes,
                 memory=self._memory,
             )
             for window in windows:
@@ -283,20 +271,11 @@ class TaskReader:
         self._decoder = self._make_decoder()
 
     def _make_decoder(self) -> Decoder:
-        partition, limit = self._task.topic_partition, self._options.max_decompressed_bytes
-        shared = self._memory.decompressor
+        partition, shared = self._task.topic_partition, self._memory.decompressor
         if self._filter is None:
-            return RecordDecoder(
-                partition, self._schema, max_decompressed_bytes=limit, decompressor=shared
-            )
+            return RecordDecoder(partition, self._schema, decompressor=shared)
         kind = SearchDecoder if self._filter.content else FilteredDecoder
-        return kind(
-            partition,
-            self._schema,
-            self._filter,
-            max_decompressed_bytes=limit,
-            decompressor=shared,
-        )
+        return kind(partition, self._schema, self._filter, shared)
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the task's records in offset order, as record batches that own their memory.
@@ -392,10 +371,9 @@ class TaskReader:
     def _windows(self, *, verifies_checksums: bool) -> TaskWindows:
         return TaskWindows(
             self._task,
+            self._options,
             damage=self._pass_damage if self._mode.skips_damage else None,
             verifies_checksums=verifies_checksums,
-            window_bytes=self._options.window_bytes,
-            max_decompressed_bytes=self._options.max_decompressed_bytes,
             memory=self._memory.windows,
         )
 

@@ -17,7 +17,7 @@ from pylog.reading import parts
 from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.notebook_display import directories_repr, scan_choices, scan_html
-from pylog.reading.planner import ScanRange, plan_last_records, plan_tasks
+from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
 from pylog.reading.read_options import ReadMemory, ReadOptions
 from pylog.reading.reader import TaskReader
 from pylog.reading.record_filter import check_filter, conjunction
@@ -113,7 +113,7 @@ class Scan(RecordStream):
     def __init__(
         self,
         partitions: list[LogView],
-        wanted: ScanRange,
+        wanted: ScanRequest,
         schema: pa.Schema,
         options: ReadOptions,
         *,
@@ -442,7 +442,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         include_batch_metadata=include_batch_metadata,
         timestamp_unit=timestamp_unit,
     )
-    wanted = ScanRange(
+    wanted = ScanRequest(
         start,
         end,
         IsolationLevel.parse(isolation),

@@ -17,6 +17,7 @@ from pylog.columnar.decode import RecordDecoder
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, WindowMemory
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.damage import DamageReport
+from pylog.reading.read_options import ReadOptions
 from pylog.reading.skipped_batches import RefusedBatches, SoundDecode
 from pylog.reading.slicing import open_slice, slice_of
 
@@ -65,8 +66,9 @@ class LogWalk:
         self.view = view
         self.damage = damage
         self.refused = DamageReport(is_logged=False)
-        self.max_decompressed_bytes = max_decompressed_bytes
-        self.window_bytes = window_bytes
+        self.options = ReadOptions(
+            window_bytes=window_bytes, max_decompressed_bytes=max_decompressed_bytes
+        )
         self._on_bytes = on_bytes
         self._refusing = RefusedBatches(self.refused)
         self.memory = WindowMemory()
@@ -141,10 +143,9 @@ class SegmentWalk:
             windows = CheckedWindows(
                 source,
                 self.slice,
+                self._walk.options,
                 lowest_offset=self._lowest_offset,
                 damage=self._walk.damage,
-                window_bytes=self._walk.window_bytes,
-                max_decompressed_bytes=self._walk.max_decompressed_bytes,
                 memory=self._walk.memory,
             )
             for window in windows:

@@ -221,7 +221,7 @@ class _Check:
         self._sequences = SequenceFindings(view)
         self._last_indexes = IndexFindings(view.segments[-1]) if view.segments else None
         self._time_indexes = MissingTimeIndexes(view)
-        self._legacy = LegacyFindings(walk.max_decompressed_bytes)
+        self._legacy = LegacyFindings(walk.options.max_decompressed_bytes)
         self._account = OffsetAccount(
             view, self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
         )
