@@ -36,13 +36,7 @@ def allocate(size_bytes: int) -> tuple[pa.Buffer, npt.NDArray[np.uint8]]:
 def allocate_together(
     *columns: tuple[int, npt.DTypeLike],
 ) -> list[tuple[pa.Buffer, npt.NDArray[Any]]]:
-    """Return buffers and writable views for several columns, made by one allocation.
-
-    Parameters
-    ----------
-    *columns
-        Elements and dtype of each.
-    """
+    """Return buffers and writable views for several columns, made by one allocation."""
     starts, at = [], 0
     for count, dtype in columns:
         starts.append(at)

@@ -32,18 +32,7 @@ def batch_array(
 ) -> pa.StructArray:
     """Return the metadata of each row's batch.
 
-    Parameters
-    ----------
-    headers
-        The batches, in order.
-    base_offsets
-        First offset of each batch, known for compressed v0/v1 wrappers only after decoding.
-    batch_rows
-        Rows that each batch gave.
-    segment
-        Name of the ``.log`` file.
-    file_position
-        Byte of the file that position 0 of ``headers`` is.
+    ``base_offsets`` are known for compressed v0/v1 wrappers only after decoding.
     """
     rows = int(batch_rows.sum())
 

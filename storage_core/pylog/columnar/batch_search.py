@@ -28,28 +28,14 @@ if TYPE_CHECKING:
 
 
 class BatchSearch:
-    """Looks for batches whose records hold some bytes. One thread.
-
-    Parameters
-    ----------
-    required
-        As of `ByteSearch`.
-    decompressor
-        What it decompresses with; another user of it may not use it meanwhile.
-    """
+    """Looks for batches whose records hold some bytes. One thread."""
 
     def __init__(self, required: Sequence[Sequence[bytes]], decompressor: Decompressor) -> None:
         self._search = ByteSearch(required) if required else None
         self._decompressor = decompressor
 
     def mask(self, window: Window) -> npt.NDArray[np.bool_]:
-        """Return which of the window's batches may hold such a record: all others do not.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError, UnsupportedCodecError
-            A batch cannot be decompressed; the error names file, position and cause.
-        """
+        """Return which of the window's batches may hold such a record: all others do not."""
         if self._search is None:
             return np.ones(len(window.headers), dtype=np.bool_)
         masks = []

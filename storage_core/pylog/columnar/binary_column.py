@@ -99,20 +99,7 @@ def is_binary_type(kind: pa.DataType) -> bool:
 
 
 def binary_column(array: pa.Array, name: str) -> BinaryColumn:
-    """Return the bytes of ``array``; text is its UTF-8.
-
-    Parameters
-    ----------
-    array
-        Of one of the types in `ACCEPTED`, or of type null; may be a slice.
-    name
-        What errors call it.
-
-    Raises
-    ------
-    ValueError
-        It is of another type.
-    """
+    """Return the bytes of ``array``; text is its UTF-8."""
     kind = array.type
     if not is_binary_type(kind):
         msg = f"column {name!r} is of type {kind}; those of bytes and text are {ACCEPTED}"

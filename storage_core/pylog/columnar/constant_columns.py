@@ -48,17 +48,7 @@ class ConstantColumns:
     def timestamp_type(
         self, headers: BatchHeaders, batch_rows: npt.NDArray[np.int64], rows: int
     ) -> pa.Array:
-        """Return each row's timestamp type, which is its batch's.
-
-        Parameters
-        ----------
-        headers
-            The batches.
-        batch_rows
-            Rows that each batch gave, shape (batches,).
-        rows
-            Their sum.
-        """
+        """Return each row's timestamp type, which is its batch's."""
         if headers.traits.all_v2 and not headers.traits.any_has(TIMESTAMP_TYPE_MASK):
             return self._slice(TimestampType.CREATE_TIME.value, rows)
         types = headers.is_append_time.astype(np.int32)

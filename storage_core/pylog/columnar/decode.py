@@ -81,17 +81,7 @@ class RecordDecoder:
     Keeps codec contexts and memory between windows; one thread. The record batches it yields own
     their memory.
 
-    Parameters
-    ----------
-    topic_partition
-        Fills the columns ``topic`` and ``partition``.
-    schema
-        From `record_schema`; only its columns are decoded.
-    max_decompressed_bytes
-        Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
-    decompressor
-        One that another decoder uses, too, but never at the same time, and whose limit holds then;
-        its own if None.
+    Another decoder may use the same ``decompressor``, never at the same time; its limit holds then.
 
     Attributes
     ----------
@@ -149,13 +139,6 @@ class RecordDecoder:
 
         A batch is in a group whether or not it has records in the range. A large batch makes
         several groups of its own.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError, UnsupportedCodecError
-            The records of a batch break their format; the error names file, position and cause.
-        TimestampOverflowError
-            A timestamp does not fit the schema's unit.
         """
         self.finished_batches = 0
         self.has_given_more = False

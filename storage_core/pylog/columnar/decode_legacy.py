@@ -71,13 +71,7 @@ class LegacyGroupDecoder:
     def decode(
         self, request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
     ) -> RecordColumns:
-        """Return the columns of the group's messages; see `GroupDecoder.decode` for the errors.
-
-        Raises
-        ------
-        MisplacedBatchError
-            A wrapper's messages begin before the entry in front of it ends.
-        """
+        """Return the columns of the group's messages; see `GroupDecoder.decode` for the errors."""
         sizes = table[:, kernel.SET_END] - table[:, kernel.SET_START]
         most = 0 if request.is_empty else int((sizes // MIN_ENTRY_SIZE_V0).sum())
         data_bytes = int(sizes.sum())
@@ -116,11 +110,6 @@ class LegacyGroupDecoder:
 
         The inner offsets of a v1 wrapper count from its last message. So that those of a piece
         count from the piece's last one, the piece's wrapper has the offset that this one has.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            Anywhere in the set a message breaks its format.
         """
         checked = self.decode(request.of_nothing(), run, table)
         start, end = table[0, : kernel.SET_END + 1].tolist()

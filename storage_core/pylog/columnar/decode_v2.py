@@ -128,14 +128,7 @@ class V2GroupDecoder:
         table: npt.NDArray[np.int64],
         limits: DecodeLimits,
     ) -> npt.NDArray[np.int64]:
-        """Return the table's one large batch as several rows, each for a piece of its records.
-
-        Raises
-        ------
-        InvalidRecordError
-            Anywhere in the batch its records break the format, or are not as many as counted, or
-            one of them has more headers than there may be memory for.
-        """
+        """Return the table's one large batch as several rows, each for a piece of its records."""
         self.decode(request.of_nothing(), run, table)
         start, end = table[0, : kernel.BATCH_END + 1].tolist()
         count = int(table[0, kernel.BATCH_RECORD_COUNT])

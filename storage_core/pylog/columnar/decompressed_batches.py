@@ -31,20 +31,6 @@ def decompressed_batches(
 
     They are appended to the decompressor's buffer, also those of batches without a codec. The
     caller may clear the buffer between two batches.
-
-    Parameters
-    ----------
-    window
-        The batches in memory.
-    run, table, decoder
-        Some of them, of one format family; their table points into the window.
-    decompressor
-        What decompresses them.
-
-    Raises
-    ------
-    CorruptRecordError, InvalidRecordError, UnsupportedCodecError
-        A batch cannot be decompressed; the error names file, position and cause.
     """
     data = window.buffer.data
     bounds = table[:, BATCH_START : BATCH_END + 1].tolist()

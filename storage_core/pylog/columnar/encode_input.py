@@ -99,22 +99,7 @@ def is_headers_type(kind: pa.DataType) -> bool:
 
 
 def columns_of(batch: pa.RecordBatch, timestamp_ms: int, first_row: int) -> Columns:
-    """Return the kernel's view of ``batch``, which must outlive it.
-
-    Parameters
-    ----------
-    batch
-        With a column ``value``, perhaps ``key``, ``timestamp`` and ``headers``.
-    timestamp_ms
-        Timestamp of the rows that have none.
-    first_row
-        What errors call the first row.
-
-    Raises
-    ------
-    ValueError
-        As of `pylog.columnar.encode.RecordEncoder.encode`.
-    """
+    """Return the kernel's view of ``batch``, which must outlive it."""
     names = batch.schema.names
     for name in ("key", "value", "timestamp", "headers"):
         if names.count(name) > 1:

@@ -30,11 +30,6 @@ class GroupDecoder(Protocol):
         """Return the bytes to decompress of a batch.
 
         ``records`` is what the table's bounds say of it, ``codec`` and ``magic`` its header.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            There is no such stream in the batch.
         """
 
     def most_rows(self, run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -43,25 +38,7 @@ class GroupDecoder(Protocol):
     def decode(
         self, request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
     ) -> RecordColumns:
-        """Return the columns of the group's records.
-
-        Parameters
-        ----------
-        request
-            Buffer, offsets and columns wanted.
-        run
-            Headers of the batches in the group.
-        table
-            Its bounds point into ``request.buffer``.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            The records break the format, are not as many as counted, or have offsets that do not
-            go up or are not the batch's.
-        TimestampOverflowError
-            A timestamp does not fit the unit asked for.
-        """
+        """Return the columns of the group's records."""
 
     def cut_into_pieces(
         self,
@@ -70,11 +47,4 @@ class GroupDecoder(Protocol):
         table: npt.NDArray[np.int64],
         limits: DecodeLimits,
     ) -> npt.NDArray[np.int64]:
-        """Return the table's one large batch as several rows, each for a piece of its records.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            As of `decode`, wherever in the batch that is; or one record alone would take more
-            memory than there may be.
-        """
+        """Return the table's one large batch as several rows, each for a piece of its records."""

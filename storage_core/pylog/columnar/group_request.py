@@ -99,17 +99,7 @@ class Refusal(NamedTuple):
         batch_index: int,
         position: int,
     ) -> Refusal:
-        """Return the refusal of batch ``batch_index`` for a record at ``position`` of the buffer.
-
-        Parameters
-        ----------
-        request, run, table
-            Of the kernel's call.
-        batch_index
-            Row of ``table``, and place in ``run``.
-        position
-            Where the kernel was.
-        """
+        """Return the refusal of a batch for a record at ``position`` of the buffer."""
         start = request.large_batch_start
         inside = position - (int(table[batch_index, BATCH_START]) if start is None else start)
         return cls(request, run, batch_index, inside)

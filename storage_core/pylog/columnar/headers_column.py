@@ -35,14 +35,8 @@ def headers_array(
 ) -> pa.Array:
     """Return the headers column of the records whose headers begin at ``positions``.
 
-    Parameters
-    ----------
-    buffer
-        The decompressed records; the headers in it have been checked by ``decode_records``.
-    positions, counts
-        Where each record's first header begins, and how many it has; shape (rows,).
-    key_and_value_bytes
-        Bytes that all keys, and all values, have at the most.
+    The headers have been checked by ``decode_records``. Keys, and values, have at the most
+    ``key_and_value_bytes``.
     """
     ends = np.zeros(counts.size + 1, dtype=np.int32)
     np.cumsum(counts, out=ends[1:])

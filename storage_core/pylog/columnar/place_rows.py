@@ -22,15 +22,7 @@ _ROWS_A_BATCH = 1 << 16
 def place_rows(
     topic_partition: TopicPartition, count: int, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield ``count`` rows of a partition.
-
-    Parameters
-    ----------
-    topic_partition, count
-        What the rows say, and how many there are.
-    schema
-        Of `PLACE_COLUMNS` at most; rows may have no column at all.
-    """
+    """Yield ``count`` rows of a partition."""
     constant = ConstantColumns(topic_partition)
     whole = record_schema(("topic", "partition"))
     for start in range(0, count, _ROWS_A_BATCH):

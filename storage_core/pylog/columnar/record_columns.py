@@ -30,17 +30,6 @@ if TYPE_CHECKING:
 class RecordColumns:
     """Buffers of the upper bound of what a group can hold, trimmed once it is known.
 
-    Parameters
-    ----------
-    most_rows
-        Rows that the group has at the most.
-    key_and_value_bytes
-        Bytes that its keys, and its values, have at the most.
-    want
-        Sum of the kernels' ``WANT_…``: columns that are not wanted get hardly any memory.
-    base_offsets
-        First offset of each batch, shape (batches,); the kernel fills it where headers lack them.
-
     Attributes
     ----------
     outputs
@@ -103,17 +92,7 @@ class RecordColumns:
         totals: npt.NDArray[np.int64],
         timestamp_type: pa.DataType,
     ) -> None:
-        """Make the arrays ``offset``, ``timestamp``, ``key`` and ``value`` of what was filled.
-
-        Parameters
-        ----------
-        rows
-            Rows that the kernel wrote.
-        totals
-            Of a decoding kernel; what it says of keys and values is used.
-        timestamp_type
-            Arrow type whose unit the kernel has scaled to.
-        """
+        """Make the arrays ``offset``, ``timestamp``, ``key`` and ``value`` of what was filled."""
         self.rows = rows
         wide = 8 * rows
         self.arrays["offset"] = pa.Array.from_buffers(

@@ -32,13 +32,7 @@ class RecordTimes:
         self._decoder = RecordDecoder(_NOBODY, schema)
 
     def from_timestamp(self, window: Window, timestamp: int) -> Iterator[tuple[int, int]]:
-        """Yield (offset, timestamp in ms) of the records that are not before ``timestamp`` ms.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            Anywhere in a batch its records break their format.
-        """
+        """Yield (offset, timestamp in ms) of the records that are not before ``timestamp`` ms."""
         for batch in self._decoder.decode(window, _LOWEST, _HIGHEST):
             offsets, timestamps = map(int64_values, batch.columns)
             late = np.flatnonzero(timestamps >= timestamp)

@@ -60,13 +60,7 @@ class HeaderReading:
     def read_batches(
         self, memory: memoryview, window: Window, which: npt.NDArray[np.bool_]
     ) -> None:
-        """Read the whole batches that a mask picks into the memory of a window.
-
-        Raises
-        ------
-        SegmentVanishedError
-            The file is shorter now.
-        """
+        """Read the whole batches that a mask picks into the memory of a window."""
         headers, position = window.headers, window.file_position
         starts = headers.positions[which].tolist()
         ends = (headers.positions + headers.sizes_bytes)[which].tolist()

@@ -99,16 +99,8 @@ class _Walk(NamedTuple):
 class ProvedPositions:
     """The proved entries of one index. One thread; for a few look-ups.
 
-    Parameters
-    ----------
-    source
-        The ``.log`` file.
-    index
-        Its offset index.
-    start
-        A batch that is known to begin there: the segment's first byte, or where a slice begins.
-    end
-        Byte after the last one to look at. The index may know of more: a broker goes on appending.
+    A batch is known to begin at ``start``. The index may know of more than what is before ``end``:
+    a broker goes on appending.
     """
 
     def __init__(

@@ -70,29 +70,11 @@ class SegmentTail(NamedTuple):
 class SegmentWindows:
     """Iterates the whole batches in ``[start, end)`` of one file; `tail` is known afterwards.
 
-    One thread, one iteration.
-
-    Parameters
-    ----------
-    source
-        The opened ``.log`` file.
-    start
-        Where a batch begins.
-    end
-        Byte after the last one to read.
-    window_bytes
-        How much is read at once, at the most: the first windows are smaller.
-    first_window_bytes
-        How much is read at first; each window is four times as large as the one before.
-    only_headers
-        Read only the headers where batches are large and the file is local; the windows'
-        `read_batches` reads the rest.
-    max_decompressed_bytes
-        What a batch may have, decompressed: a batch that has more already as it is stored, by a
-        margin for what compression may have added, is refused. None for no limit.
-    make_memory
-        Returns so many writable bytes for each window; other ones each time if windows are to be
-        kept. None for a `WindowMemory`. The first window is as large as what one has already.
+    Each window is four times as large as the one before, up to ``window_bytes``. With
+    ``only_headers``, where batches are large and the file is local, `Window.read_batches` reads the
+    rest. A batch that has more than ``max_decompressed_bytes`` already as it is stored, by a margin
+    for what compression may have added, is refused. ``make_memory`` returns so many writable bytes
+    for each window: other ones each time if windows are to be kept. One thread, one iteration.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only options
@@ -125,12 +107,8 @@ class SegmentWindows:
     def __iter__(self) -> Iterator[Window]:
         """Yield windows in file order.
 
-        Raises
-        ------
-        SegmentVanishedError
-            The file is shorter than ``end`` now.
-        CorruptRecordError
-            A batch of more than 64 MiB has a wrong checksum, or a batch exceeds the limit.
+        `CorruptRecordError`: a batch of more than 64 MiB has a wrong checksum, or a batch exceeds
+        the limit.
         """
         position = self.tail.position
         while self._end - position >= HEADER_SIZE_UP_TO_MAGIC:

@@ -68,15 +68,6 @@ def find_misplaced(
 ) -> Misplaced | None:
     """Return the first batch whose offsets go back or leave the segment, None if all go up.
 
-    Parameters
-    ----------
-    offsets, last_offsets
-        Of consecutive batches, at least one.
-    lowest_offset
-        The first one's offset is not below.
-    limit_offset
-        All are below; None if no segment follows.
-
     Notes
     -----
     Differs from Kafka: it takes a batch that ends at offset 2^63-1, and the offset after it is
@@ -143,14 +134,7 @@ class BadControlBatch:
 
 
 def control_types(scan: BatchScan | Window, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the `ControlRecordType` of the control batches with indexes ``which``.
-
-    Raises
-    ------
-    CorruptRecordError, InvalidRecordError
-        One breaks its format; `pylog.reading.checked_windows` yields none where it looks at
-        checksums.
-    """
+    """Return the `ControlRecordType` of the control batches with indexes ``which``."""
     types = _usual_types(scan, which)
     for place in np.flatnonzero(types == NEEDS_REFERENCE).tolist():
         types[place] = _type_by_reference(scan, int(which[place]))
@@ -237,15 +221,7 @@ class CheckedWindows:
         self.next_offset = max(lowest_offset, segment_slice.base_offset)
 
     def __iter__(self) -> Generator[Window, None, None]:
-        """Yield windows in file order; to be closed before the file is, if it is not exhausted.
-
-        Raises
-        ------
-        CorruptRecordError
-            Something is wrong, and there is no report to note it in.
-        SegmentVanishedError
-            The file is shorter than when the slice was planned.
-        """
+        """Yield windows in file order; to be closed before the file is, if it is not exhausted."""
         position = self._slice.start_position
         while True:
             fault = yield from self._until_fault(position)

@@ -74,14 +74,7 @@ class FollowedLog(NamedTuple):
 class FollowedPartition:
     """Remembers a partition from look to look. One thread may use it.
 
-    Parameters
-    ----------
-    directory
-        Where it lies.
-    is_committed
-        Whether the end is the last stable offset.
-    skips_damage
-        Whether damage is passed over; a changed log is then looked at as a new one.
+    With ``skips_damage``, a changed log is looked at as a new one.
     """
 
     def __init__(
@@ -103,19 +96,6 @@ class FollowedPartition:
 
         What is remembered is the log as its files are; a commit that is pending only ends what this
         returns, so that its records are new ones once it is published.
-
-        Parameters
-        ----------
-        starts
-            What the log directory's checkpoint says; the same object as before if it has not
-            changed.
-        pending
-            The commit that is under way in the log directory, made before this look.
-
-        Raises
-        ------
-        LogStorageError
-            The directory cannot be listed, or where the log ends is not known because of damage.
         """
         log = self._look_at_files(starts)
         if pending.end_offset_of(self.directory.topic_partition) is None:

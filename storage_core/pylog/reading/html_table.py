@@ -33,19 +33,7 @@ def html_table(
 ) -> str:
     """Return a table of the first rows, with a line that says how many there are after them.
 
-    Parameters
-    ----------
-    title
-        What is shown.
-    columns
-        Their names.
-    rows
-        A value for each column; None is an empty cell. No more of them is asked for than is shown:
-        `MOST_ROWS`.
-    row_count
-        How many rows there are in all.
-    notes
-        Lines after the table.
+    No more than `MOST_ROWS` of ``rows`` are asked for.
     """
     head = "".join(f"<th>{_escaped(each)}</th>" for each in columns)
     body = "".join(
@@ -94,21 +82,7 @@ def segments_html(
     *,
     opens_files: bool,
 ) -> str:
-    """Return a table of segments.
-
-    Parameters
-    ----------
-    title
-        What is shown.
-    segments
-        In offset order.
-    end_offset
-        Where the last one ends, exclusive; None if it is not known.
-    attempts
-        What could not be read so far; the notes tell of it, and of what follows.
-    opens_files
-        Whether the header of the first batch is looked at for its timestamp.
-    """
+    """Return a table of segments."""
     rows = list(_rows(segments, end_offset, attempts, opens_files=opens_files))
     return html_table(title, _COLUMNS, rows, len(segments), notes=attempts.notes())
 

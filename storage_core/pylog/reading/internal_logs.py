@@ -67,18 +67,7 @@ class StoredRecord(NamedTuple):
 
 
 def coordinator_records(view: LogView) -> Iterator[StoredRecord]:
-    """Yield the records of one partition in offset order, those of any transaction included.
-
-    Parameters
-    ----------
-    view
-        The partition.
-
-    Raises
-    ------
-    LogStorageError
-        The partition is damaged or cannot be read.
-    """
+    """Yield the records of one partition in offset order, those of any transaction included."""
     directory = LogDirectory([view.directory], views={view.topic_partition: view})
     records = scan(directory, topics=[view.topic], columns=_COLUMNS, timestamp_unit="ms")
     for batch in records.to_batches():
@@ -129,13 +118,7 @@ def metadata_snapshots(view: LogView) -> list[MetadataSnapshot]:
 
 
 def usable_snapshots(view: LogView) -> list[MetadataSnapshot]:
-    """Return the snapshots that the log follows on, the oldest first; none if it is whole.
-
-    Raises
-    ------
-    LogDirectoryError
-        The log begins after offset 0, and no snapshot leads up to it.
-    """
+    """Return the snapshots that the log follows on, the oldest first; none if it is whole."""
     start = view.log_start_offset
     usable = [each for each in metadata_snapshots(view) if each.end_offset >= start]
     if start > 0 and not usable:
@@ -149,20 +132,7 @@ def usable_snapshots(view: LogView) -> list[MetadataSnapshot]:
 
 
 def metadata_values(view: LogView) -> Iterator[bytes | None]:
-    """Yield the values of the metadata records, in order; control records are left out.
-
-    Parameters
-    ----------
-    view
-        The log of `CLUSTER_METADATA`.
-
-    Raises
-    ------
-    LogDirectoryError
-        The log begins after offset 0, and no snapshot leads up to it.
-    CorruptRecordError, InvalidRecordError
-        The log or the snapshot is damaged.
-    """
+    """Yield the values of the metadata records, in order; control records are left out."""
     start = view.log_start_offset
     usable = usable_snapshots(view)
     if usable:
@@ -179,13 +149,7 @@ def metadata_values(view: LogView) -> Iterator[bytes | None]:
 
 
 def snapshot_batches(snapshot: MetadataSnapshot) -> Iterator[MetadataBatch]:
-    """Yield the batches of a snapshot, control batches among them.
-
-    Raises
-    ------
-    CorruptRecordError
-        The snapshot is damaged.
-    """
+    """Yield the batches of a snapshot, control batches among them."""
     with open_file(snapshot.path) as source:
         size = source.size()
         windows = SegmentWindows(source, 0, size)
@@ -197,13 +161,7 @@ def snapshot_batches(snapshot: MetadataSnapshot) -> Iterator[MetadataBatch]:
 
 
 def batches_in(window: Window, path: str) -> Iterator[MetadataBatch]:
-    """Yield the batches of a window of a file, each with a right checksum.
-
-    Raises
-    ------
-    CorruptRecordError
-        A batch is damaged, or its records break the format.
-    """
+    """Yield the batches of a window of a file, each with a right checksum."""
     buffer = window.buffer.data
     for position in window.headers.positions.tolist():
         try:
@@ -243,21 +201,8 @@ class CommittedMetadata:
 def read_committed_metadata(view: LogView) -> CommittedMetadata:
     """Return what the log of ``__cluster_metadata-0`` says.
 
-    Parameters
-    ----------
-    view
-        That log.
-
-    Raises
-    ------
-    CorruptRecordError
-        The log or its newest snapshot is damaged.
-    InvalidRecordError
-        A record is not understood, since a later version of Kafka wrote it, or a part is missing.
-    CorruptCheckpointError
-        ``quorum-state`` does not follow the format.
-    LogDirectoryError
-        The log begins after offset 0 and no snapshot leads up to it, or a file cannot be read.
+    `InvalidRecordError`: a record is not understood, since a later version of Kafka wrote it, or a
+    part is missing.
     """
     snapshots = usable_snapshots(view)
     reading = _Reading(view.directory.path)

@@ -102,13 +102,7 @@ def ensure_partitions_by_topic(assign: object) -> None:
 
 
 def compile_topic_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a pattern that is found anywhere in a topic's name.
-
-    Raises
-    ------
-    ValueError
-        It is not a regular expression.
-    """
+    """Return a pattern that is found anywhere in a topic's name."""
     try:
         return re.compile(pattern)
     except re.error as error:
@@ -444,16 +438,6 @@ def open_replicas(*paths: str | os.PathLike[str]) -> LogDirectory:
     Which replica leads is not to be seen in a log directory. A follower has a beginning of what its
     leader has, unless leaders have changed meanwhile, so that the end of the log decides. A replica
     whose end cannot be told is taken only where there is no other.
-
-    Parameters
-    ----------
-    *paths
-        Log directories or topic-partition directories, of any number of brokers.
-
-    Raises
-    ------
-    LogDirectoryError
-        A path cannot be read or holds no Kafka log.
     """
     if len(paths) == 1:
         return open_directory(*paths)

@@ -55,17 +55,7 @@ SEARCHED_BYTES = 1 << 24
 
 
 def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: int) -> str | None:
-    """Return why the entry at ``position``, cut by ``end``, is damage; None for a torn tail.
-
-    Parameters
-    ----------
-    source
-        A ``.log`` file.
-    position, end
-        Where the entry's header begins, and where the file ends.
-    next_offset
-        The offset after the last whole batch.
-    """
+    """Return why the entry at ``position``, cut by ``end``, is damage; None for a torn tail."""
     start = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
     if len(start) < MIN_ENTRY_SIZE_V0 or not any(start):
         return None  # too little for anything to hide in it, or a preallocated tail
@@ -98,20 +88,9 @@ _APPEND_SECONDS = 0.005
 def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> WholeBatches:
     """Return how far whole batches reach in the last segment of a log.
 
-    Found from the last proved entry of the offset index on.
-
-    Parameters
-    ----------
-    segment
-        The last one.
-    skips_damage
-        Whether to look past damage. Then there is never a defect; the end is that of the file
-        where nothing sound follows the last damage, and ``last`` is the last sound batch.
-
-    Raises
-    ------
-    UnreadableFileError
-        The file cannot be read, and damage is not to be skipped.
+    Found from the last proved entry of the offset index on. With ``skips_damage`` there is never a
+    defect: the end is that of the file where nothing intact follows the last damage, and ``last``
+    is the last intact batch.
     """
     try:
         opened = segment.open_log()
@@ -133,22 +112,7 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
 
 
 def find_end_before(segment: LogSegmentView, offset: int) -> WholeBatches:
-    """Return how far batches reach that lie below an offset, at which a batch begins.
-
-    Parameters
-    ----------
-    segment
-        The one that holds the offset, or ends at it.
-    offset
-        Where a commit that is pending has begun.
-
-    Raises
-    ------
-    UnreadableFileError
-        The file cannot be read.
-    CorruptRecordError
-        A header before the offset is impossible, or offsets go back.
-    """
+    """Return how far batches reach that lie below an offset, at which a batch begins."""
     if segment.base_offset >= offset:
         return WholeBatches(0, None, None)
     with segment.open_log() as source:
@@ -166,24 +130,8 @@ def find_end_before(segment: LogSegmentView, offset: int) -> WholeBatches:
 def continue_log_end(segment: LogSegmentView, known: WholeBatches) -> WholeBatches | None:
     """Return how far whole batches reach by now in a last segment whose end was known before.
 
-    Only what was appended since is walked over.
-
-    Parameters
-    ----------
-    segment
-        The last one; of the same file as before.
-    known
-        From `find_log_end`, or from this function.
-
-    Returns
-    -------
-    WholeBatches or None
-        None if the last batch that was known is not there any more: the log was truncated.
-
-    Raises
-    ------
-    UnreadableFileError
-        The file cannot be read.
+    Only what was appended since is walked over. None if the last batch that was known is not there
+    any more: the log was truncated.
     """
     if known.last is None or known.defect is not None:
         return find_log_end(segment)
@@ -254,15 +202,7 @@ def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) ->
 
 
 def ensure_last_batch_is_sound(segment: LogSegmentView, last: PositionedHeader) -> None:
-    """Raise `CorruptRecordError` if the last batch of a log has a wrong checksum.
-
-    Parameters
-    ----------
-    segment
-        The last one.
-    last
-        From `find_log_end`.
-    """
+    """Raise `CorruptRecordError` if the last batch of a log has a wrong checksum."""
     with segment.open_log() as source:
         reason = _checksum_defect(source, last)
     if reason is not None:

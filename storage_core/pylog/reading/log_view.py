@@ -54,11 +54,6 @@ def first_timestamp(view: LogView) -> int | None:
     """Return the timestamp in ms of the first batch that is served; None without one.
 
     See `BatchHeader.first_timestamp`.
-
-    Raises
-    ------
-    LogStorageError
-        The start of the log cannot be read; where the view has a damage report, damage is None.
     """
     start_offset = view.log_start_offset
     for index in range(view.find_segment(start_offset) or 0, len(view.segments)):
@@ -87,11 +82,6 @@ def find_remote_offsets(view: LogView) -> RemoteOffsets | None:
     """Return the offsets from the log's start to its first local segment, None if there are none.
 
     Side files that cannot be read count as naming none.
-
-    Raises
-    ------
-    LogDirectoryError
-        The directory could not be listed.
     """
     end = view.local_log_start_offset
     if end == 0:

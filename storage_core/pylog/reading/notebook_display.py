@@ -108,17 +108,7 @@ def topics_html(
     others: Sequence[PartitionDirectory],
     view_of: Callable[[PartitionDirectory], LogView],
 ) -> str:
-    """Return a table of topics.
-
-    Parameters
-    ----------
-    directories
-        The live partitions, in topic and partition order.
-    others
-        Those that are not live.
-    view_of
-        Returns the view of one of ``directories``; asked for those that are looked at.
-    """
+    """Return a table of topics."""
     topics: dict[str, list[PartitionDirectory]] = {}
     for each in directories:
         topics.setdefault(each.topic_partition.topic, []).append(each)
@@ -173,17 +163,7 @@ def _topic_rows(
 
 
 def scan_html(views: Sequence[LogView], tasks: Sequence[ScanTask] | None, choices: str) -> str:
-    """Return a table of what a scan reads.
-
-    Parameters
-    ----------
-    views
-        The logs.
-    tasks
-        The plan, if it has been made. None: the logs are shown as they lie on disk.
-    choices
-        What is asked for.
-    """
+    """Return a table of what a scan reads."""
     attempts = Attempts()
     if tasks is not None:
         return html_table(

@@ -60,11 +60,6 @@ def find_offset_for_timestamp(view: LogView, timestamp: int) -> TimestampOffset 
     """Return the first record, by offset, whose timestamp is at least ``timestamp`` ms.
 
     Records below the log start offset do not count. None if there is no such record.
-
-    Raises
-    ------
-    CorruptRecordError, InvalidRecordError
-        Bytes that have to be looked at are damaged.
     """
     passed_over: list[int] = []
     for index in range(len(view.segments)):
@@ -155,11 +150,6 @@ def find_max_timestamp(view: LogView) -> TimestampOffset | None:
     """Return the largest timestamp of the log and the first offset that carries it.
 
     None for a log without timestamps.
-
-    Raises
-    ------
-    CorruptRecordError, InvalidRecordError
-        Bytes that have to be looked at are damaged.
     """
     best: tuple[int, int, int] | None = None  # timestamp, segment, position
     for index in range(len(view.segments)):
@@ -283,21 +273,7 @@ def clip(spec: OffsetSpec, view: LogView) -> OffsetSpec:
 def resolve_start(spec: OffsetSpec, view: LogView, latest: int) -> int:
     """Return the first offset to read.
 
-    Parameters
-    ----------
-    spec
-        From `pylog.positions.parse_offset_spec`.
-    view
-        The log.
-    latest
-        What "latest" means: the log end offset, or the last stable offset.
-
-    Raises
-    ------
-    OffsetOutOfRangeError
-        An offset outside the log.
-    LogStorageError
-        No record is as late as a `Timestamp` that says "error".
+    ``latest`` is what "latest" means: the log end offset, or the last stable offset.
     """
     _warn_of_remote_offsets(spec, view)
     if isinstance(spec, Timestamp):

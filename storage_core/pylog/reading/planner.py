@@ -48,11 +48,6 @@ def chosen_offset_ranges(view: LogView, start: int, end: int) -> list[tuple[int,
     A segment has the offsets from its base offset up to that of the segment after it. The log is
     looked at as a whole all the same: what ended a transaction may stand in a later segment, and
     where a file may be torn depends on whether it is the last one.
-
-    Raises
-    ------
-    LogDirectoryError
-        A segment that was chosen is not there any more.
     """
     if not view.directory.segments:
         return [(start, end)]
@@ -96,19 +91,8 @@ def plan_tasks(
 ) -> list[ScanTask]:
     """Return the tasks of all partitions that have anything to read, in the order of ``views``.
 
-    Parameters
-    ----------
-    views, wanted
-        The partitions, and what is asked of each.
-    ranges
-        Where partitions began and ended in plans before this one, whatever their filters: this plan
-        covers the same, and adds those of partitions that were not planned yet.
-
-    Raises
-    ------
-    LogStorageError
-        A position cannot be resolved, a partition's start lies after its end, or records of
-        ``ranges`` have been deleted.
+    ``ranges``: where partitions began and ended in plans before this one, whatever their filters.
+    This plan covers the same, and adds those of partitions that were not planned yet.
     """
     known = {} if ranges is None else ranges
     for _ in range(_MOST_LOOKS):
@@ -223,13 +207,7 @@ def _resolved_range(view: LogView, wanted: ScanRequest) -> tuple[int, int]:
 
 
 def _still_held(view: LogView, start: int, end: int, *, fails: bool) -> tuple[LogView, int, int]:
-    """Return the part of a range planned before that the log still holds, and a view that has it.
-
-    Raises
-    ------
-    LogStorageError
-        That is not all of it, and losses are errors (``fails``).
-    """
+    """Return what the log still holds of a range planned before, and a view that has it."""
     if start >= end or view.log_start_offset <= start <= end <= view.log_end_offset:
         return view, start, end
     view = view.refreshed(view.damage)  # the range may have been found by a later look
@@ -255,22 +233,7 @@ _MOST_OFFSETS = 1 << 22
 def plan_last_records(
     views: Sequence[LogView], wanted: ScanRequest, count: int, read_offsets: OffsetReader
 ) -> list[ScanTask]:
-    """Return the tasks that read the last ``count`` records of each partition.
-
-    Parameters
-    ----------
-    views, wanted
-        What is read, as of `plan_tasks`.
-    count
-        How many records of each partition; all of a partition that has fewer.
-    read_offsets
-        Reads a task's column ``offset``.
-
-    Raises
-    ------
-    LogStorageError
-        As of `plan_tasks`, and what ``read_offsets`` raises of the ranges that it is asked for.
-    """
+    """Return the tasks that read the last ``count`` records of each partition."""
     tasks: list[ScanTask] = []
     for view in views:
         whole = plan_tasks([view], wanted)

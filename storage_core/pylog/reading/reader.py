@@ -79,15 +79,9 @@ class TaskWindows:
     def __iter__(self) -> Iterator[tuple[SegmentSlice, Window]]:
         """Yield windows with the slices that they are of.
 
-        Raises
-        ------
-        CorruptRecordError
-            Something is damaged, and there is no report to note it in.
-        SegmentVanishedError
-            Records of the range have been deleted since the task was planned.
-        SegmentReplacedError
-            A file in an object store was replaced while it was read. Noticed after the last read
-            of the file: a caller that stops earlier has rows that were not checked for it.
+        `SegmentVanishedError`: records of the range have been deleted since the task was planned.
+        `SegmentReplacedError`: a file in an object store was replaced while it was read. Noticed
+        after the last read of the file: a caller that stops earlier has rows that were not checked.
         """
         slices = self._task.slices
         for _ in range(_MOST_LOOKS):
@@ -221,21 +215,6 @@ def _has_taken_over(view: LogView, index: int, planned: dict[str, int], offset: 
 class TaskReader:
     """Reads one task; holds at most one window and what it decodes to. For one thread.
 
-    Parameters
-    ----------
-    task
-        From the planner.
-    schema
-        From `pylog.columnar.arrow_schema.record_schema`; None for all of Spark's columns.
-    options
-        How it is read.
-    damage
-        Where damaged ranges are noted; a report of its own if None.
-    scanned
-        Where it is noted how much `record_batches` has looked through.
-    memory
-        What another reader has used before; its own if None.
-
     Attributes
     ----------
     is_past
@@ -278,20 +257,7 @@ class TaskReader:
         return kind(partition, self._schema, self._filter, shared)
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the task's records in offset order, as record batches that own their memory.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError, UnsupportedCodecError
-            Bytes that are to be read are damaged (mode FAILFAST).
-        CorruptIndexError
-            Records given as committed turn out to be aborted, or the other way round (mode
-            FAILFAST).
-        SegmentVanishedError
-            A file is gone or shorter than when the task was planned, and records with it.
-        TimestampOverflowError
-            A timestamp does not fit the schema's unit.
-        """
+        """Yield the task's records in offset order, as record batches that own their memory."""
         self._pass_damage = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0

@@ -32,13 +32,6 @@ def required_text(pattern: str, flags: int) -> str:
     """Return the longest such text that is easily seen; empty if there is none.
 
     Only characters that stand for themselves, outside of groups and classes, are looked at.
-
-    Parameters
-    ----------
-    pattern
-        One that `re.compile` takes.
-    flags
-        Of the compiled pattern, with those that it sets itself.
     """
     if flags & _OTHER_MEANING or "|" in pattern or "(?" in pattern:
         return ""

@@ -46,17 +46,7 @@ class Removal(NamedTuple):
 
 
 def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = False) -> Removal:
-    """Return what `pylog.log.unified_log.UnifiedLog.truncate_at_boundary` would remove.
-
-    Raises
-    ------
-    OffsetInsideBatchError
-        The offset lies inside a batch that is not to go as a whole.
-    OffsetOutOfRangeError
-        It is below the log's start.
-    CorruptRecordError, InvalidRecordError
-        What would be removed, or where the log ends, cannot be read.
-    """
+    """Return what `pylog.log.unified_log.UnifiedLog.truncate_at_boundary` would remove."""
     end = view.log_end_offset
     if not view.segments or offset >= end:
         return Removal(end, end, 0, 0, 0)
@@ -81,22 +71,6 @@ def preview_record_deletion(view: LogView, config: LogConfig, offset: int | None
     """Return what would be served no more if the log started at ``offset``.
 
     Bytes and segments are those that retention may then remove: segments below it as a whole.
-
-    Parameters
-    ----------
-    view
-        The partition.
-    config
-        The topic's configuration.
-    offset
-        The end of the log if None.
-
-    Raises
-    ------
-    PolicyViolationError
-        The topic is compacted and nothing else.
-    OffsetOutOfRangeError
-        The offset is negative or after the end of the log.
     """
     config.ensure_records_may_be_deleted(str(view.topic_partition))
     start, end = view.log_start_offset, view.log_end_offset

@@ -57,15 +57,7 @@ _CHUNK = 1 << 20
 
 
 class RunningChecksum:
-    """Tells where a batch may end, by the checksum in its header. One thread.
-
-    Parameters
-    ----------
-    source
-        A ``.log`` file.
-    position, end
-        Where the batch begins, and the end of the bytes that may be its header (exclusive).
-    """
+    """Tells where a batch may end, by the checksum in its header. One thread."""
 
     def __init__(self, source: ByteSource, position: int, end: int) -> None:
         header = source.read_at(position, min(ATTRIBUTES_OFFSET, end - position))
@@ -101,17 +93,7 @@ _SIGN_BIT = 0x80
 def possible_headers(
     source: ByteSource, position: int, end: int, next_offset: int
 ) -> Iterator[int]:
-    """Yield where bytes could be a header with an offset a little above ``next_offset``.
-
-    Parameters
-    ----------
-    source
-        A ``.log`` file.
-    position, end
-        Headers that begin at or after ``position`` and lie before ``end`` are looked for.
-    next_offset
-        The lowest offset that fits.
-    """
+    """Yield where bytes could be a header with an offset a little above ``next_offset``."""
     next_offset = max(0, next_offset)
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         data = np.frombuffer(source.read_at(position, min(_CHUNK, end - position)), np.uint8)
@@ -149,17 +131,6 @@ class SoundBatches:
     """Batches of one file that a search takes for sound, and where sizes lead from one to the next.
 
     Counts the bytes whose checksum it computes, so that a search comes to an end. One thread.
-
-    Parameters
-    ----------
-    source
-        A ``.log`` file.
-    end
-        The byte after the last one to look at.
-    lowest_offset
-        The offset after the last sound batch before the search begins.
-    limit_offset
-        Records of this file are below; None if that is not known.
     """
 
     def __init__(
@@ -303,20 +274,8 @@ def find_next_batch(
 ) -> int:
     """Return where the next sound batch begins, ``end`` if there is none.
 
-    Parameters
-    ----------
-    source
-        A ``.log`` file.
-    position
-        Where the wrong batch begins.
-    end
-        The byte after the last one to look at.
-    lowest_offset
-        The offset after the last sound batch before the wrong one.
-    limit_offset
-        Records of this file are below; None if that is not known.
-    searched_bytes
-        How far after ``position`` a batch may begin that no size leads to; None for no bound.
+    ``position`` is where the wrong batch begins. ``searched_bytes``: how far after it a batch may
+    begin that no size leads to; None for no bound.
     """
     batches = SoundBatches(source, end, lowest_offset, limit_offset)
     # Where the checksum is right, the offset is what is wrong, and the batch ends where it says.

@@ -48,21 +48,10 @@ if TYPE_CHECKING:
 
 
 def open_segment(path: str, file_id: int, *, leaves_page_cache: bool = False) -> ByteSource:
-    """Open a ``.log`` file that is to be the one which was listed.
+    """Open a listed ``.log`` file; `SegmentVanishedError` if it is gone or has been replaced.
 
-    Parameters
-    ----------
-    path
-        The file.
-    file_id
-        From the listing; 0 where the storage tells nothing.
-    leaves_page_cache
-        As of `open_file`.
-
-    Raises
-    ------
-    SegmentVanishedError
-        It is gone, or another file has its name: compaction puts new files in place of old ones.
+    Compaction replaces files under the same name, so ``file_id`` is the inode from the listing (0
+    if the store has none).
     """
     source = open_file(path, leaves_page_cache=leaves_page_cache)
     if file_id and source.file_id() not in (file_id, 0):
@@ -130,41 +119,13 @@ class LogSegmentView:
         return self.uses_indexes and TIME_INDEX_FILE_SUFFIX in self.suffixes
 
     def open_log(self) -> ByteSource:
-        """Open the ``.log`` file.
-
-        Raises
-        ------
-        SegmentVanishedError
-            It is gone, or another file has its name.
-        UnreadableFileError
-            It is not a regular file, or cannot be opened.
-        """
+        """Open the ``.log`` file."""
         return open_segment(
             self.file_path(), self.file_id, leaves_page_cache=self.leaves_page_cache
         )
 
     def find_batch(self, source: ByteSource, offset: int, end: int) -> PositionedHeader | None:
-        """Return the first batch whose last offset is at or above ``offset``.
-
-        Parameters
-        ----------
-        source
-            The opened ``.log`` file.
-        offset
-            Log offset.
-        end
-            Byte after the last whole batch to consider.
-
-        Returns
-        -------
-        PositionedHeader or None
-            None if all batches before ``end`` are below ``offset``.
-
-        Raises
-        ------
-        CorruptRecordError
-            A header on the way is impossible, or offsets go back.
-        """
+        """Return the first batch whose last offset is at or above ``offset``."""
         _, batch = self._batches_around(source, offset, end)
         return batch
 
@@ -175,23 +136,8 @@ class LogSegmentView:
 
         It begins at the first batch whose last offset is at or above ``offset``. Where there is a
         gap before it in which ``offset`` lies, it begins at the batch before the gap: damage to a
-        header may have made that one end too early, and its checksum is to be looked at.
-
-        Parameters
-        ----------
-        source
-            The opened ``.log`` file.
-        offset
-            Log offset.
-        end
-            Byte after the last whole batch to consider.
-        checks_gap
-            False if what is before ``offset`` has been read already: it is not read again.
-
-        Raises
-        ------
-        CorruptRecordError
-            A header on the way is impossible, or offsets go back.
+        header may have made that one end too early, and its checksum is to be looked at. Without
+        ``checks_gap`` what is before ``offset`` has been read already.
         """
         before, batch = self._batches_around(source, offset, end)
         base_offset = None if batch is None else batch.header.base_offset
@@ -326,11 +272,6 @@ def list_segments(directory: str) -> SegmentListing:
 
     A file that is renamed while a directory is listed may be listed under its old name, its new
     one, both or none. So the directory is listed again until nothing has changed in it meanwhile.
-
-    Raises
-    ------
-    LogDirectoryError
-        The directory cannot be listed, or holds nothing but segments of Kafka 0.7.
     """
     for _ in range(_MOST_LOOKS):
         before = settled_since(directory)

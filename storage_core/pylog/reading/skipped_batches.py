@@ -33,13 +33,7 @@ class _Refused(NamedTuple):
 
 
 class RefusedBatches:
-    """Collects what a decoder refuses of the windows of one read, in file order. One thread.
-
-    Parameters
-    ----------
-    damage
-        Where ranges are reported.
-    """
+    """Collects what a decoder refuses of the windows of one read, in file order. One thread."""
 
     def __init__(self, damage: DamageReport) -> None:
         self._damage = damage
@@ -142,13 +136,7 @@ class SoundDecode(NamedTuple):
     def batches(
         self, window: Window, decode: Callable[[Window], Iterable[_Decoded]]
     ) -> Iterator[_Decoded]:
-        """Yield what ``decode`` does of the sound batches, part by part.
-
-        Raises
-        ------
-        LogStorageError
-            One that is not about a batch.
-        """
+        """Yield what ``decode`` does of the sound batches, part by part."""
         start, size = 0, len(window.headers)
         while start < len(window.headers):
             part = window.select(slice(start, start + size))

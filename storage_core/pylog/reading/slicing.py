@@ -160,24 +160,7 @@ def segment_slices(
 def open_slice(
     segment_slice: SegmentSlice, damage: DamageReport | None, lowest_offset: int = 0
 ) -> ByteSource | None:
-    """Open the file of a slice; None where it cannot be read and ``damage`` has a note of it.
-
-    Parameters
-    ----------
-    segment_slice
-        The slice.
-    damage
-        Where that is noted; None for an error.
-    lowest_offset
-        The offset after the last batch before this slice.
-
-    Raises
-    ------
-    SegmentVanishedError
-        It is gone, or another file has its name.
-    UnreadableFileError
-        It is not a regular file, or cannot be opened, and there is no report.
-    """
+    """Open the file of a slice; None where it cannot be read and ``damage`` has a note of it."""
     try:
         return segment_slice.open()
     except UnreadableFileError as error:
@@ -259,17 +242,9 @@ def split_tasks(
 ) -> list[ScanTask]:
     """Return the tasks, each cut into parts of about the same number of bytes.
 
-    Parameters
-    ----------
-    tasks
-        From the planner.
-    max_partition_bytes
-        Parts exceed it by a batch or an index interval at most; None for no limit.
-    min_partitions
-        How many parts to make at least; one for each batch if there are fewer.
-    skips_damage
-        Whether batches whose records break the format are left out: none is at a cut then, since it
-        would be one damaged range with its neighbours.
+    Parts exceed ``max_partition_bytes`` by a batch or an index interval at most. There are at least
+    ``min_partitions``, or one for each batch. With ``skips_damage``, no batch at a cut has records
+    that break the format: it would be one damaged range with its neighbours.
     """
     total = sum(task.size_bytes for task in tasks)
     most = max_partition_bytes or max(1, total)

@@ -66,11 +66,6 @@ class OpenTransactions:
 
     After damage nobody knows whether a transaction that was open before it has been decided in
     it. Its batches count as aborted, up to the next marker of its producer.
-
-    Parameters
-    ----------
-    since
-        First offset of each that is open at the start, by producer id.
     """
 
     def __init__(self, since: dict[int, int]) -> None:
@@ -118,22 +113,8 @@ def follow_transactions(
 ) -> Iterator[AbortedTransaction | None]:
     """Note what the batches of a range say of transactions; yield each that is aborted.
 
-    Parameters
-    ----------
-    view
-        The log.
-    transactions
-        What is open where the range begins; kept up to date on the way.
-    offsets
-        The range, ``[start, end)``.
-    below
-        Only transactions that began below this offset are of interest; then None is yielded after
-        every window, for a look at what is still open.
-
-    Raises
-    ------
-    CorruptRecordError
-        A batch is damaged, and the view has no damage report.
+    Only transactions that began below ``below`` are of interest; then None is yielded after every
+    window, for a look at what is still open.
     """
     start, end = offsets
     for scan, is_behind_damage in _windows(view, start, end):
@@ -194,20 +175,10 @@ def _transaction_events(
 
 
 def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int:
-    """Return the first offset of the oldest open transaction; the log end offset if none is open.
+    """Return the first offset of the oldest open transaction; the log's end if none is open.
 
-    Parameters
-    ----------
-    view
-        The log.
-    end_offset
-        What is asked for lies below. Then what follows it is looked at only while transactions
-        that began before it are open, and the answer is at most this offset.
-
-    Raises
-    ------
-    CorruptRecordError
-        A batch that has to be looked at is damaged.
+    What is asked for is below ``end_offset``: what follows it is looked at only while transactions
+    that began before it are open, and the answer is at most this offset.
     """
     log_end = view.log_end_offset
     limit = log_end if end_offset is None else min(end_offset, log_end)
@@ -237,13 +208,7 @@ class FollowedTransactions:
         self._offset = 0
 
     def last_stable_offset(self, view: LogView) -> int:
-        """Return what `find_last_stable_offset` does, of a log whose known part is what it was.
-
-        Raises
-        ------
-        CorruptRecordError
-            A batch that has to be looked at is damaged.
-        """
+        """Return what `find_last_stable_offset` does, of a log whose known part is what it was."""
         # After an error in the middle of the walk, the next one begins anew.
         transactions, self._open = self._open, None
         log_end = view.log_end_offset
@@ -306,17 +271,7 @@ def find_aborted_transactions(
 ) -> tuple[AbortedTransaction, ...]:
     """Return the aborted transactions that overlap ``[start_offset, end_offset)``.
 
-    Parameters
-    ----------
-    view
-        The log.
-    start_offset, end_offset
-        The range that will be read; ``end_offset`` is not above the last stable offset.
-
-    Raises
-    ------
-    CorruptRecordError
-        A batch that has to be looked at is damaged.
+    ``end_offset`` is not above the last stable offset.
     """
     if start_offset >= end_offset:
         return ()
@@ -402,13 +357,7 @@ _WAY_OUT = (
 
 
 class AbortWatch:
-    """Watches the batches that one pass over a task reads, in order.
-
-    Parameters
-    ----------
-    task
-        Whose range is read with READ_COMMITTED.
-    """
+    """Watches the batches that one pass over a task reads, in order."""
 
     def __init__(self, task: ScanTask) -> None:
         self._task = task
@@ -422,20 +371,9 @@ class AbortWatch:
     def look(self, scan: Window, wanted: npt.NDArray[np.bool_] | None, path: str) -> None:
         """Note the batches of a window.
 
-        Parameters
-        ----------
-        scan
-            The window; its transactional control batches are there in whole.
-        wanted
-            Mask of the batches whose records are given; None for all.
-        path
-            The ``.log`` file.
-
-        Raises
-        ------
-        CorruptIndexError
-            Records of a transaction were given that turns out to be aborted, or left out of one
-            that turns out to be committed.
+        Its transactional control batches have been read as a whole. ``wanted`` masks the batches
+        whose records are given; None for all. `CorruptIndexError`: records of a transaction were
+        given that turns out to be aborted, or left out of one that turns out to be committed.
         """
         headers = scan.headers
         follows = np.append(self._next_offset, headers.last_offsets[:-1] + 1)
@@ -469,11 +407,6 @@ class AbortWatch:
 
     def look_on(self) -> None:
         """Look at what comes after the range, up to the markers of the transactions that it cuts.
-
-        Raises
-        ------
-        CorruptIndexError
-            As of `look`.
 
         Notes
         -----
