@@ -76,7 +76,7 @@ def test_a_lazy_name_becomes_an_attribute_of_its_package(
         ("pylog.files.storage", "pyarrow"),
         ("pylog.reading.log_end", "numpy"),
         ("pylog.reading.slicing", "numba"),
-        ("pylog.log_file.header_reading", "numba"),
+        ("pylog.log_file.segment_windows", "numba"),
     ],
 )
 def test_a_user_of_heavy_parts_is_imported_without_them(user: str, heavy: str) -> None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.columnar.decode import GROUP_BYTES, runs_of_a_format
-from pylog.columnar.decompressed_batches import decompressed_batches
-from pylog.columnar.group_request import BATCH_END, BATCH_START
+from pylog.columnar.decode import GROUP_BYTES, decompressed_batches, runs_of_a_format
+from pylog.columnar.group_decoder import BATCH_END, BATCH_START
 from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
 from pylog.record.byte_search import ByteSearch
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.arrow_schema import HEADERS_TYPE
-from pylog.columnar.group_request import Refusal
+from pylog.columnar.group_decoder import Refusal
 from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
 from pylog.kernels import decode_legacy as kernel
@@ -22,8 +22,7 @@ from pylog.record.record import wrap_int64
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from pylog.columnar.decode_limits import DecodeLimits
-    from pylog.columnar.group_request import GroupRequest
+    from pylog.columnar.group_decoder import DecodeLimits, GroupRequest
     from pylog.errors import LogStorageError
     from pylog.record.batch_scan import BatchHeaders
 

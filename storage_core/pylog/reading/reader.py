@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.columnar.arrow_schema import record_schema
-from pylog.columnar.damaged_row import damaged_row
 from pylog.columnar.decode import RecordDecoder
+from pylog.columnar.rows import damaged_row
 from pylog.errors import (
     LogDirectoryError,
     LogStorageError,

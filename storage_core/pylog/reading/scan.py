@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pylog.columnar.arrow_schema import record_schema, schema_like
-from pylog.columnar.place_rows import PLACE_COLUMNS, place_rows
+from pylog.columnar.rows import PLACE_COLUMNS, place_rows
 from pylog.files.given_file_system import in_store
 from pylog.keyword_arguments import names_nearest_keyword
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES

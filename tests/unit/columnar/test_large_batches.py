@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pylog.columnar import decode_legacy, decode_limits, decode_v2
+from pylog.columnar import decode_legacy, decode_v2
+from pylog.columnar import group_decoder as decode_limits
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.record_columns import RecordColumns
