@@ -305,7 +305,7 @@ class RecordEncoder:
             yield self._finished_chunk(chunk, described)
 
     def _finished_chunk(self, chunk: memoryview, described: npt.NDArray[np.int64]) -> EncodedChunk:
-        """Return batches with their checksums, compressed if there is a codec; offsets go on."""
+        """Return batches with their checksums, compressed if there is a codec; offsets continue."""
         bounds = np.empty((2, len(described)), dtype=np.int64)
         crcs = np.empty(len(described), dtype=np.int64)
         end = 0
@@ -346,7 +346,7 @@ class RecordEncoder:
         if rows > 2**63 - self.next_offset:
             msg = f"no offsets are left for {rows} records from offset {self.next_offset} on"
             raise ValueError(msg)
-        # Rows count from 0 in every record batch; offsets and sequences go on.
+        # Rows count from 0 in every record batch; offsets and sequences continue.
         before = open_batch.record_count
         self._settings[kernel.SET_BASE_OFFSET] = self.next_offset + before
         self._settings[kernel.SET_BASE_SEQUENCE] = self._sequence_after(before)
@@ -371,7 +371,7 @@ class RecordEncoder:
         return (self._base_sequence + self.next_offset - self._base_offset + records) & _INT32_MAX
 
     def _finished(self, chunk: memoryview, described: list[int], at: int = 0) -> EncodedBatch:
-        """Return the batch with its checksum; offsets go on.
+        """Return the batch with its checksum; offsets continue.
 
         If there is a codec, it is compressed, to the place ``at`` of the buffer for that.
         """

@@ -151,7 +151,7 @@ def headers_array(
     counts: npt.NDArray[np.int32],
     key_and_value_bytes: tuple[int, int],
 ) -> pa.Array:
-    """Return the headers column of the records whose headers begin at ``positions``.
+    """Return the headers column of the records whose headers start at ``positions``.
 
     The headers have been checked by ``decode_records``. Keys, and values, have at the most
     ``key_and_value_bytes``.

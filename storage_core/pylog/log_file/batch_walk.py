@@ -70,7 +70,7 @@ class WholeBatches(NamedTuple):
 
 
 class _Chunks:
-    """Bytes around a moving position, read in chunks that grow while the walk goes on."""
+    """Bytes around a moving position, read in chunks that grow while the walk continues."""
 
     def __init__(self, source: ByteSource, end: int) -> None:
         self._source = source

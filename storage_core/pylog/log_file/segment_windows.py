@@ -4,7 +4,7 @@ One buffer is read into again and again, so memory does not depend on the segmen
 read twice, since each one may cost a request over a network: the batch that a window's end cuts is
 moved to the beginning of the next one. Only a batch of more than 64 MiB is: it is checksummed chunk
 by chunk before memory is made for it, so that a damaged size field costs an error, not a gigabyte.
-A reader of records refuses a sound batch that is larger than what records may take.
+A reader of records refuses an intact batch that is larger than what records may take.
 
 Windows of which only the batch headers are read, where that is cheaper than reading all.
 

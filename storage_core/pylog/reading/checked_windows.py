@@ -345,7 +345,7 @@ class CheckedWindows:
         return _Fault(position, position, reason)
 
     def _skip(self, fault: _Fault, damage: DamageReport) -> int:
-        """Report the range from a fault to the next sound batch; return where that begins."""
+        """Report the range from a fault to the next intact batch; return where that begins."""
         segment_slice = self._slice
         end = find_next_batch(
             self._source,

@@ -1,7 +1,7 @@
 """What a reader does at damage, and which bytes it has left out.
 
 FAILFAST raises an error with file, position and cause. The other two modes skip exactly the damaged
-bytes: from the first wrong batch to the next sound one (`pylog.reading.resynchronisation`).
+bytes: from the first wrong batch to the next intact one (`pylog.reading.resynchronisation`).
 The names are those of Spark's file sources.
 """
 
@@ -85,7 +85,7 @@ class ReadMode(StrEnum):
 
     @property
     def skips_damage(self) -> bool:
-        """Whether reading goes on after damage."""
+        """Whether reading continues after damage."""
         return self is not ReadMode.FAILFAST
 
 
@@ -100,9 +100,9 @@ class DamagedRange:
     position, end_position
         Bytes ``[position, end_position)``.
     next_offset
-        The lowest offset that records of this range may have: the one after the last sound batch.
+        The lowest offset that records of this range may have: the one after the last intact batch.
     end_offset
-        The offset that they lie below: the first of the next sound batch, or the last one of a
+        The offset that they lie below: the first of the next intact batch, or the last one of a
         compressed v0/v1 wrapper. None if nothing sound follows in the file, and there is no next
         file whose name says it. It is at or below ``next_offset`` if the sound offsets leave no
         room between them: it is then unknown which offsets the bytes held.
@@ -184,7 +184,7 @@ class DamageReport:
 
         A reader needs to know which damage it has come across itself, this time: this report may
         have it already, from an earlier read, or be shared with another reader. A range is left out
-        if the sound batches on both sides of it show that its offsets lie outside ``[start_offset,
+        if the intact batches on both sides of it show that its offsets lie outside ``[start_offset,
         end_offset)``: on the way to its first record, a reader may come across damage that does not
         concern it.
         """

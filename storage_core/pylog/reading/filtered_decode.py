@@ -228,13 +228,13 @@ class SearchDecoder:
 
     @property
     def finished_batches(self) -> int:
-        """As of `RecordDecoder`."""
+        """See `RecordDecoder`."""
         done = self._decoder.finished_batches
         return int(self._candidates[done - 1]) + 1 if done else 0
 
     @property
     def has_given_more(self) -> bool:
-        """As of `RecordDecoder`."""
+        """See `RecordDecoder`."""
         return self._decoder.has_given_more and self._given_after == self._decoder.finished_batches
 
     def decode(

@@ -2,7 +2,7 @@
 
 The cost is that of what has changed. A partition directory whose time of change is that of the last
 look holds the same files, and a newest ``.log`` whose length and time are the same ends where it
-did. Where it has grown, the walk goes on from the last batch that was known, after a look at
+did. Where it has grown, the walk continues from the last batch that was known, after a look at
 whether that batch is still there.
 """
 

@@ -86,7 +86,7 @@ class FollowedRecords:
         Raises
         ------
         LogStorageError
-            As of `FollowedDirectory.refresh` and `pylog.Scan.to_batches`.
+            See `FollowedDirectory.refresh` and `pylog.Scan.to_batches`.
         """
         for batch in limited(self._appended(), self._rest):
             if self._rest is not None:
@@ -116,7 +116,7 @@ class FollowedRecords:
             self._topic_ids[each] = log.topic_id
 
     def _begin_of(self, partition: TopicPartition, log: FollowedLog, known: int | None) -> int:
-        """Return where to go on in a partition, and warn of what is lost."""
+        """Return where to continue in a partition, and warn of what is lost."""
         if known is None:
             return log.log_start_offset
         known_id = self._topic_ids.get(partition, log.topic_id)

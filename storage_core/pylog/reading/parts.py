@@ -160,7 +160,7 @@ def parts_of(
 
 def _pieces(task: ScanTask, sizes: PartSizes, *, skips_damage: bool) -> Iterator[ScanTask]:
     if task.where is not None and task.where.min_timestamp is not None:
-        # Early batches are passed over as one reader would: from a cut it would pass over others.
+        # Early batches are skipped as one reader would: from a cut it would skip others.
         with suppress(SegmentVanishedError):  # its reader will look again
             slices = tuple(late_part(each, task.where) for each in task.slices)
             task = replace(task, slices=slices, looks_for_late=False)

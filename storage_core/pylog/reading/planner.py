@@ -227,7 +227,7 @@ def _still_held(view: LogView, start: int, end: int, *, fails: bool) -> tuple[Lo
 
 
 _MOST_OFFSETS = 1 << 22
-"""Offsets looked through at once: those of their records are held in memory."""
+"""Offsets scanned at once: those of their records are held in memory."""
 
 
 def plan_last_records(
@@ -273,6 +273,6 @@ def _find_first(
 
 
 def _narrowed(wanted: ScanRequest, low: int, high: int) -> ScanRequest:
-    """Return the part of what is wanted that lies in ``[low, high)``."""
+    """Return the part of what is wanted that is in ``[low, high)``."""
     where = RecordFilter(min_offset=low, max_offset=high - 1)
     return replace(wanted, where=conjunction(wanted.where, where))

@@ -5,9 +5,9 @@ aborted batches and batches outside the range left out; the rest decoded. FAILFA
 with file, position and cause, once the intact batches before it have been given. The other modes
 skip exactly what is damaged and report it.
 
-A broker that goes on working rolls, deletes and compacts segments under a reader. A segment that is
-gone, or that compaction has replaced, is looked for again by offset: what the log now holds of the
-rest of the range is read. Records that are below the log's start by then are lost: an error, or
+A working broker rolls, deletes and compacts segments under a reader. A segment that is gone, or
+that compaction has replaced, is looked for again by offset: what the log now holds of the rest of
+the range is read. Records that are below the log's start by then are lost: an error, or
 skipped with a warning where the user said so (``failOnDataLoss=false``).
 """
 

@@ -78,7 +78,7 @@ def _end_of_escape(pattern: str, at: int) -> int:
     """Return where an escape ends, with whatever digits belong to it."""
     end = at + 2
     while end < len(pattern) and (pattern[end].isalnum() or pattern[end] == "{"):
-        end += 1  # of \x41, \u0041 and \12; what follows \d is passed over with it
+        end += 1  # of \x41, \u0041 and \12; what follows \d is skipped with it
         if pattern[end - 1] == "{":
             return _end_of_special(pattern, end - 1)
     return end

@@ -193,7 +193,7 @@ class RecordStream(ABC):
         Raises
         ------
         LogStorageError
-            As of `to_batches`, but that any timestamp can be expressed.
+            As for `to_batches`, but any timestamp can be expressed.
 
         Examples
         --------

@@ -1,25 +1,25 @@
-"""Where sound batches go on after a batch that is wrong.
+"""Where intact batches continue after a batch that is wrong.
 
-Three things lead to it. Sizes: where the wrong batch ends exactly at a sound one, or at the end of
-what is read, its own bytes are all that is lost. Its checksum: where only its size is wrong, it is
-that of the bytes up to a sound batch. And, where neither does, a search for what could be a header
-with an offset that fits, has a right checksum, and is followed as a batch of the log is: a record's
-value may well hold the image of a batch, but what follows there is the rest of the record.
+Three things lead to it. Sizes: where the wrong batch ends exactly at an intact one, or at the end
+of what is read, its own bytes are all that is lost. Its checksum: where only its size is wrong, it
+is that of the bytes up to an intact batch. And, where neither does, a search for what could be a
+header with an offset that fits, has a right checksum, and is followed as a batch of the log is: a
+record's value may well hold the image of a batch, but what follows there is the rest of the record.
 
-A size that leads to a sound batch is not the last word: one that has grown by just the size of the
-batch after it would hide that one, and one that has shrunk may lead into its own batch. There the
-checksum decides.
+A size that leads to an intact batch is not the last word: one that has grown by just the size of
+the batch after it would hide that one, and one that has shrunk may lead into its own batch. There
+the checksum decides.
 
 What a hostile value can do: the images of batches in it are taken for batches of the log where
 
-* damage, or a crash, has cost its batch the checksum, its size leads to no sound batch (of the two
+* damage, or a crash, has cost its batch the checksum, its size leads to no intact batch (of the two
   one is damaged, too), and the images go up to the end, are more than 64 in a row, or are followed
   by bytes that could be the header of the next batch;
-* or damage has cost its batch the size alone, and the batch goes on for more than 1 MiB after the
+* or damage has cost its batch the size alone, and the batch continues for more than 1 MiB after the
   first image, or its wrong size leads to more than 64 images in a row.
 
 Their offsets have to fit in between those around them, and the batch that holds them is reported
-as damaged all the same. An image in a batch that ends where its size says, before a sound one, is
+as damaged all the same. An image in a batch that ends where its size says, before an intact one, is
 never taken for a batch.
 """
 
@@ -116,7 +116,7 @@ def possible_headers(
 
 
 SOUND_STEPS = 64
-"""How many sound batches are followed: no value is expected to hold images of more in a row."""
+"""How many intact batches are followed: no value is expected to hold images of more in a row."""
 
 _STEPS = 16
 """How many wrong batches in a row are followed by their sizes."""
@@ -175,7 +175,7 @@ class SoundBatches:
         return int.from_bytes(self.source.read_at(position, OFFSET_LENGTH), "big")
 
     def boundary_of(self, position: int) -> int | None:
-        """Return where sizes lead from a wrong batch to a sound one or the end, else None.
+        """Return where sizes lead from a wrong batch to an intact one or the end, else None.
 
         Wrong batches on the way have headers that fit.
         """
@@ -189,14 +189,14 @@ class SoundBatches:
         return None
 
     def leads_to(self, batch: PositionedHeader, position: int) -> bool:
-        """Whether sound batches lead from one of them exactly to ``position``."""
+        """Whether intact batches lead from one of them exactly to ``position``."""
         following: PositionedHeader | None = batch
         while following is not None and following.end_position < position:
             following = self.sound(following.end_position, following.header.next_offset)
         return following is not None and following.end_position == position
 
     def leads_on(self, batch: PositionedHeader) -> bool:
-        """Whether what follows a sound batch is what follows a batch of a log.
+        """Whether what follows an intact batch is what follows a batch of a log.
 
         Sound batches, and after them the end, or something that still has what distinguishes a
         header from the rest of a record: an offset that fits, zeros, or a size that leads on.
@@ -272,7 +272,7 @@ def find_next_batch(
     limit_offset: int | None = None,
     searched_bytes: int | None = None,
 ) -> int:
-    """Return where the next sound batch begins, ``end`` if there is none.
+    """Return where the next intact batch begins, ``end`` if there is none.
 
     ``position`` is where the wrong batch begins. ``searched_bytes``: how far after it a batch may
     begin that no size leads to; None for no bound.
@@ -298,7 +298,7 @@ def _find_hidden(batches: SoundBatches, position: int, limit: int, boundary: int
     """Return the batch before ``limit`` that the wrong one at ``position`` hides, None if none.
 
     Sizes lead to the boundary. They are wrong where the checksum is that of the bytes up to a batch
-    before it, from which sound batches lead to the boundary: all those bytes are proved then.
+    before it, from which intact batches lead to the boundary: all those bytes are proved then.
     """
     checksum = RunningChecksum(batches.source, position, batches.end)
     for candidate in possible_headers(batches.source, position + 1, limit, batches.lowest):

@@ -105,7 +105,7 @@ class Scan(RecordStream):
         Iterates over the damaged ranges that the readers have left out so far, each once (modes
         DROPMALFORMED and PERMISSIVE).
     scanned
-        How much the readers of records have looked through so far.
+        How much the readers of records have scanned so far.
     limit
         The most rows that it gives, over all partitions; None for all.
     """
@@ -165,7 +165,7 @@ class Scan(RecordStream):
         Raises
         ------
         LogStorageError
-            A position cannot be resolved, or damage (mode FAILFAST) lies in a range that was
+            A position cannot be resolved, or damage (mode FAILFAST) is in a range that was
             searched.
         ValueError
             ``count`` is less than 1.
@@ -265,7 +265,7 @@ class Scan(RecordStream):
         """Yield the rows of `to_batches`, by what batch headers count if those are all they tell.
 
         That is so where `schema` has no column but ``topic`` and ``partition``, as for tools that
-        count. As of `count`, checksums are not verified then, and nothing is `scanned`.
+        count. As for `count`, checksums are not verified then, and nothing is `scanned`.
         """
         if not PLACE_COLUMNS.issuperset(self.schema.names) or self._decodes_to_count:
             return self.to_batches()
@@ -404,10 +404,11 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         slower, and a wrong index file cannot matter.
     threads
         How many threads read ahead of the caller's, each another part of the plan: partitions,
-        segments, and what offset indexes cut off. The default is what the environment variable
-        ``PYLOG_NUM_THREADS`` says or, without one, 1: the caller's thread does it all, in the least
-        processor time. Rows, their order, errors and damage do not depend on it. About 16 MiB of
-        decoded rows are held for each thread, and each may decode a large batch at a time.
+        segments, and pieces of them that offset indexes cut off. The default is what the
+        environment variable ``PYLOG_NUM_THREADS`` says or, without one, 1: the caller's thread does
+        it all, in the least processor time. Rows, their order, errors and damage do not depend on
+        it. About 16 MiB of decoded rows are held for each thread, and each may decode a large batch
+        at a time.
     leave_page_cache
         True: what is read of local ``.log`` files and offset indexes does not stay in the page
         cache, and what was there before does, so that a broker beside the reader serves from it as

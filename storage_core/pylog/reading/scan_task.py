@@ -178,7 +178,7 @@ class ScanTask:
         Parameters
         ----------
         mode, max_decompressed_bytes
-            As of `read`.
+            See `read`.
 
         Raises
         ------

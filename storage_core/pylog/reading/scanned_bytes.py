@@ -121,7 +121,7 @@ class ScannedBytes:
     def report_to(
         self, progress: Callable[[int, int], None] | None, plan: Callable[[], Iterable[PlannedTask]]
     ) -> None:
-        """Call ``progress``, if there is one, with the bytes looked through and those planned."""
+        """Call ``progress``, if there is one, with the bytes scanned and those planned."""
         if progress is not None:
             total_bytes = sum(task.size_bytes for task in plan())
             self.on_change = lambda size_bytes: progress(size_bytes, total_bytes)

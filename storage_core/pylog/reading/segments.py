@@ -134,8 +134,8 @@ class LogSegmentView:
     ) -> tuple[int, PositionedHeader | None]:
         """Return where a reader of the records from ``offset`` on begins, and `find_batch`.
 
-        It begins at the first batch whose last offset is at or above ``offset``. Where there is a
-        gap before it in which ``offset`` lies, it begins at the batch before the gap: damage to a
+        It starts at the first batch whose last offset is at or above ``offset``. Where there is a
+        gap before it in which ``offset`` lies, it starts at the batch before the gap: damage to a
         header may have made that one end too early, and its checksum is to be looked at. Without
         ``checks_gap`` what is before ``offset`` has been read already.
         """
@@ -176,7 +176,7 @@ class LogSegmentView:
         """Return where the last batch before ``end`` that the offset index proves begins.
 
         The segment's beginning if it proves none; with ``is_sound``, none with a right checksum.
-        The index may know of more by now: a broker goes on appending.
+        The index may know of more by now: a broker continues appending.
         """
         with self.open_offset_index() as index:
             return self._proved_positions(source, index, end).last(is_sound=is_sound)

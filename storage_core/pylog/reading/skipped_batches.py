@@ -61,7 +61,7 @@ class RefusedBatches:
         positions: tuple[int, int],
         reason: str,
     ) -> None:
-        """Note that the batches that begin at two bytes of the file, and between, are refused.
+        """Note that the batches that start at two bytes of the file, and between, are refused.
 
         The two are one and the same, or neighbours. What stands before them is sound, but for what
         was added before.
@@ -136,7 +136,7 @@ class SoundDecode(NamedTuple):
     def batches(
         self, window: Window, decode: Callable[[Window], Iterable[_Decoded]]
     ) -> Iterator[_Decoded]:
-        """Yield what ``decode`` does of the sound batches, part by part."""
+        """Yield what ``decode`` does of the intact batches, part by part."""
         start, size = 0, len(window.headers)
         while start < len(window.headers):
             part = window.select(slice(start, start + size))

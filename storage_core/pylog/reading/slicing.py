@@ -96,7 +96,7 @@ def without_early_batches(
 
 
 def _is_sound(source: ByteSource, position: int, end: int) -> bool:
-    """Whether sizes have led to a sound batch, which ends where the slice or another one does."""
+    """Whether sizes have led to an intact batch, which ends where the slice or another one does."""
     try:
         two = list(islice(walk_headers(source, position, end), 2))
     except CorruptRecordError:

@@ -68,7 +68,7 @@ def merge_by_timestamp(
     Raises
     ------
     LogStorageError
-        As of `Scan.to_batches`.
+        See `Scan.to_batches`.
     ValueError
         The scan gives a row that stands for damage (mode PERMISSIVE), or has a limit of its own,
         which is one of rows in another order; or ``limit`` is negative.
