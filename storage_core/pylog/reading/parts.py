@@ -51,6 +51,11 @@ class Part(NamedTuple):
     past: set[int]
     """Tasks of which nothing more can pass the filter, once the part has been read."""
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of ``.log`` files to read."""
+        return sum(piece.task.size_bytes for piece in self.pieces)
+
 
 class PartSizes:
     """How large the next part is to be, from what parts before it have decoded to."""
@@ -70,8 +75,7 @@ class PartSizes:
 
     def note(self, part: Part, decoded_bytes: int) -> None:
         """Note that a part has been read."""
-        size_bytes = sum(piece.task.size_bytes for piece in part.pieces)
-        self._ratio = max(1.0, decoded_bytes / max(1, size_bytes))
+        self._ratio = max(1.0, decoded_bytes / max(1, part.size_bytes))
 
 
 def read_ahead(
@@ -89,6 +93,8 @@ def read_ahead(
 
     def read(part: Part) -> Iterator[pa.RecordBatch | DamagedRange]:
         memory = idle.pop() if idle else ReadMemory(options)
+        # The first window need not be small: nobody waits for the rows of this part yet.
+        memory.windows(min(options.window_bytes, part.size_bytes))
         for number, task in part.pieces:
             if number not in past:
                 damage = DamageReport(is_logged=False)
