@@ -146,12 +146,10 @@ _PUBLIC = LazyNames(
             "OffsetSpecs",
             "Timestamp",
         ),
-        "pylog.reading.byte_limit": ("ends_within_bytes",),
-        "pylog.reading.comparison": (
+        "pylog.pushdown.comparison": (
             "Comparison",
             "to_record_filter",
         ),
-        "pylog.reading.consumer_record": ("ConsumerRecord",),
         "pylog.reading.damage": (
             "DamagedRange",
             "DamageReport",
@@ -161,23 +159,27 @@ _PUBLIC = LazyNames(
         "pylog.reading.followed_directory": (
             "follow",
             "FollowedDirectory",
+            "FollowedLog",
         ),
-        "pylog.reading.followed_partition": ("FollowedLog",),
         "pylog.reading.followed_records": ("FollowedRecords",),
         "pylog.reading.log_directory": (
+            "choose_partitions",
             "LogDirectory",
             "open_directory",
         ),
         "pylog.reading.log_view": ("LogView",),
-        "pylog.reading.partition_choice": ("choose_partitions",),
-        "pylog.reading.planned_bytes": ("PlannedBytes",),
         "pylog.reading.record_filter": ("RecordFilter",),
+        "pylog.reading.record_stream": ("ConsumerRecord",),
         "pylog.reading.removal_preview": ("Removal",),
         "pylog.reading.scan": (
-            "scan",
             "Scan",
+            "scan",
         ),
         "pylog.reading.scan_task": ("ScanTask",),
+        "pylog.reading.scanned_bytes": (
+            "ends_within_bytes",
+            "PlannedBytes",
+        ),
         "pylog.reading.timeline": ("merge_by_timestamp",),
         "pylog.record.decompression_limit": ("DEFAULT_MAX_DECOMPRESSED_BYTES",),
         "pylog.record.legacy_builder": ("LegacyBatchBuilder",),
@@ -195,8 +197,8 @@ _PUBLIC = LazyNames(
             "VALUE_FORMATS",
         ),
         "pylog.record_search": (
-            "Search",
             "search",
+            "Search",
             "SearchSummary",
         ),
         "pylog.statistics.charts": ("TimeSteps",),
@@ -362,28 +364,28 @@ if TYPE_CHECKING:
     from pylog.positions import OffsetSpec as OffsetSpec
     from pylog.positions import OffsetSpecs as OffsetSpecs
     from pylog.positions import Timestamp as Timestamp
-    from pylog.reading.byte_limit import ends_within_bytes as ends_within_bytes
-    from pylog.reading.comparison import Comparison as Comparison
-    from pylog.reading.comparison import to_record_filter as to_record_filter
-    from pylog.reading.consumer_record import ConsumerRecord as ConsumerRecord
+    from pylog.pushdown.comparison import Comparison as Comparison
+    from pylog.pushdown.comparison import to_record_filter as to_record_filter
     from pylog.reading.damage import DamagedRange as DamagedRange
     from pylog.reading.damage import DamageReport as DamageReport
     from pylog.reading.damage import ReadMode as ReadMode
     from pylog.reading.discovery import PartitionDirectory as PartitionDirectory
     from pylog.reading.followed_directory import FollowedDirectory as FollowedDirectory
+    from pylog.reading.followed_directory import FollowedLog as FollowedLog
     from pylog.reading.followed_directory import follow as follow
-    from pylog.reading.followed_partition import FollowedLog as FollowedLog
     from pylog.reading.followed_records import FollowedRecords as FollowedRecords
     from pylog.reading.log_directory import LogDirectory as LogDirectory
+    from pylog.reading.log_directory import choose_partitions as choose_partitions
     from pylog.reading.log_directory import open_directory as open_directory
     from pylog.reading.log_view import LogView as LogView
-    from pylog.reading.partition_choice import choose_partitions as choose_partitions
-    from pylog.reading.planned_bytes import PlannedBytes as PlannedBytes
     from pylog.reading.record_filter import RecordFilter as RecordFilter
+    from pylog.reading.record_stream import ConsumerRecord as ConsumerRecord
     from pylog.reading.removal_preview import Removal as Removal
     from pylog.reading.scan import Scan as Scan
     from pylog.reading.scan import scan as scan
     from pylog.reading.scan_task import ScanTask as ScanTask
+    from pylog.reading.scanned_bytes import PlannedBytes as PlannedBytes
+    from pylog.reading.scanned_bytes import ends_within_bytes as ends_within_bytes
     from pylog.reading.timeline import merge_by_timestamp as merge_by_timestamp
     from pylog.record.decompression_limit import (
         DEFAULT_MAX_DECOMPRESSED_BYTES as DEFAULT_MAX_DECOMPRESSED_BYTES,

@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pylog.columnar.json_path import JsonPath
 from pylog.lazy_modules import LazyModule
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST
-from pylog.reading.content_tests import HasHeader, ValueContains, ValueMatches
-from pylog.reading.json_path import JsonPath
-from pylog.reading.log_directory import open_directory
-from pylog.reading.partition_choice import choose_partitions
-from pylog.reading.record_filter import RecordFilter
+from pylog.reading.log_directory import choose_partitions, open_directory
+from pylog.reading.record_filter import HasHeader, RecordFilter, ValueContains, ValueMatches
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
 
@@ -27,8 +25,8 @@ if TYPE_CHECKING:
 
     from pylog.positions import OffsetSpecs, Timestamp
     from pylog.reading import scan
-    from pylog.reading.content_tests import ContentTest
     from pylog.reading.damage import DamagedRange
+    from pylog.reading.record_filter import ContentTest
 
     Bytes = str | bytes
     Patterns = Bytes | re.Pattern[str] | re.Pattern[bytes]
@@ -185,8 +183,8 @@ def search(  # noqa: PLR0913 - keyword-only options, one for each thing a user m
         ``NAME``: there is a header of that name; ``NAME=VALUE``: one with that name and that value
         in UTF-8. Of several, all.
     json_path
-        The value is JSON and has something at this path, see `pylog.reading.json_path`. Of several,
-        all.
+        The value is JSON and has something at this path, see `pylog.columnar.json_path`. Of
+        several, all.
     min_timestamp, max_timestamp
         The record's own timestamp lies between these, both inclusive; as of `RecordFilter`.
     start, end, isolation, timestamp_unit, max_decompressed_bytes, use_indexes, leave_page_cache

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.errors import LogStorageError, TimestampOverflowError
 from pylog.record.batch_scan import BatchScan, find_bad_checksum, find_batches
 from pylog.record.compression import Decompressor
 from pylog.record.record_batch import RecordBatch
+from pylog.record.window import Window
 from tests.fuzz.repair import MIN_ENTRY_BYTES
 from tests.support.batches import INT64_MAX, Stored, crc32c
 from tests.support.decoding import PARTITION, SEGMENT
@@ -159,7 +159,7 @@ def _decoder(schema: pa.Schema) -> RecordDecoder:
 
 
 def _window(scan: BatchScan) -> Window:
-    return Window(scan.buffer, scan.headers, SEGMENT, 0)
+    return Window.of(scan, SEGMENT, 0)
 
 
 def _offsets(batches: list[pa.RecordBatch]) -> list[int]:

@@ -13,8 +13,8 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError
 from pylog.files.time_index import TimeIndexEntries
-from pylog.reading.last_stable_offset import find_last_stable_offset
-from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
+from pylog.reading.offset_resolution import find_max_timestamp, find_offset_for_timestamp
+from pylog.reading.transactions import find_last_stable_offset
 from pylog.record.record_batch import RecordBatch
 from tests.support.golden import (
     GoldenPartition,

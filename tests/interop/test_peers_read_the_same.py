@@ -8,9 +8,9 @@ import pytest
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.model import TopicPartition
 from pylog.record.batch_scan import find_batches
+from pylog.record.window import Window
 from tests.support.golden import Holds, golden_partitions
 from tests.support.peers import PEERS, peer_records
 from tests.support.reading import as_buffer, rows
@@ -25,7 +25,7 @@ NEW_BROKERS = ("0.11.", "2.8.", "3.9.", "4.3.")
 
 def our_records(data: bytes) -> list[Stored]:
     scan = find_batches(as_buffer(data))
-    window = Window(scan.buffer, scan.headers.select(~scan.headers.is_control), "0.log", 0)
+    window = Window.of(scan, "0.log", 0).select(~scan.headers.is_control)
     schema = record_schema(include_headers=True, timestamp_unit="ms")
     return rows(RecordDecoder(TopicPartition("t", 0), schema).decode(window, 0, 2**63 - 1))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import pylog
 from pylog.model import TimestampOffset
-from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
+from pylog.reading.offset_resolution import find_max_timestamp, find_offset_for_timestamp
 from tests.support import strategies
 from tests.support.batches import Built, Stored
 from tests.support.log_files import (

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pylog
-from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.reading.transactions import find_last_stable_offset
 from tests.support import strategies
 from tests.support.batches import Built, crc32c
 from tests.support.log_files import Transactions, segment_path, write_segment

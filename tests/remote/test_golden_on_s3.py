@@ -11,7 +11,7 @@ import pytest
 import pylog
 from pylog.cli.main import run
 from pylog.errors import LogDirectoryError
-from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
+from pylog.reading.offset_resolution import find_max_timestamp, find_offset_for_timestamp
 from tests.support.golden import Holds, golden_partitions
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError
 from pylog.model import TopicPartition
 from pylog.record.batch_scan import find_batches
 from pylog.record.compression import Decompressor
 from pylog.record.record import wrap_int64
 from pylog.record.record_batch import RecordBatch
+from pylog.record.window import Window
 from tests.support.batches import INT64_MAX, Stored
 from tests.support.reading import as_buffer, rows, stored
 
@@ -40,7 +40,7 @@ def kernel_batches(
     if schema is None:
         schema = record_schema(include_headers=True, timestamp_unit="ms")
     decoder = RecordDecoder(PARTITION, schema, max_decompressed_bytes=max_decompressed_bytes)
-    window = Window(scan.buffer, scan.headers, SEGMENT, FILE_POSITION)
+    window = Window.of(scan, SEGMENT, FILE_POSITION)
     return list(decoder.decode(window, start_offset, end_offset))
 
 

@@ -75,9 +75,8 @@ def test_a_lazy_name_becomes_an_attribute_of_its_package(
     [
         ("pylog.files.storage", "pyarrow"),
         ("pylog.reading.log_end", "numpy"),
-        ("pylog.reading.torn_tail", "numpy"),
-        ("pylog.reading.early_batches", "numba"),
-        ("pylog.log_file.header_reading", "numba"),
+        ("pylog.reading.slicing", "numba"),
+        ("pylog.log_file.segment_windows", "numba"),
     ],
 )
 def test_a_user_of_heavy_parts_is_imported_without_them(user: str, heavy: str) -> None:

@@ -19,12 +19,12 @@ from pylog.files.partition_metadata import ZERO_UUID, format_uuid
 from pylog.internal_topics.consumer_offsets import group_records
 from pylog.internal_topics.group_state import GroupState, group_states
 from pylog.model import IsolationLevel, TopicPartition
-from pylog.reading.attempts import Attempts
-from pylog.reading.coordinator_log import coordinator_records
-from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.reading.damage import Attempts
+from pylog.reading.internal_logs import coordinator_records
+from pylog.reading.log_directory import open_replicas
+from pylog.reading.offset_resolution import find_offset_for_timestamp
 from pylog.reading.producer_transactions import find_transactions
-from pylog.reading.replicas import open_replicas
-from pylog.reading.timestamp_lookup import find_offset_for_timestamp
+from pylog.reading.transactions import find_last_stable_offset
 from pylog.side_by_side import SharedProgress
 from pylog.text.names import names_nearest_keyword
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pylog.internal_topics.coordinator_record import CoordinatorRecord
     from pylog.internal_topics.group_state import StoredOffset
-    from pylog.reading.coordinator_log import StoredRecord
+    from pylog.reading.internal_logs import StoredRecord
     from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
 

@@ -11,11 +11,15 @@ from pylog.errors import CorruptRecordError, LogStorageError
 from pylog.files.partition_metadata import format_uuid
 from pylog.locations import printable_location
 from pylog.model import NO_PARTITION_LEADER_EPOCH
-from pylog.reading.attempts import Attempts
+from pylog.reading.damage import Attempts
 from pylog.reading.discovery import directory_identity
-from pylog.reading.log_directory import open_directory
+from pylog.reading.log_directory import (
+    compile_topic_pattern,
+    ensure_known_topics,
+    no_topic_matches,
+    open_directory,
+)
 from pylog.reading.log_end import ensure_last_batch_is_sound
-from pylog.reading.topic_choice import compile_topic_pattern, ensure_known_topics, no_topic_matches
 
 if TYPE_CHECKING:
     import os

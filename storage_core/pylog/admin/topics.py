@@ -16,10 +16,14 @@ from pylog.files.file_names import PARTITION_METADATA
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.internal_topics.metadata_image import MetadataImage
 from pylog.locations import is_remote, join, printable_location
-from pylog.reading.attempts import Attempts
-from pylog.reading.cluster_metadata_log import CLUSTER_METADATA, metadata_values
-from pylog.reading.log_directory import open_directory
-from pylog.reading.topic_choice import compile_topic_pattern, ensure_known_topics, no_topic_matches
+from pylog.reading.damage import Attempts
+from pylog.reading.internal_logs import CLUSTER_METADATA, metadata_values
+from pylog.reading.log_directory import (
+    compile_topic_pattern,
+    ensure_known_topics,
+    no_topic_matches,
+    open_directory,
+)
 
 if TYPE_CHECKING:
     import os

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pylog.errors import InvalidRecordError, LogStorageError
 from pylog.internal_topics.transaction_state import TRANSACTION_STATES, transaction_records
-from pylog.reading.cluster_metadata_log import CLUSTER_METADATA
-from pylog.reading.coordinator_log import coordinator_records
+from pylog.reading.internal_logs import CLUSTER_METADATA, coordinator_records
+from pylog.reading.log_directory import open_replicas
 from pylog.reading.producer_transactions import find_transactions
-from pylog.reading.replicas import open_replicas
 from pylog.scheduling.clock import SystemClock
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.text.names import names_nearest_keyword

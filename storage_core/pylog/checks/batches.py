@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from pylog.checks.walk import SegmentWalk
     from pylog.files.leader_epochs import EpochEntry
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.damage import DamagedRange
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
+    from pylog.record.window import Window
 
 
 DAMAGED = "damaged_batches"
@@ -143,17 +143,17 @@ def rest_findings(walk: SegmentWalk, damaged: Sequence[DamagedRange]) -> Iterato
     )
 
 
-def empty_batch_findings(segment: LogSegmentView, window: SegmentWindow) -> Iterator[Finding]:
+def empty_batch_findings(segment: LogSegmentView, window: Window) -> Iterator[Finding]:
     """Yield an error for each batch whose record count is 0 although it holds something.
 
     Kafka, and a reader here, pass over it: compaction leaves empty batches of a header alone.
     """
-    headers = window.scan.headers
+    headers = window.headers
     is_empty = headers.is_v2 & (headers.record_counts == 0) & (headers.codec_ids == 0)
     is_filled = headers.sizes_bytes > RECORD_BATCH_OVERHEAD
     for index in np.flatnonzero(is_empty & is_filled).tolist():
         size = int(headers.sizes_bytes[index])
-        position = window.file_position + int(headers.positions[index])
+        position = window.position_of(index)
         yield Finding(
             Severity.ERROR,
             "filled_empty_batch",
@@ -205,12 +205,12 @@ class LegacyFindings:
         self._count = 0
         self._first: Finding | None = None
 
-    def add(self, walk: SegmentWalk, window: SegmentWindow) -> None:
+    def add(self, walk: SegmentWalk, window: Window) -> None:
         """Look into the compressed messages of a window."""
-        headers = window.scan.headers
+        headers = window.headers
         if headers.traits.all_v2:
             return
-        view = window.scan.buffer.data
+        view = window.buffer.data
         for at in np.flatnonzero((headers.magics == 1) & (headers.codec_ids != 0)).tolist():
             start, size = int(headers.positions[at]), int(headers.sizes_bytes[at])
             if not self._holds_v0(view[start : start + size], int(headers.codec_ids[at])):
@@ -261,9 +261,9 @@ class EpochFindings:
         self._latest = NO_PARTITION_LEADER_EPOCH
         self._has_gone_back = self._has_disagreed = False
 
-    def add(self, segment: LogSegmentView, window: SegmentWindow) -> Iterator[Finding]:
+    def add(self, segment: LogSegmentView, window: Window) -> Iterator[Finding]:
         """Yield what is wrong with the epochs of these batches."""
-        headers = window.scan.headers
+        headers = window.headers
         epochs = headers.partition_leader_epochs
         which = np.flatnonzero(epochs != NO_PARTITION_LEADER_EPOCH)
         if not which.size:

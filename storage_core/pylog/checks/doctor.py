@@ -11,8 +11,7 @@ from pylog.checks.report import DoctorReport, LogDirectoryReport, PartitionRepor
 from pylog.errors import LogStorageError
 from pylog.locations import parent_of, printable_location
 from pylog.reading.discovery import directory_identity, discover_partitions
-from pylog.reading.log_directory import LogDirectory
-from pylog.reading.topic_choice import ensure_known_topics
+from pylog.reading.log_directory import LogDirectory, ensure_known_topics
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.side_by_side import SharedProgress
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 
 _MOST_THREADS = 16
-_LARGE_PARTITION_BYTES = 1 << 25
-"""Below, more threads than one save less time than their start and their memory are worth."""
 
 
 @names_nearest_keyword
@@ -61,9 +58,9 @@ def doctor(
     partitions
         Only these numbers; None for all.
     threads
-        How many partitions, and windows of large partitions, are read side by side; as many as
-        there are processors if None, or as the environment variable ``PYLOG_NUM_THREADS`` says. The
-        findings and their order are the same for any number.
+        How many partitions are read side by side; as many as there are processors if None, or as
+        the environment variable ``PYLOG_NUM_THREADS`` says. The findings and their order are the
+        same for any number.
     progress
         Called now and then, in the caller's thread, with the bytes that have been read and those
         that there are.
@@ -227,7 +224,6 @@ def _check_all(
 ) -> list[PartitionCheck]:
     """Return what is wrong with each partition; the largest are looked at first."""
     sizes = [_size_of(view) for view in views]
-    shares = threads_for_each(sizes, threads)
     shared = SharedProgress(sum(sizes), progress)
 
     def check(place: int) -> PartitionCheck:
@@ -235,26 +231,12 @@ def _check_all(
             views[place],
             max_decompressed_bytes=max_decompressed_bytes,
             on_bytes=shared.advance,
-            threads=shares[place],
         )
 
     largest_first = sorted(range(len(views)), key=lambda place: -sizes[place])
-    extra = sum(share - 1 for share in shares)
-    found = shared.side_by_side(check, largest_first, max(1, threads - extra))
+    found = shared.side_by_side(check, largest_first, threads)
     by_place = dict(zip(largest_first, found, strict=True))
     return [by_place[place] for place in range(len(views))]
-
-
-def threads_for_each(sizes: Sequence[int], threads: int) -> list[int]:
-    """Return how many threads each of some partitions is read with.
-
-    A partition that has more bytes than falls to one thread has several, in proportion: otherwise
-    it would be read on when all others are done.
-    """
-    total = sum(sizes)
-    return [
-        max(1, size * threads // total) if size >= _LARGE_PARTITION_BYTES else 1 for size in sizes
-    ]
 
 
 def _size_of(view: LogView) -> int:

@@ -1,6 +1,6 @@
 """A partition's directory, its checkpoints, and files that were left over.
 
-They are the checkpoints that show what lies in remote storage, see `pylog.reading.remote_offsets`.
+They are the checkpoints that show what lies in remote storage, see `pylog.reading.log_view`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import list_directory
 from pylog.locations import join
-from pylog.reading.remote_offsets import find_remote_offsets, remote_offsets_note
+from pylog.reading.log_view import find_remote_offsets, remote_offsets_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

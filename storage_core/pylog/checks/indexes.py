@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.index_entries import EntryLayout, IndexEntries
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.damage import DamagedRange
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
 
 MAX_INDEX_BYTES = 64 * 1024 * 1024
@@ -146,9 +146,9 @@ class IndexFindings:
         self._offset_index = _Entries(segment, INDEX_FILE_SUFFIX)
         self._time_index = _Entries(segment, TIME_INDEX_FILE_SUFFIX)
 
-    def add(self, window: SegmentWindow) -> None:
+    def add(self, window: Window) -> None:
         """Hold the entries that are about these batches against them."""
-        headers = window.scan.headers
+        headers = window.headers
         positions = headers.positions + window.file_position
         self._check_offset_entries(headers, positions)
         self._check_time_entries(headers)
@@ -314,9 +314,9 @@ class MissingTimeIndexes:
         ]
         self._is_expected = len(self._missing) < len(judged)
 
-    def add(self, window: SegmentWindow) -> None:
+    def add(self, window: Window) -> None:
         """Look at the formats of these batches."""
-        self._is_expected |= bool(window.scan.headers.is_v2.any())
+        self._is_expected |= bool(window.headers.is_v2.any())
 
     def findings(self) -> Iterator[Finding]:
         """Yield a warning for each missing file; one line if no broker may have written any."""

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pylog.checks.walk import SegmentWalk
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 
 _MOST_GAPS = 10_000
@@ -79,15 +79,15 @@ class OffsetAccount:
             self._add(OffsetGap(self._next_offset, base, path, 0, is_between_segments=True))
         self._next_offset = max(self._next_offset, base)
 
-    def add(self, walk: SegmentWalk, window: SegmentWindow) -> None:
+    def add(self, walk: SegmentWalk, window: Window) -> None:
         """Count the offsets of these batches."""
-        headers = window.scan.headers
+        headers = window.headers
         lasts, counts = headers.last_offsets, headers.record_counts
         before = np.concatenate(([self._next_offset], lasts[:-1] + 1))
         is_hidden = counts < 0
         firsts = np.where(is_hidden, before, headers.offsets)
         for at in np.flatnonzero(firsts > before).tolist():
-            position = window.file_position + int(headers.positions[at])
+            position = window.position_of(at)
             self._add(
                 OffsetGap(
                     int(before[at]),

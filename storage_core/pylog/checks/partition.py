@@ -37,14 +37,13 @@ from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.reading.damage import DamagedRange, DamageReport
 from pylog.reading.pending_commit import NoPendingCommit
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.scheduling.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pylog.checks.walk import SegmentWalk
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 
 _MOST_LOOKS = 4
@@ -77,7 +76,6 @@ def check_partition(
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     on_bytes: Callable[[int], None] | None = None,
     window_bytes: int = DEFAULT_WINDOW_BYTES,
-    threads: int = 1,
 ) -> PartitionCheck:
     """Read all of one partition and return what is wrong with it.
 
@@ -89,16 +87,14 @@ def check_partition(
         damage = DamageReport(is_logged=False)
         view = view.refreshed(damage)
         try:
-            with WorkerThreads(threads) as workers:
-                walk = partial(
-                    LogWalk,
-                    damage=damage,
-                    max_decompressed_bytes=max_decompressed_bytes,
-                    on_bytes=on_bytes,
-                    window_bytes=window_bytes,
-                    workers=workers if threads > 1 else None,
-                )
-                check = _check(view, damage, walk)
+            walk = partial(
+                LogWalk,
+                damage=damage,
+                max_decompressed_bytes=max_decompressed_bytes,
+                on_bytes=on_bytes,
+                window_bytes=window_bytes,
+            )
+            check = _check(view, damage, walk)
         except SegmentVanishedError:
             if not looks_left:
                 raise
@@ -191,7 +187,7 @@ class _Check:
         self._sequences = SequenceFindings(view)
         self._last_indexes = IndexFindings(view.segments[-1]) if view.segments else None
         self._time_indexes = MissingTimeIndexes(view)
-        self._legacy = LegacyFindings(walk.max_decompressed_bytes)
+        self._legacy = LegacyFindings(walk.options.max_decompressed_bytes)
         self._account = OffsetAccount(
             view, self._checkpoints.offsets.get(CLEANER_OFFSET_CHECKPOINT)
         )
@@ -254,9 +250,9 @@ class _Check:
         )
 
     def _about_window(
-        self, walk: SegmentWalk, window: SegmentWindow, indexes: IndexFindings
+        self, walk: SegmentWalk, window: Window, indexes: IndexFindings
     ) -> Iterator[Finding]:
-        self._scanned_bytes += window.scan.valid_bytes
+        self._scanned_bytes += window.size_bytes
         yield from empty_batch_findings(walk.segment, window)
         indexes.add(window)
         self._time_indexes.add(window)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
     from pylog.reading.damage import DamagedRange
-    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading.segments import LogSegmentView
 
 
 _CHUNK_BYTES = 1 << 22

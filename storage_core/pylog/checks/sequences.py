@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.log_file.segment_windows import SegmentWindow
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
+    from pylog.record.window import Window
 
     Int64Array = npt.NDArray[np.int64]
 
@@ -81,11 +81,11 @@ class SequenceFindings:
         self._log_start_offset = _log_start_offset(view)
         self._count = 0
 
-    def add(self, segment: LogSegmentView, window: SegmentWindow) -> Iterator[Finding]:
+    def add(self, segment: LogSegmentView, window: Window) -> Iterator[Finding]:
         """Yield what is wrong with the sequence numbers of these batches."""
         if not self._is_judged:
             return
-        headers = window.scan.headers
+        headers = window.headers
         missing, latest = self._account(window)
         which = np.flatnonzero(
             headers.is_v2
@@ -117,7 +117,7 @@ class SequenceFindings:
             if before is None:
                 continue
             place = int(which[row])
-            position = window.file_position + int(headers.positions[place])
+            position = window.position_of(place)
             end_position = position + int(headers.sizes_bytes[place])
             found = self._judged(producer, before, batch)
             if found is not None:
@@ -132,9 +132,9 @@ class SequenceFindings:
             message = f"sequence numbers of producers skip some, or go back, {more} more times"
             yield Finding(Severity.INFO, SEQUENCE_GAP, self._path, message)
 
-    def _account(self, window: SegmentWindow) -> tuple[Int64Array, Int64Array]:
+    def _account(self, window: Window) -> tuple[Int64Array, Int64Array]:
         """Return how many offsets are missing before each batch; the latest timestamp up to it."""
-        headers = window.scan.headers
+        headers = window.headers
         ends = headers.last_offsets + 1
         before = np.concatenate(([self._next_offset], ends[:-1]))
         # Where a compressed message of v0 or v1 begins, its header does not say.

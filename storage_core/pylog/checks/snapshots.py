@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from pylog.checks.report import Finding
     from pylog.files.producer_snapshot import ProducerStateEntry
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 
 _MOST_CLAIMS = 1 << 18
@@ -76,11 +76,11 @@ class SnapshotFindings:
             elif entry.last_offset >= 0 and len(self._claims) < _MOST_CLAIMS:
                 self._claims.append(_Claim(path, entry))
 
-    def add(self, window: SegmentWindow) -> None:
+    def add(self, window: Window) -> None:
         """Hold what is said of these batches against them."""
         if not self._offsets.size:
             return
-        headers = window.scan.headers
+        headers = window.headers
         lasts = headers.last_offsets
         first, end = np.searchsorted(self._offsets, (headers.offsets[0], lasts[-1] + 1)).tolist()
         if first == end:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from pylog.checks.report import Finding
     from pylog.files.transaction_index import TransactionIndexEntry
-    from pylog.log_file.segment_windows import SegmentWindow
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
     from pylog.reading.producer_transactions import Transaction
+    from pylog.reading.segments import LogSegmentView
+    from pylog.record.window import Window
 
     Aborted = dict[tuple[int, int], int | None]
     Entries = dict[tuple[int, int], TransactionIndexEntry]
@@ -38,7 +38,7 @@ class TransactionFindings:
         self._aborted: Aborted = {}
         self._markers: set[tuple[int, int]] = set()
 
-    def add(self, window: SegmentWindow) -> None:
+    def add(self, window: Window) -> None:
         """Note the transactions that end in a window."""
         for each in self._transactions.add(window):
             self._stable_offsets.note(each)

@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.cleaner.batch_retention import BatchRetention
-    from pylog.cleaner.checked_windows import CheckedWindow
     from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.cleaner.record_retention import RetainedRecords
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
     Int64Array = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
@@ -105,7 +105,7 @@ class BatchRebuilder:
 
     def rebuild(
         self,
-        window: CheckedWindow,
+        window: Window,
         records: KeyedRecords,
         retention: BatchRetention,
         retained: RetainedRecords,
@@ -174,7 +174,7 @@ class BatchRebuilder:
 
     def _in_order(
         self,
-        window: CheckedWindow,
+        window: Window,
         headers: BatchHeaders,
         is_copied: BoolArray,
         is_built: BoolArray,
@@ -220,7 +220,7 @@ class BatchRebuilder:
 
 
 def _built(
-    window: CheckedWindow,
+    window: Window,
     records: KeyedRecords,
     retained: RetainedRecords,
     table: Int64Array,
@@ -256,7 +256,7 @@ def _built(
     return view, out_ends
 
 
-def _copied(window: CheckedWindow, headers: BatchHeaders, which: BoolArray) -> Iterator[memoryview]:
+def _copied(window: Window, headers: BatchHeaders, which: BoolArray) -> Iterator[memoryview]:
     """Yield batches as they are, those that lie side by side as one."""
     starts = headers.positions[which]
     ends = starts + headers.sizes_bytes[which]
@@ -265,6 +265,6 @@ def _copied(window: CheckedWindow, headers: BatchHeaders, which: BoolArray) -> I
     breaks = np.flatnonzero(starts[1:] != ends[:-1])
     firsts = np.concatenate([[0], breaks + 1])
     lasts = np.append(breaks, starts.size - 1)
-    data = window.scan.buffer.data
+    data = window.buffer.data
     for start, end in zip(starts[firsts].tolist(), ends[lasts].tolist(), strict=True):
         yield data[start:end]

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.cleaner.checked_windows import CheckedWindow
     from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadata
     from pylog.model import ControlRecordType
     from pylog.producers.producer_state_entry import LastRecord
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
     BoolArray = npt.NDArray[np.bool_]
 
@@ -87,7 +87,7 @@ class TransactionBatch(NamedTuple):
     control_type: ControlRecordType | None
 
 
-def transaction_batches(window: CheckedWindow) -> Iterator[TransactionBatch]:
+def transaction_batches(window: Window) -> Iterator[TransactionBatch]:
     """Yield the control batches of a window, and those with data of transactions, in order.
 
     Raises
@@ -110,16 +110,14 @@ def transaction_batches(window: CheckedWindow) -> Iterator[TransactionBatch]:
         yield TransactionBatch(place, producer_id, last_offset, is_marker, control_type)
 
 
-def _control_type(window: CheckedWindow, place: int) -> ControlRecordType | None:
+def _control_type(window: Window, place: int) -> ControlRecordType | None:
     try:
         return RecordBatch(window.bytes_of(place)).control_type()
     except InvalidRecordError as error:
         raise InvalidRecordError(error.reason, window.path, window.position_of(place)) from error
 
 
-def discardable_batches(
-    window: CheckedWindow, transactions: CleanedTransactionMetadata
-) -> BoolArray:
+def discardable_batches(window: Window, transactions: CleanedTransactionMetadata) -> BoolArray:
     """Return which batches may be discarded, and show all of them to ``transactions``.
 
     Raises

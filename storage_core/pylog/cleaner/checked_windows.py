@@ -6,7 +6,7 @@ to go up, and the file has to end where a batch does. Kafka's cleaner does not c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,47 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.log.log_segment import LogSegment
-    from pylog.record.batch_scan import BatchHeaders, BatchScan
+    from pylog.record.window import Window
 
 
-class CheckedWindow(NamedTuple):
-    """Whole batches of a segment; valid until the next window is asked for.
-
-    Attributes
-    ----------
-    path
-        The ``.log`` file.
-    file_position
-        Byte of the file that the window begins with.
-    scan
-        The batches.
-    """
-
-    path: str
-    file_position: int
-    scan: BatchScan
-
-    @property
-    def headers(self) -> BatchHeaders:
-        """Of all batches, with positions in the window."""
-        return self.scan.headers
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the batches."""
-        return self.scan.valid_bytes
-
-    def position_of(self, batch: int) -> int:
-        """Return the byte of the file where a batch begins."""
-        return self.file_position + int(self.headers.positions[batch])
-
-    def bytes_of(self, batch: int) -> memoryview:
-        """Return a batch."""
-        start = int(self.headers.positions[batch])
-        return self.scan.buffer[start : start + int(self.headers.sizes_bytes[batch])].data
-
-
-def checked_windows(segment: LogSegment, start: int, window_bytes: int) -> Iterator[CheckedWindow]:
+def checked_windows(segment: LogSegment, start: int, window_bytes: int) -> Iterator[Window]:
     """Yield the batches of a segment from byte ``start`` on.
 
     Parameters
@@ -90,11 +53,10 @@ def checked_windows(segment: LogSegment, start: int, window_bytes: int) -> Itera
     )
     lowest = segment.base_offset
     for window in windows:
-        checked = CheckedWindow(path, window.file_position, window.scan)
-        _check_sums(checked)
-        _check_offsets(checked, lowest)
-        lowest = int(checked.headers.last_offsets[-1]) + 1
-        yield checked
+        _check_sums(window)
+        _check_offsets(window, lowest)
+        lowest = int(window.headers.last_offsets[-1]) + 1
+        yield window
     tail = windows.tail
     if tail.position < size:
         reason = tail.defect or "no whole batch"
@@ -102,13 +64,13 @@ def checked_windows(segment: LogSegment, start: int, window_bytes: int) -> Itera
         raise CorruptRecordError(f"cannot clean: {reason} where {left}", path, tail.position)
 
 
-def _check_sums(window: CheckedWindow) -> None:
-    bad = find_bad_checksum(window.scan)
+def _check_sums(window: Window) -> None:
+    bad = find_bad_checksum(window)
     if bad is not None:
         raise CorruptRecordError(bad.reason, window.path, window.position_of(bad.index))
 
 
-def _check_offsets(window: CheckedWindow, lowest: int) -> None:
+def _check_offsets(window: Window, lowest: int) -> None:
     headers = window.headers
     lasts = headers.last_offsets
     ends_before = np.concatenate([[lowest - 1], lasts[:-1]])

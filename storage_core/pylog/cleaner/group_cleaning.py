@@ -18,10 +18,10 @@ from pylog.cleaner.record_retention import retained_records
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.cleaner.checked_windows import CheckedWindow
     from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadata
     from pylog.cleaner.cleaning_round import CleaningRound, Destination
     from pylog.log.log_segment import LogSegment
+    from pylog.record.window import Window
 
 
 class GroupCleaning:
@@ -99,7 +99,7 @@ class GroupCleaning:
 
     def _copy_window(
         self,
-        window: CheckedWindow,
+        window: Window,
         cleaned: Destination,
         rules: BatchRetentionRules,
         *,

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.cleaner.checked_windows import CheckedWindow
     from pylog.cleaner.offset_map import HashKey
     from pylog.cleaner.plain_batches import PlainBatches
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
     Int64Array = npt.NDArray[np.int64]
 
@@ -104,7 +104,7 @@ class KeyedRecordReader:
         self._reader = PlainBatchReader()
 
     def read(
-        self, window: CheckedWindow, batches: Int64Array, hash_key: HashKey, hashed: range
+        self, window: Window, batches: Int64Array, hash_key: HashKey, hashed: range
     ) -> Iterator[KeyedRecords]:
         """Yield the records of some batches of a window, in order.
 
@@ -129,9 +129,7 @@ class KeyedRecordReader:
             yield _keyed(window, group, hash_key, hashed)
 
 
-def _keyed(
-    window: CheckedWindow, group: PlainBatches, hash_key: HashKey, hashed: range
-) -> KeyedRecords:
+def _keyed(window: Window, group: PlainBatches, hash_key: HashKey, hashed: range) -> KeyedRecords:
     """Walk through the records."""
     headers = group.headers
     counts = headers.record_counts

@@ -16,11 +16,11 @@ from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadat
 from pylog.record.append_rules import MAX_INT64
 
 if TYPE_CHECKING:
-    from pylog.cleaner.checked_windows import CheckedWindow
     from pylog.cleaner.cleaning_round import CleaningRound
     from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.cleaner.offset_map import OffsetMap
     from pylog.log.log_segment import LogSegment
+    from pylog.record.window import Window
 
 
 class OffsetMapBuilding:
@@ -82,7 +82,7 @@ class OffsetMapBuilding:
             cleaning.report("map", cleaning.stats.map_bytes_read, total_bytes)
         return True
 
-    def _add_window(self, window: CheckedWindow) -> bool:
+    def _add_window(self, window: Window) -> bool:
         headers = window.headers
         is_left_out = discardable_batches(window, self._transactions) | headers.is_control
         self._round.stats.map_records_read += int(headers.record_counts[is_left_out].clip(0).sum())
@@ -98,7 +98,7 @@ class OffsetMapBuilding:
         self._reach(int(headers.last_offsets[-1]))
         return True
 
-    def _put(self, window: CheckedWindow, records: KeyedRecords) -> bool:
+    def _put(self, window: Window, records: KeyedRecords) -> bool:
         rows = np.flatnonzero(records.has_key & (records.offsets >= self._start))
         count = self._map.put(records.hashes, records.offsets, rows)
         if count == rows.size:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.cleaner.checked_windows import CheckedWindow
+    from pylog.record.window import Window
 
     Int64Array = npt.NDArray[np.int64]
 
@@ -77,7 +77,7 @@ class PlainBatchReader:
     def __init__(self) -> None:
         self._decompressor = Decompressor(DEFAULT_MAX_DECOMPRESSED_BYTES, _ADVICE)
 
-    def read(self, window: CheckedWindow, batches: Int64Array) -> Iterator[PlainBatches]:
+    def read(self, window: Window, batches: Int64Array) -> Iterator[PlainBatches]:
         """Yield some batches of a window, in order.
 
         Raises
@@ -94,7 +94,7 @@ class PlainBatchReader:
                 yield group if is_v2[start] else _as_v2(window, group)
                 rest = rest[group.batches.size :]
 
-    def _next_group(self, window: CheckedWindow, batches: Int64Array) -> PlainBatches:
+    def _next_group(self, window: Window, batches: Int64Array) -> PlainBatches:
         """Return the first of some batches of one format family, decompressed."""
         headers = window.headers.select(batches)
         starts = headers.positions + np.where(headers.is_v2, RECORDS_OFFSET, 0)
@@ -102,14 +102,14 @@ class PlainBatchReader:
         # As in Kafka, which does not look at what follows the header of an empty batch.
         ends = np.where((headers.record_counts == 0) & (headers.codec_ids == 0), starts, ends)
         if not headers.codec_ids.any():
-            return PlainBatches(batches, headers, window.scan.buffer, starts, ends)
-        stored = PlainBatches(batches, headers, window.scan.buffer, starts, ends)
+            return PlainBatches(batches, headers, window.buffer, starts, ends)
+        stored = PlainBatches(batches, headers, window.buffer, starts, ends)
         return self._decompressed(window, stored)
 
-    def _decompressed(self, window: CheckedWindow, stored: PlainBatches) -> PlainBatches:
+    def _decompressed(self, window: Window, stored: PlainBatches) -> PlainBatches:
         decompressor, headers = self._decompressor, stored.headers
         decompressor.buffer.clear()
-        data = window.scan.buffer.data
+        data = window.buffer.data
         bounds = []
         columns = (stored.starts, stored.ends, headers.magics, headers.codec_ids)
         for start, end, magic, codec_id in zip(*(each.tolist() for each in columns), strict=True):
@@ -134,7 +134,7 @@ class PlainBatchReader:
         )
 
 
-def _as_v2(window: CheckedWindow, legacy: PlainBatches) -> PlainBatches:
+def _as_v2(window: Window, legacy: PlainBatches) -> PlainBatches:
     """Return v0 and v1 batches with their records, and headers, as those of v2."""
     headers = legacy.headers
     sets = np.empty((len(headers), kernel.SET_FIELDS), dtype=np.int64)
@@ -168,7 +168,7 @@ def _as_v2(window: CheckedWindow, legacy: PlainBatches) -> PlainBatches:
     )
 
 
-def invalid_batch(window: CheckedWindow, batch: int, reason: str) -> InvalidRecordError:
+def invalid_batch(window: Window, batch: int, reason: str) -> InvalidRecordError:
     """Return the error for a batch: ``reason``, unless the readable reference knows it better."""
     try:
         for _ in RecordBatch(window.bytes_of(batch)).records():

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.cleaner.checked_windows import CheckedWindow
     from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadata
     from pylog.cleaner.cleaning_task import CleaningTask
     from pylog.cleaner.offset_map import HashKey
     from pylog.log.log_segment import LogSegment
+    from pylog.record.window import Window
 
 RECORD_KEYS = pa.schema(
     [
@@ -107,7 +107,7 @@ class RecordKeysTask:
     def _rows(
         self,
         reader: KeyedRecordReader,
-        window: CheckedWindow,
+        window: Window,
         is_chosen: npt.NDArray[np.bool_],
         is_live: npt.NDArray[np.bool_],
     ) -> Iterator[pa.RecordBatch]:

@@ -36,22 +36,16 @@ def allocate(size_bytes: int) -> tuple[pa.Buffer, npt.NDArray[np.uint8]]:
 def allocate_together(
     *columns: tuple[int, npt.DTypeLike],
 ) -> list[tuple[pa.Buffer, npt.NDArray[Any]]]:
-    """Return buffers and writable views for several columns, made by one allocation.
-
-    Parameters
-    ----------
-    *columns
-        Elements and dtype of each.
-    """
+    """Return buffers and writable views for several columns, made by one allocation."""
     starts, at = [], 0
     for count, dtype in columns:
         starts.append(at)
         at += -(-max(1, count) * np.dtype(dtype).itemsize // _ALIGNMENT) * _ALIGNMENT
-    whole, view = allocate(at)
+    whole, memory = allocate(at)
     made = []
     for start, (count, dtype) in zip(starts, columns, strict=True):
         size = max(1, count) * np.dtype(dtype).itemsize
-        made.append((whole.slice(start, size), view[start : start + size].view(dtype)))
+        made.append((whole.slice(start, size), memory[start : start + size].view(dtype)))
     return made
 
 

@@ -133,13 +133,7 @@ def record_schema(
 
 
 def schema_like(schema: pa.Schema, columns: Iterable[str]) -> pa.Schema:
-    """Return the schema of other columns, with the timestamp unit of ``schema`` if it has one.
-
-    Raises
-    ------
-    ValueError
-        As of `record_schema`.
-    """
+    """Return the schema of other columns, with the timestamp unit of ``schema`` if it has one."""
     at = schema.get_field_index("timestamp")
     unit = "us" if at < 0 else schema.field(at).type.unit
     return record_schema(columns, timestamp_unit=unit)

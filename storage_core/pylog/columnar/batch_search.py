@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.columnar.decode import GROUP_BYTES, runs_of_a_format
-from pylog.columnar.decompressed_batches import decompressed_batches
-from pylog.columnar.group_request import BATCH_END, BATCH_START
+from pylog.columnar.decode import GROUP_BYTES, decompressed_batches, runs_of_a_format
+from pylog.columnar.group_decoder import BATCH_END, BATCH_START
 from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
 from pylog.record.byte_search import ByteSearch
 
@@ -22,34 +21,20 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.columnar.group_decoder import GroupDecoder
-    from pylog.columnar.window import Window
     from pylog.record.batch_scan import BatchHeaders
     from pylog.record.compression import Decompressor
+    from pylog.record.window import Window
 
 
 class BatchSearch:
-    """Looks for batches whose records hold some bytes. One thread.
-
-    Parameters
-    ----------
-    required
-        As of `ByteSearch`.
-    decompressor
-        What it decompresses with; another user of it may not use it meanwhile.
-    """
+    """Looks for batches whose records hold some bytes. One thread."""
 
     def __init__(self, required: Sequence[Sequence[bytes]], decompressor: Decompressor) -> None:
         self._search = ByteSearch(required) if required else None
         self._decompressor = decompressor
 
     def mask(self, window: Window) -> npt.NDArray[np.bool_]:
-        """Return which of the window's batches may hold such a record: all others do not.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError, UnsupportedCodecError
-            A batch cannot be decompressed; the error names file, position and cause.
-        """
+        """Return which of the window's batches may hold such a record: all others do not."""
         if self._search is None:
             return np.ones(len(window.headers), dtype=np.bool_)
         masks = []

@@ -15,16 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.arrow_schema import CORRUPT_RECORD, record_schema
-from pylog.columnar.batch_column import batch_array
-from pylog.columnar.constant_columns import ConstantColumns
 from pylog.columnar.decode_legacy import LegacyGroupDecoder
-from pylog.columnar.decode_limits import DecodeLimits
 from pylog.columnar.decode_v2 import V2GroupDecoder
-from pylog.columnar.decompressed_batches import decompressed_batches
-from pylog.columnar.group_request import BATCH_END, BATCH_START, GroupRequest
-from pylog.errors import InvalidRecordError
+from pylog.columnar.group_decoder import BATCH_END, BATCH_START, DecodeLimits, GroupRequest
+from pylog.columnar.record_columns import ConstantColumns, batch_array
+from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
 from pylog.locations import name_of
+from pylog.record.batch_header import codec_of
 from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
 from pylog.record.compression import Decompressor
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES, over_limit
@@ -36,9 +34,36 @@ if TYPE_CHECKING:
 
     from pylog.columnar.group_decoder import GroupDecoder
     from pylog.columnar.record_columns import RecordColumns
-    from pylog.columnar.window import Window
     from pylog.model import TopicPartition
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
+
+
+def decompressed_batches(
+    window: Window,
+    run: BatchHeaders,
+    table: npt.NDArray[np.int64],
+    decoder: GroupDecoder,
+    decompressor: Decompressor,
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield the place of each batch in ``run``, and where its records are, ``[start, end)``.
+
+    They are appended to the decompressor's buffer, also those of batches without a codec. The
+    caller may clear the buffer between two batches.
+    """
+    data = window.buffer.data
+    bounds = table[:, BATCH_START : BATCH_END + 1].tolist()
+    batches = zip(run.codec_ids.tolist(), run.magics.tolist(), bounds, strict=True)
+    for index, (codec_id, magic, (start, end)) in enumerate(batches):
+        try:
+            codec = codec_of(codec_id, magic)
+            stream = decoder.stream_of(data[start:end], codec, magic)
+            placed = decompressor.append(codec, stream, magic)
+        except (CorruptRecordError, InvalidRecordError) as error:
+            position = window.file_position + int(run.positions[index])
+            raise type(error)(error.reason, window.path, position) from error
+        yield index, placed
+
 
 GROUP_BYTES = 1 << 21
 """Decompressed bytes after which a group is closed; a single larger batch makes its own group."""
@@ -81,17 +106,7 @@ class RecordDecoder:
     Keeps codec contexts and memory between windows; one thread. The record batches it yields own
     their memory.
 
-    Parameters
-    ----------
-    topic_partition
-        Fills the columns ``topic`` and ``partition``.
-    schema
-        From `record_schema`; only its columns are decoded.
-    max_decompressed_bytes
-        Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
-    decompressor
-        One of the same limit that another decoder uses, too, but never at the same time; its own if
-        None.
+    Another decoder may use the same ``decompressor``, never at the same time; its limit holds then.
 
     Attributes
     ----------
@@ -113,8 +128,8 @@ class RecordDecoder:
         self.finished_batches = 0
         self.has_given_more = False
         self._last_offset = -1
-        self._limits = DecodeLimits.of(max_decompressed_bytes)
         self._decompressor = decompressor or Decompressor(max_decompressed_bytes)
+        self._limits = DecodeLimits.of(self._decompressor.max_decompressed_bytes)
         self._constants = ConstantColumns(topic_partition)
         self._want = sum(flag for name, flag in _WANT.items() if name in self.schema.names)
         self._timestamp_type = (
@@ -129,11 +144,6 @@ class RecordDecoder:
         -1 if nothing is known of what comes before them.
         """
         self._last_offset = last_offset
-
-    def follow(self, other: RecordDecoder) -> None:
-        """Go on where another decoder has decoded the batches in between."""
-        if other._last_offset >= 0:
-            self._last_offset = other._last_offset
 
     def decode(
         self, window: Window, start_offset: int, end_offset: int
@@ -154,13 +164,6 @@ class RecordDecoder:
 
         A batch is in a group whether or not it has records in the range. A large batch makes
         several groups of its own.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError, UnsupportedCodecError
-            The records of a batch break their format; the error names file, position and cause.
-        TimestampOverflowError
-            A timestamp does not fit the schema's unit.
         """
         self.finished_batches = 0
         self.has_given_more = False

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.columnar.arrow_schema import HEADERS_TYPE
-from pylog.columnar.group_request import Refusal
+from pylog.columnar.group_decoder import Refusal
 from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import CorruptRecordError, InvalidRecordError, MisplacedBatchError
 from pylog.kernels import decode_legacy as kernel
@@ -22,8 +22,7 @@ from pylog.record.record import wrap_int64
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from pylog.columnar.decode_limits import DecodeLimits
-    from pylog.columnar.group_request import GroupRequest
+    from pylog.columnar.group_decoder import DecodeLimits, GroupRequest
     from pylog.errors import LogStorageError
     from pylog.record.batch_scan import BatchHeaders
 
@@ -71,13 +70,7 @@ class LegacyGroupDecoder:
     def decode(
         self, request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
     ) -> RecordColumns:
-        """Return the columns of the group's messages; see `GroupDecoder.decode` for the errors.
-
-        Raises
-        ------
-        MisplacedBatchError
-            A wrapper's messages begin before the entry in front of it ends.
-        """
+        """Return the columns of the group's messages; see `GroupDecoder.decode` for the errors."""
         sizes = table[:, kernel.SET_END] - table[:, kernel.SET_START]
         most = 0 if request.is_empty else int((sizes // MIN_ENTRY_SIZE_V0).sum())
         data_bytes = int(sizes.sum())
@@ -116,11 +109,6 @@ class LegacyGroupDecoder:
 
         The inner offsets of a v1 wrapper count from its last message. So that those of a piece
         count from the piece's last one, the piece's wrapper has the offset that this one has.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            Anywhere in the set a message breaks its format.
         """
         checked = self.decode(request.of_nothing(), run, table)
         start, end = table[0, : kernel.SET_END + 1].tolist()

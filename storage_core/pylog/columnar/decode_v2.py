@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.columnar.group_request import Refusal
-from pylog.columnar.headers_column import headers_array
-from pylog.columnar.large_record import LARGE_RECORD_BYTES, measure_record
-from pylog.columnar.record_columns import RecordColumns
+from pylog.columnar.group_decoder import Refusal
+from pylog.columnar.record_columns import RecordColumns, headers_array
 from pylog.errors import InvalidRecordError
 from pylog.kernels import decode_headers as fields
 from pylog.kernels import decode_records as kernel
+from pylog.kernels import header_keys
 from pylog.kernels.split_batch import PIECE_END, PIECE_RECORDS, PIECE_START
 from pylog.record.batch_layout import (
     MIN_RECORD_SIZE_V2,
@@ -20,15 +19,78 @@ from pylog.record.batch_layout import (
     TIMESTAMP_TYPE_MASK,
 )
 from pylog.record.record import decode_record
+from pylog.record.varint import decode_varint, decode_varlong
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from pylog.columnar.decode_limits import DecodeLimits
-    from pylog.columnar.group_request import GroupRequest
+    from pylog.columnar.group_decoder import DecodeLimits, GroupRequest
     from pylog.errors import LogStorageError
     from pylog.model import CompressionType
     from pylog.record.batch_scan import BatchHeaders
+
+
+LARGE_RECORD_BYTES = 1 << 21
+"""A record from here on is measured before it is decoded."""
+
+_END_BYTES = 4
+_INT32_MAX = 2**31 - 1
+
+
+class RecordMeasures(NamedTuple):
+    """Bytes of one record, by where they go.
+
+    Attributes
+    ----------
+    key_and_value
+        Of the record's key and value; 0 for null.
+    header_count
+        How many headers there are.
+    header_keys_and_values
+        Of all header keys as they are stored, and of all header values.
+    replaced_header_keys
+        Of all header keys once malformed UTF-8 is replaced; 0 where none is malformed.
+    """
+
+    key_and_value: tuple[int, int]
+    header_count: int
+    header_keys_and_values: tuple[int, int]
+    replaced_header_keys: int
+
+    @property
+    def column_bytes(self) -> int:
+        """Memory that the columns of key, value and headers take while they are made."""
+        ends = self.header_count * 2 * _END_BYTES + self.header_count // 8  # and a bit for null
+        if self.replaced_header_keys:
+            ends += self.header_count * _END_BYTES + self.replaced_header_keys
+        return sum(self.key_and_value) + sum(self.header_keys_and_values) + ends
+
+    @property
+    def fits_arrow(self) -> bool:
+        """Whether the header keys can be addressed by Arrow's int32 offsets."""
+        return self.replaced_header_keys <= _INT32_MAX
+
+
+def measure_record(buffer: npt.NDArray[np.uint8], start: int, end: int) -> RecordMeasures:
+    """Return the measures of the record in ``[start, end)``, which has been found sound."""
+    data = buffer.data
+    _, at = decode_varint(data, start, end)
+    _, at = decode_varlong(data, at + 1, end)  # after one byte of attributes
+    _, at = decode_varint(data, at, end)
+    key_bytes, at = decode_varint(data, at, end)
+    at += max(0, key_bytes)
+    value_bytes, at = decode_varint(data, at, end)
+    at += max(0, value_bytes)
+    header_count, at = decode_varint(data, at, end)
+    measures = np.zeros(header_keys.MEASURES, dtype=np.int64)
+    header_keys.measure_headers(buffer, at, header_count, measures)
+    return RecordMeasures(
+        (max(0, key_bytes), max(0, value_bytes)),
+        header_count,
+        (int(measures[header_keys.KEY_BYTES]), int(measures[header_keys.VALUE_BYTES])),
+        int(measures[header_keys.REPLACED_KEY_BYTES]),
+    )
+
 
 _EXPLAINED_RECORDS = 100_000
 """How many records of a batch are looked at one by one to say which of them is wrong."""
@@ -128,14 +190,7 @@ class V2GroupDecoder:
         table: npt.NDArray[np.int64],
         limits: DecodeLimits,
     ) -> npt.NDArray[np.int64]:
-        """Return the table's one large batch as several rows, each for a piece of its records.
-
-        Raises
-        ------
-        InvalidRecordError
-            Anywhere in the batch its records break the format, or are not as many as counted, or
-            one of them has more headers than there may be memory for.
-        """
+        """Return the table's one large batch as several rows, each for a piece of its records."""
         self.decode(request.of_nothing(), run, table)
         start, end = table[0, : kernel.BATCH_END + 1].tolist()
         count = int(table[0, kernel.BATCH_RECORD_COUNT])

@@ -26,9 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.binary_column import NO_ENDS, read_only
-from pylog.columnar.encode_input import NO_ROWS, Columns, columns_of
-from pylog.columnar.open_batch import OpenBatch
+from pylog.columnar.encode_input import NO_ENDS, NO_ROWS, Columns, columns_of, read_only
 from pylog.kernels import encode_records as kernel
 from pylog.model import (
     NO_PARTITION_LEADER_EPOCH,
@@ -54,6 +52,62 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
+
+
+CHUNK_BYTES = 1 << 19
+"""Bytes of batches that one kernel call writes; a larger batch makes the buffer grow."""
+
+
+class OpenBatch:
+    """What `RecordEncoder` adds records to, one partition's after the other. One thread.
+
+    Attributes
+    ----------
+    buffer
+        uint8; batches that have got full lie there, then the open one, whose header is still to
+        be written.
+    fields
+        int64: where it lies and what it holds; see `pylog.kernels.encode_records`.
+    """
+
+    __slots__ = ("buffer", "fields")
+
+    def __init__(self) -> None:
+        self.buffer: npt.NDArray[np.uint8] = np.empty(CHUNK_BYTES, dtype=np.uint8)
+        self.fields: npt.NDArray[np.int64] = np.zeros(kernel.OPEN_FIELDS, dtype=np.int64)
+
+    @property
+    def record_count(self) -> int:
+        """How many records it has; without any there is no batch."""
+        return int(self.fields[kernel.OPEN_RECORDS])
+
+    @property
+    def size_bytes(self) -> int:
+        """Its bytes so far."""
+        if not self.record_count:
+            return 0
+        return int(self.fields[kernel.OPEN_END] - self.fields[kernel.OPEN_START])
+
+    def move_to_front(self) -> None:
+        """Put it at the start of the buffer, where it can grow: over batches that were written."""
+        start = int(self.fields[kernel.OPEN_START])
+        if self.record_count and start:
+            size = self.size_bytes
+            self.buffer[:size] = self.buffer[start : start + size]
+            self.fields[kernel.OPEN_START] = 0
+            self.fields[kernel.OPEN_END] = size
+
+    def make_room(self, size_bytes: int) -> None:
+        """Have a larger buffer, for a batch of at least ``size_bytes``; this one is in front."""
+        grown = np.empty(max(2 * self.buffer.size, size_bytes + kernel.SPARE_BYTES), dtype=np.uint8)
+        size = self.size_bytes
+        grown[:size] = self.buffer[:size]
+        self.buffer = grown
+
+    def give_back_memory(self) -> None:
+        """Have a new buffer, none of which is in memory yet; nothing may be open."""
+        self.buffer = np.empty(CHUNK_BYTES, dtype=np.uint8)
+
 
 DEFAULT_BATCH_SIZE_BYTES = 16_384
 """The default of producer property ``batch.size``."""
@@ -251,7 +305,7 @@ class RecordEncoder:
             yield self._finished_chunk(chunk, described)
 
     def _finished_chunk(self, chunk: memoryview, described: npt.NDArray[np.int64]) -> EncodedChunk:
-        """Return batches with their checksums, compressed if there is a codec; offsets go on."""
+        """Return batches with their checksums, compressed if there is a codec; offsets continue."""
         bounds = np.empty((2, len(described)), dtype=np.int64)
         crcs = np.empty(len(described), dtype=np.int64)
         end = 0
@@ -292,7 +346,7 @@ class RecordEncoder:
         if rows > 2**63 - self.next_offset:
             msg = f"no offsets are left for {rows} records from offset {self.next_offset} on"
             raise ValueError(msg)
-        # Rows count from 0 in every record batch; offsets and sequences go on.
+        # Rows count from 0 in every record batch; offsets and sequences continue.
         before = open_batch.record_count
         self._settings[kernel.SET_BASE_OFFSET] = self.next_offset + before
         self._settings[kernel.SET_BASE_SEQUENCE] = self._sequence_after(before)
@@ -317,7 +371,7 @@ class RecordEncoder:
         return (self._base_sequence + self.next_offset - self._base_offset + records) & _INT32_MAX
 
     def _finished(self, chunk: memoryview, described: list[int], at: int = 0) -> EncodedBatch:
-        """Return the batch with its checksum; offsets go on.
+        """Return the batch with its checksum; offsets continue.
 
         If there is a codec, it is compressed, to the place ``at`` of the buffer for that.
         """

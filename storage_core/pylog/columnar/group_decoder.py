@@ -1,25 +1,225 @@
-"""What `RecordDecoder` asks of a format family, v2 or v0/v1: its batches as columns."""
+"""What `RecordDecoder` asks of a format family, v2 or v0/v1: its batches as columns.
+
+How much memory the records of one batch may take, decompressed and as Arrow columns.
+
+A few kilobytes can decompress to gigabytes, and seven bytes of them are a record, two a header,
+each of which takes more than that in Arrow's columns. So a batch's decompressed size is limited,
+and what is large within the limit becomes columns piece by piece: several Arrow record batches.
+
+In units of the limit, decoding a batch takes at most
+
+==== ===================================================================================
+1    its bytes in the file, where they do not shrink by compression
+1    its records, decompressed
+0.5  the window of a zstd stream (at most 128 MiB, whatever the limit)
+1.5  the columns of one piece; more where the records, decompressed, are less
+==== ===================================================================================
+
+where not all can be at their most at once: what does not shrink has no tiny headers. One record
+alone cannot be cut. Its columns take what its bytes do, unless there are a great many headers of
+few bytes each; where these would take more than is left, the batch is refused.
+
+One call of a decoding kernel: what it is asked for, and the errors about what it refuses.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from pylog.errors import CorruptRecordError, InvalidRecordError, TimestampOverflowError
+from pylog.kernels.split_batch import PIECE_FIELDS, split_batch
+from pylog.record.batch_layout import MIN_RECORD_SIZE_V2
+from pylog.record.decompression_limit import over_limit
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
+    import pyarrow as pa
 
-    from pylog.columnar.decode_limits import DecodeLimits
-    from pylog.columnar.group_request import GroupRequest
     from pylog.columnar.record_columns import RecordColumns
     from pylog.model import CompressionType
     from pylog.record.batch_scan import BatchHeaders
+
+
+_LEAST_PIECE_BYTES = 1 << 16
+_MOST_PIECE_BYTES = 1 << 24
+_LEAST_PIECE_ROWS = 1 << 10
+_MOST_PIECE_ROWS = 1 << 18
+_ROW_BYTES = 1 << 10
+"""More than a row takes in all columns but key, value and headers; a topic's name has 249."""
+
+
+class DecodeLimits(NamedTuple):
+    """What follows from the limit on a batch's decompressed size.
+
+    Attributes
+    ----------
+    batch_bytes
+        The limit.
+    piece_bytes, piece_rows
+        A batch with more bytes or more records becomes several Arrow record batches.
+    record_bytes
+        Most bytes that a batch, decompressed, and the columns of one of its records may take.
+    """
+
+    batch_bytes: int
+    piece_bytes: int
+    piece_rows: int
+    record_bytes: int
+
+    @property
+    def small_bytes(self) -> int:
+        """A batch with no more bytes than this is not large, however many records it has."""
+        return min(self.piece_bytes, self.piece_rows * MIN_RECORD_SIZE_V2)
+
+    @classmethod
+    def of(cls, batch_bytes: int) -> DecodeLimits:
+        """Return the limits for ``batch_bytes``, the most that a batch may decompress to."""
+        return cls(
+            batch_bytes,
+            min(max(batch_bytes // 16, _LEAST_PIECE_BYTES), _MOST_PIECE_BYTES, batch_bytes),
+            min(max(batch_bytes // _ROW_BYTES, _LEAST_PIECE_ROWS), _MOST_PIECE_ROWS),
+            2 * batch_bytes + batch_bytes // 2,
+        )
+
+    def is_large(
+        self, sizes: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """Mask the batches that are decoded in pieces, each a group of its own."""
+        return (sizes > self.piece_bytes) | (rows > self.piece_rows)
+
+    def pieces(
+        self, buffer: npt.NDArray[np.uint8], start: int, end: int, records: int, *, is_v2: bool
+    ) -> npt.NDArray[np.int64]:
+        """Return the output of `split_batch` for the records in ``[start, end)``, at most so many.
+
+        They have been decoded once and found sound.
+        """
+        most = 2 * ((end - start) // self.piece_bytes) + records // self.piece_rows + 2
+        pieces = np.empty((most, PIECE_FIELDS), dtype=np.int64)
+        count = split_batch(buffer, start, end, is_v2, self.piece_bytes, self.piece_rows, pieces)
+        return pieces[:count]
+
+    def too_many_headers(self, count: int, size_bytes: int) -> str:
+        """Return the text for a batch with a record that does not fit into `record_bytes`."""
+        return over_limit(
+            f"a record's {count} headers need {size_bytes} bytes of memory as columns, more than "
+            f"{self.record_bytes}, which is 2.5 times what the batch may have",
+            self.batch_bytes,
+        )
+
+
+BATCH_START, BATCH_END = 0, 1
+"""Columns of both kernels' input tables: where in the buffer a batch's records lie."""
+
+_BatchError = TypeVar("_BatchError", CorruptRecordError, InvalidRecordError, TimestampOverflowError)
+
+
+class GroupRequest(NamedTuple):
+    """The bytes of a group of batches, the offsets and columns wanted, and names for errors.
+
+    Attributes
+    ----------
+    buffer
+        uint8, read-only: the window, or the decompressed group.
+    start_offset, end_offset
+        Records with ``start_offset <= offset < end_offset`` are wanted.
+    want
+        Sum of the kernels' ``WANT_…``.
+    timestamp_type
+        Arrow type of the timestamps, "us" or "ms".
+    path, file_position
+        The ``.log`` file, and the byte of it that position 0 of the headers is.
+    last_offset_before
+        The last offset of the batch before the group, in whatever window; -1 if there is none.
+    large_batch_start
+        Where in the buffer the records of a large batch begin, which has been checked as a whole
+        and is decoded in pieces; None for whole batches.
+    """
+
+    buffer: npt.NDArray[np.uint8]
+    start_offset: int
+    end_offset: int
+    want: int
+    timestamp_type: pa.DataType
+    path: str
+    file_position: int
+    last_offset_before: int = -1
+    large_batch_start: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no record can be in the range."""
+        return self.start_offset >= self.end_offset
+
+    def of_nothing(self) -> GroupRequest:
+        """Return the request to look at every record and give none."""
+        return self._replace(start_offset=0, end_offset=0, want=0)
+
+    @property
+    def timestamp_scale(self) -> int:
+        """What milliseconds are multiplied with."""
+        return 1000 if self.timestamp_type.unit == "us" else 1
+
+    def error(
+        self, kind: type[_BatchError], reason: str, run: BatchHeaders, index: int
+    ) -> _BatchError:
+        """Return the error about batch ``index`` of ``run``, with its file and position."""
+        return kind(reason, self.path, self.file_position + int(run.positions[index]))
+
+
+class Refusal(NamedTuple):
+    """A batch that a kernel refused, and where in it.
+
+    Attributes
+    ----------
+    request
+        What the kernel was asked for.
+    run, batch_index
+        Headers of the group, and which of them the batch's is.
+    inside
+        Where the record at fault begins, in bytes of the batch's records, decompressed.
+    """
+
+    request: GroupRequest
+    run: BatchHeaders
+    batch_index: int
+    inside: int
+
+    @classmethod
+    def at(
+        cls,
+        request: GroupRequest,
+        run: BatchHeaders,
+        table: npt.NDArray[np.int64],
+        batch_index: int,
+        position: int,
+    ) -> Refusal:
+        """Return the refusal of a batch for a record at ``position`` of the buffer."""
+        start = request.large_batch_start
+        inside = position - (int(table[batch_index, BATCH_START]) if start is None else start)
+        return cls(request, run, batch_index, inside)
+
+    def error(self, kind: type[_BatchError], reason: str) -> _BatchError:
+        """Return the error with this reason."""
+        return self.request.error(kind, reason, self.run, self.batch_index)
+
+    def timestamp_overflow(self) -> TimestampOverflowError:
+        """Return the error for a timestamp that does not fit the unit asked for."""
+        reason = (
+            f"the timestamp of the record {self.inside} bytes into this batch does not fit into "
+            "64-bit microseconds; leave the column 'timestamp' out, or (in the library) ask for "
+            "timestamp_unit='ms'"
+        )
+        return self.error(TimestampOverflowError, reason)
 
 
 class GroupDecoder(Protocol):
     """Decodes groups of consecutive batches of one format family; without state of its own.
 
     A *table* is the kernel's input: int64, shape (batches, columns), with the bounds of each
-    batch's records in the columns `pylog.columnar.group_request.BATCH_START` and ``BATCH_END``.
+    batch's records in the columns `pylog.columnar.group_decoder.BATCH_START` and ``BATCH_END``.
     They point into the window until batches are decompressed, then into what these became.
     """
 
@@ -30,11 +230,6 @@ class GroupDecoder(Protocol):
         """Return the bytes to decompress of a batch.
 
         ``records`` is what the table's bounds say of it, ``codec`` and ``magic`` its header.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            There is no such stream in the batch.
         """
 
     def most_rows(self, run: BatchHeaders, table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -43,25 +238,7 @@ class GroupDecoder(Protocol):
     def decode(
         self, request: GroupRequest, run: BatchHeaders, table: npt.NDArray[np.int64]
     ) -> RecordColumns:
-        """Return the columns of the group's records.
-
-        Parameters
-        ----------
-        request
-            Buffer, offsets and columns wanted.
-        run
-            Headers of the batches in the group.
-        table
-            Its bounds point into ``request.buffer``.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            The records break the format, are not as many as counted, or have offsets that do not
-            go up or are not the batch's.
-        TimestampOverflowError
-            A timestamp does not fit the unit asked for.
-        """
+        """Return the columns of the group's records."""
 
     def cut_into_pieces(
         self,
@@ -70,11 +247,4 @@ class GroupDecoder(Protocol):
         table: npt.NDArray[np.int64],
         limits: DecodeLimits,
     ) -> npt.NDArray[np.int64]:
-        """Return the table's one large batch as several rows, each for a piece of its records.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            As of `decode`, wherever in the batch that is; or one record alone would take more
-            memory than there may be.
-        """
+        """Return the table's one large batch as several rows, each for a piece of its records."""

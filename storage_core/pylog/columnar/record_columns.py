@@ -1,4 +1,14 @@
-"""The output columns of one decoded group: memory for a kernel to fill, then Arrow arrays."""
+"""The output columns of one decoded group: memory for a kernel to fill, then Arrow arrays.
+
+Columns that are the same for every row of a partition, or of a batch.
+
+The ``batch`` column: where each record came from, a struct a row.
+
+No array is cast or taken from: Arrow imports a module of its own for these, which takes as long as
+all the rest of a short ``pylog cat``.
+
+The ``headers`` column: a list of (key, value) structs a record, null where there are none.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +22,15 @@ from pylog.columnar.arrow_buffers import (
     allocate,
     allocate_together,
     binary_array,
+    fixed_width_array,
+    string_array,
 )
+from pylog.columnar.arrow_schema import BATCH_TYPE, HEADERS_TYPE
 from pylog.kernels.decode_records import (
+    HEADERS_KEY_BYTES,
+    HEADERS_NULL_VALUES,
+    HEADERS_TOTALS,
+    HEADERS_VALUE_BYTES,
     TOTAL_KEY_BYTES,
     TOTAL_NULL_KEYS,
     TOTAL_NULL_VALUES,
@@ -21,25 +38,195 @@ from pylog.kernels.decode_records import (
     WANT_KEY,
     WANT_TIMESTAMP,
     WANT_VALUE,
+    copy_headers,
 )
+from pylog.kernels.header_keys import measure_keys, replace_malformed
+from pylog.model import CompressionType, TimestampType
+from pylog.record.batch_layout import TIMESTAMP_TYPE_MASK
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from pylog.model import TopicPartition
+    from pylog.record.batch_scan import BatchHeaders
+
+
+class ConstantColumns:
+    """Makes constant arrays once and hands out slices of them.
+
+    An array is made again, with twice the rows, only when more rows are wanted than ever before.
+    One thread.
+    """
+
+    def __init__(self, topic_partition: TopicPartition) -> None:
+        self._topic_partition = topic_partition
+        self._made: dict[str | int, pa.Array] = {}
+
+    def _slice(self, constant: str | int, rows: int) -> pa.Array:
+        array = self._made.get(constant)
+        if array is None or len(array) < rows:
+            one = string_array([constant]) if isinstance(constant, str) else _int32([constant])
+            array = pa.repeat(one[0], max(1024, 2 * rows))
+            self._made[constant] = array
+        return array.slice(0, rows)
+
+    def topic(self, rows: int) -> pa.Array:
+        """Return the topic's name ``rows`` times."""
+        return self._slice(self._topic_partition.topic, rows)
+
+    def partition(self, rows: int) -> pa.Array:
+        """Return the partition's number ``rows`` times."""
+        return self._slice(self._topic_partition.partition, rows)
+
+    def timestamp_type(
+        self, headers: BatchHeaders, batch_rows: npt.NDArray[np.int64], rows: int
+    ) -> pa.Array:
+        """Return each row's timestamp type, which is its batch's."""
+        if headers.traits.all_v2 and not headers.traits.any_has(TIMESTAMP_TYPE_MASK):
+            return self._slice(TimestampType.CREATE_TIME.value, rows)
+        types = headers.is_append_time.astype(np.int32)
+        types[headers.magics == 0] = TimestampType.NO_TIMESTAMP_TYPE
+        if types.min() == types.max():
+            return self._slice(int(types[0]), rows)
+        return fixed_width_array(np.repeat(types, batch_rows))
+
+
+def _int32(values: list[int]) -> pa.Array:
+    return fixed_width_array(np.array(values, dtype=np.int32))
+
+
+_LABELS = string_array([codec.label for codec in CompressionType])
+
+
+def batch_array(
+    headers: BatchHeaders,
+    base_offsets: npt.NDArray[np.int64],
+    batch_rows: npt.NDArray[np.int64],
+    segment: str,
+    file_position: int,
+) -> pa.StructArray:
+    """Return the metadata of each row's batch.
+
+    ``base_offsets`` are known for compressed v0/v1 wrappers only after decoding.
+    """
+    rows = int(batch_rows.sum())
+
+    def column(
+        values: npt.NDArray[np.int64], kind: type[np.int64 | np.int32], null: int | None = None
+    ) -> pa.Array:
+        return fixed_width_array(np.repeat(values.astype(kind, copy=False), batch_rows), null)
+
+    fields = {
+        "baseOffset": column(base_offsets, np.int64),
+        "lastOffset": column(headers.last_offsets, np.int64),
+        "leaderEpoch": column(headers.partition_leader_epochs, np.int32, null=-1),
+        "producerId": column(headers.producer_ids, np.int64, null=-1),
+        "producerEpoch": column(headers.producer_epochs, np.int32, null=-1),
+        "sequence": column(headers.base_sequences, np.int32, null=-1),
+        "isTransactional": fixed_width_array(np.repeat(headers.is_transactional, batch_rows)),
+        "magic": column(headers.magics, np.int32),
+        "compression": _codec_labels(headers.codec_ids, batch_rows),
+        "sizeInBytes": column(headers.sizes_bytes, np.int64),
+        "segment": pa.repeat(string_array([segment])[0], rows),
+        "position": column(headers.positions + file_position, np.int64),
+    }
+    return pa.StructArray.from_arrays(
+        [fields[field.name] for field in BATCH_TYPE], fields=list(BATCH_TYPE)
+    )
+
+
+def _codec_labels(codec_ids: npt.NDArray[np.int64], batch_rows: npt.NDArray[np.int64]) -> pa.Array:
+    """Return the codec's name for each row; batches of one codec in a row are taken together."""
+    if not codec_ids.size:
+        return _LABELS[:0]
+    starts = np.flatnonzero(np.diff(codec_ids, prepend=-1))
+    rows = np.add.reduceat(batch_rows, starts)
+    runs = zip(codec_ids[starts].tolist(), rows.tolist(), strict=True)
+    return pa.concat_arrays([pa.repeat(_LABELS[codec], count) for codec, count in runs])
+
+
+def headers_array(
+    buffer: npt.NDArray[np.uint8],
+    positions: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int32],
+    key_and_value_bytes: tuple[int, int],
+) -> pa.Array:
+    """Return the headers column of the records whose headers start at ``positions``.
+
+    The headers have been checked by ``decode_records``. Keys, and values, have at the most
+    ``key_and_value_bytes``.
+    """
+    ends = np.zeros(counts.size + 1, dtype=np.int32)
+    np.cumsum(counts, out=ends[1:])
+    total = int(ends[-1])
+    if total == 0:
+        return pa.nulls(counts.size, HEADERS_TYPE)
+    (key_ends, key_ends_view), (value_ends, value_ends_view) = allocate_together(
+        (total + 1, np.int32), (total + 1, np.int32)
+    )
+    key_data, key_view = allocate(key_and_value_bytes[0])
+    value_data, value_view = allocate(key_and_value_bytes[1])
+    validity = all_valid_bitmap(total)
+    totals = np.zeros(HEADERS_TOTALS, dtype=np.int64)
+    copy_headers(
+        buffer,
+        positions,
+        counts,
+        key_ends_view,
+        key_view,
+        value_ends_view,
+        value_view,
+        validity,
+        totals,
+    )
+    key_bytes = int(totals[HEADERS_KEY_BYTES])
+    keys = _strings(key_ends, key_data.slice(0, key_bytes), total)
+    if key_bytes and key_view[:key_bytes].max() > 0x7F:
+        keys = _well_formed(keys, key_ends_view, key_view)
+    values = binary_array(
+        total,
+        (value_ends, value_data.slice(0, int(totals[HEADERS_VALUE_BYTES]))),
+        validity,
+        int(totals[HEADERS_NULL_VALUES]),
+    )
+    entries = pa.StructArray.from_arrays([keys, values], fields=list(HEADERS_TYPE.value_type))
+    has_none = counts == 0
+    bitmap = pa.py_buffer(np.packbits(~has_none, bitorder="little"))
+    return pa.Array.from_buffers(
+        HEADERS_TYPE,
+        counts.size,
+        [bitmap, pa.py_buffer(ends)],
+        null_count=int(has_none.sum()),
+        children=[entries],
+    )
+
+
+def _strings(ends: pa.Buffer, data: pa.Buffer, count: int) -> pa.Array:
+    return pa.Array.from_buffers(pa.string(), count, [None, ends, data], null_count=0)
+
+
+def _well_formed(
+    keys: pa.Array, ends: npt.NDArray[np.int32], data: npt.NDArray[np.uint8]
+) -> pa.Array:
+    """Replace malformed UTF-8 as Java's decoder does; Arrow strings must be valid."""
+    try:
+        keys.validate(full=True)
+    except pa.ArrowInvalid:
+        data = data.view()
+        data.flags.writeable = False  # as the kernels' other inputs are: one compiled form
+        replaced_data, data_view = allocate(measure_keys(data, ends))
+        replaced_ends, ends_view = allocate(ends.nbytes)
+        replace_malformed(data, ends, data_view, ends_view[: ends.nbytes].view(np.int32))
+        return _strings(
+            replaced_ends,
+            replaced_data.slice(0, int(ends_view[: ends.nbytes].view(np.int32)[-1])),
+            len(keys),
+        )
+    return keys
+
 
 class RecordColumns:
     """Buffers of the upper bound of what a group can hold, trimmed once it is known.
-
-    Parameters
-    ----------
-    most_rows
-        Rows that the group has at the most.
-    key_and_value_bytes
-        Bytes that its keys, and its values, have at the most.
-    want
-        Sum of the kernels' ``WANT_…``: columns that are not wanted get hardly any memory.
-    base_offsets
-        First offset of each batch, shape (batches,); the kernel fills it where headers lack them.
 
     Attributes
     ----------
@@ -103,17 +290,7 @@ class RecordColumns:
         totals: npt.NDArray[np.int64],
         timestamp_type: pa.DataType,
     ) -> None:
-        """Make the arrays ``offset``, ``timestamp``, ``key`` and ``value`` of what was filled.
-
-        Parameters
-        ----------
-        rows
-            Rows that the kernel wrote.
-        totals
-            Of a decoding kernel; what it says of keys and values is used.
-        timestamp_type
-            Arrow type whose unit the kernel has scaled to.
-        """
+        """Make the arrays ``offset``, ``timestamp``, ``key`` and ``value`` of what was filled."""
         self.rows = rows
         wide = 8 * rows
         self.arrays["offset"] = pa.Array.from_buffers(

@@ -18,7 +18,7 @@ from pylog.model import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.columnar.window import Window
+    from pylog.record.window import Window
 
 _NOBODY = TopicPartition("", 0)  # columns that name the partition are not asked for
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
@@ -32,13 +32,7 @@ class RecordTimes:
         self._decoder = RecordDecoder(_NOBODY, schema)
 
     def from_timestamp(self, window: Window, timestamp: int) -> Iterator[tuple[int, int]]:
-        """Yield (offset, timestamp in ms) of the records that are not before ``timestamp`` ms.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError
-            Anywhere in a batch its records break their format.
-        """
+        """Yield (offset, timestamp in ms) of the records that are not before ``timestamp`` ms."""
         for batch in self._decoder.decode(window, _LOWEST, _HIGHEST):
             offsets, timestamps = map(int64_values, batch.columns)
             late = np.flatnonzero(timestamps >= timestamp)

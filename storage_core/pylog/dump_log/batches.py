@@ -8,6 +8,7 @@ the readable reference, which is as forgiving as the tool: it prints what comes 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,6 @@ import numpy as np
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.dump_log.line_template import LineTemplate, write_lines
 from pylog.dump_log.lines import (
     COUNT,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.dump_log.options import DumpOptions, RecordRange
-    from pylog.log_file.segment_windows import SegmentWindow
-    from pylog.record.batch_scan import BatchHeaders, BatchScan
+    from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
     Int64Array = npt.NDArray[np.int64]
 
@@ -84,7 +84,7 @@ class BatchLines:
     def __init__(
         self,
         log: LogLines,
-        window: SegmentWindow,
+        window: Window,
         fault: str | None = None,
         changes: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
@@ -105,7 +105,7 @@ class BatchLines:
 
     def __iter__(self) -> Iterator[memoryview]:
         """Yield text; raise after the lines before what cannot be read."""
-        scan, start = self._window.scan, self._window.file_position
+        scan, start = self._window, self._window.file_position
         options = self._log.options
         chosen = _wanted_batches(scan.headers, options.wanted)
         unknown = np.flatnonzero(scan.headers.codec_ids > max(CompressionType))
@@ -135,7 +135,7 @@ class BatchLines:
     ) -> Iterator[tuple[Int64Array, Int64Array, Records]]:
         """Yield rows of the table, how many records each has, and these records."""
         log = self._log
-        window = Window(self._window.scan.buffer, headers, log.path, self._window.file_position)
+        window = replace(self._window, headers=headers, path=log.path)
         decoder = log.decoders.take(log.options.max_decompressed_bytes)
         done = 0  # batches of which all records have been given
         is_continued = False
@@ -252,7 +252,7 @@ def _wanted_records(
     return table[stays], kept_rows[stays], records.filter(is_in)
 
 
-def _valid_batches(scan: BatchScan) -> npt.NDArray[np.bool_]:
+def _valid_batches(scan: Window) -> npt.NDArray[np.bool_]:
     """Return whether the checksum of each batch is right."""
     is_valid = np.ones(len(scan.headers), dtype=np.bool_)
     left = is_valid.copy()

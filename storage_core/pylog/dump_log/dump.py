@@ -6,7 +6,6 @@ Source: DumpLogSegments (Kafka 3.9 and 4.3).
 from __future__ import annotations
 
 import os
-from collections import deque
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -27,7 +26,6 @@ from pylog.errors import LogStorageError
 from pylog.files.storage import open_file
 from pylog.internal_topics.decoders import DecoderName, dump_decoder
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
-from pylog.reading.head_start import HeadStart
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import WorkerThreads, thread_count, usable_processors
 
@@ -80,15 +78,8 @@ class Dump:
     def __iter__(self) -> Iterator[memoryview]:
         """Yield UTF-8, whole lines."""
         with WorkerThreads(self._threads) as workers:
-            for part, lines in self._started(workers if self._threads > 1 else None):
-                if part.report.has_ended:
-                    continue
-                try:
-                    yield from lines
-                except LogStorageError as error:
-                    part.report.end(error)
-                part.finish()
-                self.done_bytes += part.size_bytes
+            for part, lines in self._with_lines(workers):
+                yield from self._lines_of(part, lines)
         if self._options.is_json:
             for report in self.reports:
                 for line in report.json_lines():
@@ -104,25 +95,21 @@ class Dump:
         for report in self.reports:
             yield from report.log_texts(version)
 
-    def _started(
-        self, workers: WorkerThreads | None
-    ) -> Iterator[tuple[Part, Iterable[memoryview]]]:
-        """Yield the parts in order; with threads, the next ones are being made meanwhile."""
-        waiting: deque[tuple[Part, Iterable[memoryview]]] = deque()
+    def _lines_of(self, part: Part, lines: Iterable[memoryview]) -> Iterator[memoryview]:
+        if part.report.has_ended:
+            return
         try:
-            for part in self._parts():
-                if workers is not None and workers.are_here:
-                    waiting.append((part, HeadStart(workers, part.lines.__iter__, _MOST_BYTES)))
-                else:
-                    waiting.append((part, part.lines))
-                if workers is None or len(waiting) > workers.count:
-                    yield waiting.popleft()
-            while waiting:
-                yield waiting.popleft()
-        finally:
-            for _, lines in waiting:
-                if isinstance(lines, HeadStart):
-                    lines.abandon()
+            yield from lines
+        except LogStorageError as error:
+            part.report.end(error)
+        part.finish()
+        self.done_bytes += part.size_bytes
+
+    def _with_lines(self, workers: WorkerThreads) -> Iterator[tuple[Part, Iterable[memoryview]]]:
+        """Yield the parts in order; with threads, the next ones are being made meanwhile."""
+        if workers.count == 1:
+            return ((each, each.lines) for each in self._parts())
+        return workers.each_ahead(self._parts(), lambda each: iter(each.lines), _MOST_BYTES)
 
     def _parts(self) -> Iterator[Part]:
         for file in self._files:

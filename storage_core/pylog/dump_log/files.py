@@ -10,8 +10,7 @@ from pylog.errors import LogDirectoryError
 from pylog.files.file_names import find_segment_file_name, is_partition_file
 from pylog.files.storage import list_directory
 from pylog.locations import is_remote, join, name_of, parent_of, parse_location, printable_location
-from pylog.reading.log_directory import open_directory
-from pylog.reading.partition_choice import choose_partitions
+from pylog.reading.log_directory import choose_partitions, open_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

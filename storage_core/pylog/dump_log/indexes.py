@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import struct
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.columnar.window import Window
 from pylog.dump_log.batches import ALL_OFFSETS
 from pylog.dump_log.line_template import write_lines
 from pylog.dump_log.lines import entry_lines, in_utf8, json_line
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pylog.dump_log.options import DumpOptions
     from pylog.dump_log.report import FileReport
     from pylog.files.byte_source import ByteSource
-    from pylog.log_file.segment_windows import SegmentWindow
+    from pylog.record.window import Window
 
     Int64Array = npt.NDArray[np.int64]
 
@@ -248,7 +248,7 @@ def _find_indexed_batches(
         for window in windows:
             if done == offsets.size and not reads_all:
                 break
-            lasts = window.scan.headers.last_offsets
+            lasts = window.headers.last_offsets
             highest = np.maximum.accumulate(lasts)
             stop = int(np.searchsorted(ascending, highest[-1], side="right"))
             if stop <= done:
@@ -271,16 +271,16 @@ def _find_indexed_batches(
 
 
 def _max_timestamps(
-    window: SegmentWindow, path: str, places: Int64Array, limit: int, decoders: Decoders
+    window: Window, path: str, places: Int64Array, limit: int, decoders: Decoders
 ) -> Int64Array:
     """Return the largest timestamp of the records of each batch; -1 where there are none."""
     unique, inverse = np.unique(places, return_inverse=True)
-    headers = window.scan.headers.select(unique)
+    headers = window.headers.select(unique)
     maxima = np.full(unique.size, NO_TIMESTAMP, dtype=np.int64)
     if not unique.size:
         return maxima
     decoder = decoders.take(limit)
-    chosen = Window(window.scan.buffer, headers, path, window.file_position)
+    chosen = replace(window, headers=headers, path=path)
     try:
         for group in decoder.decode_groups(chosen, *ALL_OFFSETS):
             if group.columns.rows:
@@ -295,7 +295,7 @@ def _max_timestamps(
     except (CorruptRecordError, InvalidRecordError):
         for index, position in enumerate(headers.positions.tolist()):
             end = position + int(headers.sizes_bytes[index])
-            batch = RecordsOneByOne(window.scan.buffer.data[position:end], limit)
+            batch = RecordsOneByOne(window.buffer.data[position:end], limit)
             largest_ones = [each.timestamps.max(initial=NO_TIMESTAMP) for each in batch]
             if batch.fault is not None:
                 raise InvalidRecordError(batch.fault) from None

@@ -17,7 +17,7 @@ from pylog.dump_log.report import OffsetGaps
 from pylog.errors import CorruptRecordError, LogDirectoryError
 from pylog.files.storage import open_file
 from pylog.internal_topics.versions import KafkaVersion
-from pylog.log_file.segment_windows import SegmentWindow, SegmentWindows
+from pylog.log_file.segment_windows import SegmentWindows
 from pylog.record.batch_layout import (
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,
@@ -30,6 +30,7 @@ from pylog.record.batch_layout import (
     SIZE_OFFSET,
 )
 from pylog.record.batch_scan import find_batches
+from pylog.record.window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -94,7 +95,7 @@ def log_parts(
             for window in windows:
                 lines = BatchLines(log, window)
                 finish = partial(lines.report_to, report, gaps)
-                yield Part(report, lines, window.scan.valid_bytes, finish)
+                yield Part(report, lines, window.size_bytes, finish)
             position, defect = windows.tail
             odd = _find_odd_batch(source, position, end) if defect else None
             if odd is None:
@@ -128,7 +129,7 @@ def _make_memory(size_bytes: int) -> memoryview:
 
 
 class _OddBatch(NamedTuple):
-    window: SegmentWindow  # the batch, with a magic and a size that can be read
+    window: Window  # the batch, with a magic and a size that can be read
     size_bytes: int
     fault: str | None  # why its records cannot be read
     changes: dict[int, int]  # what its line says that the window does not, by column
@@ -168,7 +169,7 @@ def _find_odd_batch(source: ByteSource, position: int, end: int) -> _OddBatch | 
         struct.pack_into(">i", data, SIZE_OFFSET, least - LOG_OVERHEAD)
     data[MAGIC_OFFSET] = min(magic, MAGIC_VALUE_V2)
     scan = find_batches(np.frombuffer(memoryview(data).toreadonly(), dtype=np.uint8))
-    return _OddBatch(SegmentWindow(position, scan), size_bytes, fault, changes)
+    return _OddBatch(Window.of(scan, source.path, position), size_bytes, fault, changes)
 
 
 def ensure_normal_end(source: ByteSource, position: int, end: int, defect: str | None) -> None:

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.columnar.record_times import RecordTimes
-from pylog.columnar.window import Window
 from pylog.model import NO_TIMESTAMP
 from pylog.record.batch_layout import MAGIC_VALUE_V0
 from pylog.record.batch_scan import find_batches
+from pylog.record.window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +123,7 @@ def _records_of(
     """Yield the records of a batch that are not before ``timestamp``."""
     data = segment.log.read_at(batch.position, batch.header.size_bytes)
     scan = find_batches(np.frombuffer(memoryview(data).toreadonly(), dtype=np.uint8))
-    window = Window(scan.buffer, scan.headers, str(segment.log.path), batch.position)
+    window = Window.of(scan, str(segment.log.path), batch.position)
     epoch = batch.header.partition_leader_epoch
     for offset, stamp in RecordTimes().from_timestamp(window, timestamp):
         yield OffsetForTime(stamp, offset, epoch if epoch >= 0 else None)

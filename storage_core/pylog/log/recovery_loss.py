@@ -69,14 +69,14 @@ def _runs_of_intact(
         windows = SegmentWindows(source, position, end)
         try:
             for window in windows:
-                bad = find_bad_checksum(window.scan)
-                count = len(window.scan.headers) if bad is None else bad.index
-                headers = window.scan.headers.select(slice(0, count))
+                bad = find_bad_checksum(window)
+                count = len(window.headers) if bad is None else bad.index
+                headers = window.headers.select(slice(0, count))
                 if count:
                     lowest_offset = max(lowest_offset, int(headers.last_offsets[-1]) + 1)
                     yield IntactRecords(count, int(headers.record_counts.clip(min=1).sum()))
                 if bad is not None:
-                    position = window.file_position + int(window.scan.headers.positions[bad.index])
+                    position = window.file_position + int(window.headers.positions[bad.index])
                     break
             else:
                 position = windows.tail.position

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from pylog.files.leader_epochs import LeaderEpochFileCache
     from pylog.log.log_segment import LogSegment
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.producers.producer_state_manager import ProducerStateManager
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
 
 class SegmentRecovery:
@@ -100,8 +100,8 @@ class SegmentRecovery:
         windows = SegmentWindows(source, 0, source.size_bytes)
         try:
             for window in windows:
-                bad = find_bad_checksum(window.scan)
-                count = len(window.scan.headers) if bad is None else bad.index
+                bad = find_bad_checksum(window)
+                count = len(window.headers) if bad is None else bad.index
                 self._add(window, count)
                 if bad is not None:
                     return bad.reason
@@ -112,7 +112,7 @@ class SegmentRecovery:
         is_rest_zero = is_zero(source, windows.tail.position, source.size_bytes)
         return "zeros follow" if is_rest_zero else "a batch is cut short by the end of the file"
 
-    def _add(self, window: SegmentWindow, count: int) -> None:
+    def _add(self, window: Window, count: int) -> None:
         """Take the first ``count`` batches of a window into account.
 
         Raises
@@ -121,7 +121,7 @@ class SegmentRecovery:
             A transaction marker is damaged, or offsets are below the segment's; the batches before
             have been taken into account.
         """
-        headers = window.scan.headers.select(slice(0, count))
+        headers = window.headers.select(slice(0, count))
         if not count:
             return
         below = np.flatnonzero(headers.last_offsets < self._segment.base_offset)
@@ -133,7 +133,7 @@ class SegmentRecovery:
             reason = (
                 f"batch ends at offset {offset}, below the segment's {self._segment.base_offset}"
             )
-            position = window.file_position + int(headers.positions[below[0]])
+            position = window.position_of(below[0])
             raise InvalidRecordError(reason, self._segment.log.path, position)
         self._segment.ensure_offset_in_range(int(headers.last_offsets.max()))
         producing = headers.is_v2 & (headers.producer_ids >= 0)
@@ -147,8 +147,8 @@ class SegmentRecovery:
                 raise
         self._add_headers(window, headers)
 
-    def _replay(self, window: SegmentWindow, start: int) -> None:
-        header = parse_batch_header(window.scan.buffer.data, start)
+    def _replay(self, window: Window, start: int) -> None:
+        header = parse_batch_header(window.buffer.data, start)
         batch = PositionedHeader(window.file_position + start, header)
         for transaction in replay_batch(self._producer_state, self._segment, batch):
             # Before it counts as completed: the other open transactions decide.
@@ -156,7 +156,7 @@ class SegmentRecovery:
             self._segment.update_transaction_index(transaction, last_stable_offset)
             self._producer_state.complete_transaction(transaction)
 
-    def _add_headers(self, window: SegmentWindow, headers: BatchHeaders) -> None:
+    def _add_headers(self, window: Window, headers: BatchHeaders) -> None:
         if not len(headers):
             return
         self._segment.entry_writer.add_all(headers, window.file_position)

@@ -70,7 +70,7 @@ class WholeBatches(NamedTuple):
 
 
 class _Chunks:
-    """Bytes around a moving position, read in chunks that grow while the walk goes on."""
+    """Bytes around a moving position, read in chunks that grow while the walk continues."""
 
     def __init__(self, source: ByteSource, end: int) -> None:
         self._source = source
@@ -100,11 +100,6 @@ def read_header(source: ByteSource, position: int, end: int) -> PositionedHeader
     """Return the header of the batch at ``position`` if the whole batch lies before ``end``.
 
     None for a batch cut short by ``end``.
-
-    Raises
-    ------
-    CorruptRecordError
-        The header is impossible.
     """
     data = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
     return _parse(data, 0, source.path, position, end)
@@ -123,22 +118,6 @@ def walk_headers(
     source: ByteSource, position: int, end: int, *, lowest_offset: int = 0
 ) -> Iterator[PositionedHeader]:
     """Yield the header of every whole batch in ``[position, end)``.
-
-    Parameters
-    ----------
-    source
-        A ``.log`` file.
-    position
-        Where a batch begins.
-    end
-        Byte after the last one to look at.
-    lowest_offset
-        What the first batch's offset is at the least.
-
-    Raises
-    ------
-    CorruptRecordError
-        A header is impossible, or offsets go back (the batches before it have been yielded).
 
     Notes
     -----

@@ -30,24 +30,6 @@ class FileRecords(OwnedFile, ByteSource):
 
     Invariant: bytes below `size_bytes` were appended in whole and are never written again, so any
     number of threads may read them while one appends.
-
-    Parameters
-    ----------
-    io
-        What the file is opened and changed through.
-    path
-        The file; created if ``is_new``.
-    is_new
-        Whether the file is to be made. Otherwise all of it is content.
-    preallocated_bytes
-        A new file is extended to this length.
-
-    Raises
-    ------
-    SegmentVanishedError
-        The file is not new and not there.
-    KafkaStorageError
-        It cannot be opened or extended.
     """
 
     __slots__ = ("_size_bytes",)
@@ -76,13 +58,8 @@ class FileRecords(OwnedFile, ByteSource):
     def append(self, records: bytes | bytearray | memoryview) -> int:
         """Write whole batches at the end; return the position where they begin.
 
-        Raises
-        ------
-        ValueError
-            The file would be longer than 2^31-1 bytes.
-        KafkaStorageError
-            The write failed. What it may have left after the content is cut off again; where that
-            fails, too, whoever opens the file next finds a torn tail.
+        What a failed write may have left after the content is cut off again; where that fails, too,
+        whoever opens the file next finds a torn tail. `ValueError` beyond 2^31-1 bytes.
         """
         position = self._size_bytes
         if position + len(records) > MAX_FILE_BYTES:
@@ -100,12 +77,9 @@ class FileRecords(OwnedFile, ByteSource):
         return position
 
     def take_over(self, path: str) -> None:
-        """Rename another file of batches to this one's name; its content is this one's from now on.
+        """Rename another file of batches to this one's name, and take its content for this one's.
 
-        Raises
-        ------
-        KafkaStorageError
-            It could not be renamed; both are as they were.
+        Where that fails, both are as they were.
         """
         with self._lock:
             self._io.replace(path, self.path)
@@ -113,13 +87,7 @@ class FileRecords(OwnedFile, ByteSource):
             self._size_bytes = _size_of(self.path)
 
     def truncate_to(self, size_bytes: int) -> int:
-        """Cut the content (and what was preallocated) to ``size_bytes``; return how much went.
-
-        Raises
-        ------
-        ValueError
-            The content is shorter than that.
-        """
+        """Cut the content (and what was preallocated) to ``size_bytes``; return how much went."""
         if not 0 <= size_bytes <= self._size_bytes:
             msg = f"cannot truncate {self.path} of {self._size_bytes} bytes to {size_bytes}"
             raise ValueError(msg)
@@ -158,15 +126,7 @@ class FileRecords(OwnedFile, ByteSource):
         return walk_headers(self, position, self._size_bytes, lowest_offset=0)
 
     def find_batch(self, target_offset: int, position: int = 0) -> PositionedHeader | None:
-        """Return the first batch whose last offset is at or above a target, None if none is.
-
-        Parameters
-        ----------
-        target_offset
-            The offset looked for.
-        position
-            A batch boundary at or before the batch.
-        """
+        """Return the first batch whose last offset is at or above a target, None if none is."""
         for batch in self.batches_from(position):
             if batch.header.last_offset >= target_offset:
                 return batch

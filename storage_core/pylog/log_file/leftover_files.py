@@ -59,15 +59,7 @@ def find_offset_of(name: str) -> int | None:
 
 
 def tidy_directory(directory: str, io: DurableIO) -> None:
-    """Finish or take back whatever was interrupted; afterwards only whole segments remain.
-
-    Raises
-    ------
-    UnexpectedFileError
-        A ``.swap`` or ``.cleaned`` file has a name that Kafka gives to none.
-    KafkaStorageError
-        The disk failed.
-    """
+    """Finish or take back whatever was interrupted; afterwards only whole segments remain."""
     swaps = _without_temporary_files(directory, io)
     _remove_replaced(directory, swaps, io)
     for _, group in itertools.groupby(swaps, key=find_offset_of):

@@ -3,7 +3,7 @@
 An index file has no checksum, and a record's value may hold the image of a batch, so neither an
 entry nor what looks like a batch at its position is believed. An entry is proved when
 
-* a walk from header to header arrives exactly at it. The walk begins at an entry at least
+* a walk from header to header arrives exactly at it. The walk starts at an entry at least
   `LEAST_WALK_BYTES` before it (at the segment's beginning if there is none) and passes every
   entry in between;
 * the entry's offset is one that a broker stores for the batch that begins there
@@ -11,7 +11,7 @@ entry nor what looks like a batch at its position is believed. An entry is prove
 * a walk on from it arrives exactly at the next entry, or at the end of the whole batches;
 * offsets go up all the way.
 
-A walk that begins at the segment's first byte rests on nothing else. Any other one rests on the
+A walk that starts at the segment's first byte rests on nothing else. Any other one rests on the
 entry where it begins. Checksums are not looked at: the reader of a batch does that, and an image
 has a right one anyway. A lie needs neighbouring entries that all lie, into one chain of images that
 fills more than `LEAST_WALK_BYTES` of one batch and leads to its end or to another such entry.
@@ -99,16 +99,8 @@ class _Walk(NamedTuple):
 class ProvedPositions:
     """The proved entries of one index. One thread; for a few look-ups.
 
-    Parameters
-    ----------
-    source
-        The ``.log`` file.
-    index
-        Its offset index.
-    start
-        A batch that is known to begin there: the segment's first byte, or where a slice begins.
-    end
-        Byte after the last one to look at. The index may know of more: a broker goes on appending.
+    A batch is known to start at ``start``. The index may know of more than what is before ``end``:
+    a broker continues appending.
     """
 
     def __init__(

@@ -4,25 +4,31 @@ One buffer is read into again and again, so memory does not depend on the segmen
 read twice, since each one may cost a request over a network: the batch that a window's end cuts is
 moved to the beginning of the next one. Only a batch of more than 64 MiB is: it is checksummed chunk
 by chunk before memory is made for it, so that a damaged size field costs an error, not a gigabyte.
-A reader of records refuses a sound batch that is larger than what records may take.
+A reader of records refuses an intact batch that is larger than what records may take.
+
+Windows of which only the batch headers are read, where that is cheaper than reading all.
+
+Only of local files: elsewhere a request a header would cost more than the bytes between them.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptRecordError, SegmentVanishedError
 from pylog.files.byte_source import LocalFile
+from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import computed_checksum, is_zero, read_header
-from pylog.log_file.header_reading import HeaderReading, shorter_than_planned
 from pylog.native.checksum import wrong_checksum
 from pylog.record.batch_header import peek_entry_size
 from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchScan, find_batches
 from pylog.record.decompression_limit import is_surely_over, over_limit
+from pylog.record.window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +36,66 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.byte_source import ByteSource
+    from pylog.kernels import skip_headers  # compiles
+else:
+    skip_headers = LazyModule("pylog.kernels.skip_headers")
+
+
+_LEAST_BATCH_BYTES = 1 << 12
+"""Batches of this size on average: a system call costs as much as copying half of that."""
+_STRIDE = 1 << 26
+"""How far the system is asked to read ahead: scattered reads of a cold disk are slow."""
+
+
+class HeaderReading:
+    """Reads headers into a window's memory, each to its place. One file, one thread."""
+
+    def __init__(self, source: LocalFile) -> None:
+        self._source = source
+        self._batch_bytes = 0.0
+        self._asked_up_to = 0
+
+    def note(self, scan: BatchScan) -> None:
+        """Note how large batches are here; the next window is expected to be alike."""
+        if len(scan.headers):
+            self._batch_bytes = scan.valid_bytes / len(scan.headers)
+
+    def fill(self, position: int, memory: memoryview) -> bool:
+        """Fill in the headers of the batches that begin in the window at ``position``.
+
+        False where all is to be read instead: batches are small, or something is wrong, which
+        whoever reads all finds out.
+        """
+        end = position + len(memory)
+        if self._batch_bytes < _LEAST_BATCH_BYTES or end > self._source.size():
+            return False
+        while end > self._asked_up_to:
+            start = max(position, self._asked_up_to)
+            self._source.will_need(start, _STRIDE)
+            self._asked_up_to = start + _STRIDE
+        into = np.frombuffer(memory, dtype=np.uint8)
+        return bool(skip_headers.read_headers(self._source.descriptor, position, into.size, into))
+
+    def read_batches(
+        self, memory: memoryview, window: Window, which: npt.NDArray[np.bool_]
+    ) -> None:
+        """Read the whole batches that a mask picks into the memory of a window."""
+        headers, position = window.headers, window.file_position
+        starts = headers.positions[which].tolist()
+        ends = (headers.positions + headers.sizes_bytes)[which].tolist()
+        for start, end in zip(starts, ends, strict=True):
+            count = self._source.read_into(position + start, memory[start:end])
+            if count < end - start:
+                raise shorter_than_planned(self._source.path, position + start + count)
+
+
+def shorter_than_planned(path: str, position: int, end: int | None = None) -> SegmentVanishedError:
+    """Return the error for a file that ends at ``position`` now."""
+    planned = "" if end is None else f" up to byte {end}"
+    return SegmentVanishedError(
+        f"file ends here, it was planned to be read{planned}", path, position
+    )
+
 
 DEFAULT_WINDOW_BYTES = 1 << 22
 """Large enough that what Python does a window is lost in what the kernels do."""
@@ -38,40 +104,26 @@ FIRST_WINDOW_BYTES = 1 << 18
 """So that the first rows of a query that stops early cost little."""
 
 _GROWTH = 4
+_LARGEST_KEPT = 1 << 24
 _CHECK_BEFORE_READING = 1 << 26
 
 
-class SegmentWindow(NamedTuple):
-    """Whole batches of a file; valid until the next window is asked for, unless made to be kept.
+class WindowMemory:
+    """Memory that windows are read into, one after the other. One thread at a time."""
 
-    Attributes
-    ----------
-    file_position
-        Byte of the file that ``scan.buffer[0]`` is.
-    scan
-        The batches.
-    reader
-        Reads the rest of batches, see `HeaderReading.read_batches`; None where all are there.
-    """
+    def __init__(self) -> None:
+        self._memory = bytearray()
 
-    file_position: int
-    scan: BatchScan
-    reader: Callable[[int, BatchScan, npt.NDArray[np.bool_]], None] | None = None
+    def __len__(self) -> int:
+        return len(self._memory)
 
-    def read_batches(self, which: npt.NDArray[np.bool_] | None = None) -> None:
-        """Have the whole batches that a mask picks in the buffer, all if None.
-
-        To be called before more than headers is looked at where `SegmentWindows` was made
-        for headers alone.
-        """
-        if self.reader is not None:
-            which = np.ones(len(self.scan.headers), dtype=np.bool_) if which is None else which
-            self.reader(self.file_position, self.scan, which)
-
-    @property
-    def end_position(self) -> int:
-        """The byte of the file after the last batch of the window."""
-        return self.file_position + self.scan.valid_bytes
+    def __call__(self, size_bytes: int) -> memoryview:
+        """Return so many writable bytes, the same as before if there are enough."""
+        if size_bytes > _LARGEST_KEPT:
+            return memoryview(bytearray(size_bytes))
+        if len(self._memory) < size_bytes:
+            self._memory = bytearray(size_bytes)
+        return memoryview(self._memory)[:size_bytes]
 
 
 class SegmentTail(NamedTuple):
@@ -84,29 +136,11 @@ class SegmentTail(NamedTuple):
 class SegmentWindows:
     """Iterates the whole batches in ``[start, end)`` of one file; `tail` is known afterwards.
 
-    One thread, one iteration.
-
-    Parameters
-    ----------
-    source
-        The opened ``.log`` file.
-    start
-        Where a batch begins.
-    end
-        Byte after the last one to read.
-    window_bytes
-        How much is read at once, at the most: the first windows are smaller.
-    first_window_bytes
-        How much is read at first; each window is four times as large as the one before.
-    only_headers
-        Read only the headers where batches are large and the file is local; the windows'
-        `read_batches` reads the rest.
-    max_decompressed_bytes
-        What a batch may have, decompressed: a batch that has more already as it is stored, by a
-        margin for what compression may have added, is refused. None for no limit.
-    make_memory
-        Returns so many writable bytes for each window, so that windows can be kept; None to read
-        all of them into the same memory.
+    Each window is four times as large as the one before, up to ``window_bytes``. With
+    ``only_headers``, where batches are large and the file is local, `Window.read_batches` reads the
+    rest. A batch that has more than ``max_decompressed_bytes`` already as it is stored, by a margin
+    for what compression may have added, is refused. ``make_memory`` returns so many writable bytes
+    for each window: other ones each time if windows are to be kept. One thread, one iteration.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only options
@@ -123,33 +157,28 @@ class SegmentWindows:
     ) -> None:
         self._source = source
         self._max_decompressed_bytes = max_decompressed_bytes
-        self._make_memory = make_memory
+        self._make_memory = WindowMemory() if make_memory is None else make_memory
         self._headers = None
         if only_headers and isinstance(source, LocalFile) and source.is_read_by_kernels:
             self._headers = HeaderReading(source)
         self._has_all = True  # of the window that is held
         self._end = end
         self._window_bytes = max(HEADER_SIZE_UP_TO_MAGIC, min(window_bytes, end - start))
-        first_bytes = min(first_window_bytes, self._window_bytes)
-        self._memory: bytearray | memoryview = (
-            bytearray(first_bytes) if make_memory is None else make_memory(first_bytes)
-        )
+        if isinstance(make_memory, WindowMemory):
+            first_window_bytes = max(first_window_bytes, len(make_memory))
+        self._memory = self._make_memory(min(first_window_bytes, self._window_bytes))
         self._held_bytes = 0  # how much of the memory holds what is in the file at the position
         self.tail = SegmentTail(start, None)
 
-    def __iter__(self) -> Iterator[SegmentWindow]:
+    def __iter__(self) -> Iterator[Window]:
         """Yield windows in file order.
 
-        Raises
-        ------
-        SegmentVanishedError
-            The file is shorter than ``end`` now.
-        CorruptRecordError
-            A batch of more than 64 MiB has a wrong checksum, or a batch exceeds the limit.
+        `CorruptRecordError`: a batch of more than 64 MiB has a wrong checksum, or a batch exceeds
+        the limit.
         """
         position = self.tail.position
         while self._end - position >= HEADER_SIZE_UP_TO_MAGIC:
-            scan = find_batches(self._fill(position))
+            scan = self._before_too_large(find_batches(self._fill(position)))
             if len(scan.headers):
                 following = position + scan.valid_bytes
                 self.tail = SegmentTail(following, scan.defect)
@@ -167,57 +196,54 @@ class SegmentWindows:
         if self.tail.defect and is_zero(self._source, self.tail.position, self._end):
             self.tail = SegmentTail(self.tail.position, None)
 
-    def skip_to(self, position: int) -> None:
-        """Go on at a byte where a batch begins: all before it has been read otherwise.
+    def _before_too_large(self, scan: BatchScan) -> BatchScan:
+        """Return what is before a batch that exceeds the limit: that is refused on its own.
 
-        If that is nothing, the window is the one that would have been next.
-
-        An iteration that has begun is not to be gone on with; there may be another one.
+        So which error it is does not depend on where windows begin.
         """
-        is_next = position == self.tail.position
-        self.tail = SegmentTail(position, None)
-        self._held_bytes = 0
-        if position < self._end:
-            grown = min(_GROWTH * len(self._memory), self._window_bytes)
-            self._keep_from(0, grown if is_next else self._window_bytes)
+        sizes = scan.headers.sizes_bytes
+        if not len(sizes) or not self._is_too_large(int(sizes.max())):
+            return scan
+        index = next(at for at, size in enumerate(sizes.tolist()) if self._is_too_large(size))
+        end = int(scan.headers.positions[index])
+        return BatchScan(scan.buffer, scan.headers.select(slice(0, index)), end, None)
 
     def _fill(self, position: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         wanted = min(len(self._memory), self._end - position)
-        view = memoryview(self._memory)[:wanted]
+        memory = self._memory[:wanted]
         if self._headers is not None:
             self._held_bytes = 0  # what is held may be headers alone
-            self._has_all = not self._headers.fill(position, view)
+            self._has_all = not self._headers.fill(position, memory)
         if self._has_all:
             held = self._held_bytes
-            self._held_bytes = held + self._source.read_into(position + held, view[held:])
+            self._held_bytes = held + self._source.read_into(position + held, memory[held:])
             if self._held_bytes < wanted:
                 at = position + self._held_bytes
                 raise shorter_than_planned(self._source.path, at, self._end)
-        return np.frombuffer(view.toreadonly(), dtype=np.uint8)
+        return np.frombuffer(memory.toreadonly(), dtype=np.uint8)
 
-    def _window(self, position: int, scan: BatchScan) -> SegmentWindow:
-        if self._headers is None:
-            return SegmentWindow(position, scan)
-        self._headers.note(scan)
-        if self._has_all:
-            return SegmentWindow(position, scan)
-        reader = partial(self._headers.read_batches, memoryview(self._memory))
-        return SegmentWindow(position, scan, reader)
+    def _window(self, position: int, scan: BatchScan) -> Window:
+        window = Window.of(scan, self._source.path, position)
+        if self._headers is not None:
+            self._headers.note(scan)
+            if not self._has_all:
+                return replace(window, fetch=partial(self._headers.read_batches, self._memory))
+        return window
 
     def _keep_from(self, used_bytes: int, memory_bytes: int) -> None:
         """Have memory of at least ``memory_bytes`` that begins with what was not used."""
-        rest = memoryview(self._memory)[used_bytes : self._held_bytes]
-        if self._make_memory is not None:
-            self._memory = self._make_memory(max(memory_bytes, len(rest)))
-        elif memory_bytes > len(self._memory):
-            self._memory = bytearray(memory_bytes)
-        memoryview(self._memory)[: len(rest)] = rest
+        rest = self._memory[used_bytes : self._held_bytes]
+        wanted = max(memory_bytes, len(rest))
+        if isinstance(self._make_memory, WindowMemory):
+            wanted = max(wanted, len(self._memory))  # what a large batch has needed
+        self._memory = self._make_memory(wanted)
+        self._memory[: len(rest)] = rest
         self._held_bytes = len(rest)
 
     def _grow(self, position: int) -> bool:
         """Make room for the batch at ``position``; False if it is cut short by the end."""
         path = self._source.path
-        size_bytes = peek_entry_size(memoryview(self._memory), path=path, position=position)
+        size_bytes = peek_entry_size(self._memory, path=path, position=position)
         if position + size_bytes > self._end:
             return False
         is_too_large = self._is_too_large(size_bytes)

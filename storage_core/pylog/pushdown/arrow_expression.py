@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pylog.pushdown.comparison import Comparison
 from pylog.pushdown.expression_tree import Call, Column, Literal, columns_in, expression_tree
-from pylog.reading.comparison import Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

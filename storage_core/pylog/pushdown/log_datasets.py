@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from pylog.pushdown.arrow_expression import columns_of, comparisons_of
-from pylog.reading.comparison import to_record_filter
-from pylog.reading.scan_views import covered_views
+from pylog.pushdown.comparison import to_record_filter
+from pylog.reading.scan import covered_views
 from pylog.tables.tables import rows_of_logs
 
 if TYPE_CHECKING:

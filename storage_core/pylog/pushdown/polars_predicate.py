@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 import pyarrow as pa
 
-from pylog.reading.comparison import Comparison, utc_time
+from pylog.pushdown.comparison import Comparison, utc_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,41 +1,182 @@
 """A slice of a ``.log`` file as windows of batches that have been checked.
 
-Boundaries, offsets, checksums, and the records of control batches. What is yielded is sound; at
-whatever is wrong there is an error (FAILFAST) or, with a `DamageReport`, a gap: the range up to the
-next sound batch is reported and left out.
+Boundaries, offsets, checksums, and the records of control batches. What is wrong is an error
+(FAILFAST) or, with a `DamageReport`, a gap: the range up to the next intact batch is reported and
+skipped.
+
+A base offset lies outside its batch's checksum. What bounds it are its neighbours, the file's name
+and the name of the next file. No row comes of a control batch, so nobody decodes it; yet one that
+breaks its format may have been the marker that aborts a transaction.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.errors import CorruptRecordError
+from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.byte_source import LocalFile
+from pylog.kernels.decode_control import NEEDS_REFERENCE, decode_control_types
 from pylog.log_file.batch_walk import has_valid_checksum, read_header
 from pylog.log_file.resynchronisation import find_next_batch
 from pylog.log_file.segment_windows import (
     DEFAULT_WINDOW_BYTES,
     FIRST_WINDOW_BYTES,
-    SegmentWindow,
     SegmentWindows,
 )
-from pylog.reading.control_batches import find_bad_control_batch
+from pylog.model import ControlRecordType
 from pylog.reading.damage import DamagedRange
-from pylog.reading.offset_order import Misplaced, find_misplaced
-from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
-from pylog.record.batch_scan import BadChecksum, BatchHeaders, BatchScan, find_bad_checksum
+from pylog.record.batch_layout import CONTROL_FLAG_MASK, HEADER_SIZE_UP_TO_MAGIC
+from pylog.record.batch_scan import BatchScan, find_bad_checksum
+from pylog.record.control_record import parse_control_record_type
+from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-
     import numpy.typing as npt
 
+    Int64Array = npt.NDArray[np.int64]
+    from collections.abc import Generator
+
     from pylog.files.byte_source import ByteSource
+    from pylog.log_file.segment_windows import WindowMemory
     from pylog.reading.damage import DamageReport
-    from pylog.reading.segment_slice import SegmentSlice
-    from pylog.reading.windows_ahead import WindowsAhead
+    from pylog.reading.read_options import ReadOptions
+    from pylog.reading.scan_task import SegmentSlice
+    from pylog.record.window import Window
+
+
+_HIGHEST_OFFSET = 2**63 - 1
+"""No batch's: the offset after it does not exist."""
+
+
+class Misplaced(NamedTuple):
+    """Batches ``[first, last]`` whose offsets cannot be believed, by index; and why."""
+
+    first: int
+    last: int
+    reason: str
+
+
+def find_misplaced(
+    offsets: Int64Array,
+    last_offsets: Int64Array,
+    lowest_offset: int,
+    limit_offset: int | None,
+) -> Misplaced | None:
+    """Return the first batch whose offsets go back or leave the segment, None if all go up.
+
+    Notes
+    -----
+    Differs from Kafka: it takes a batch that ends at offset 2^63-1, and the offset after it is
+    negative then.
+    """
+    bad = last_offsets < offsets
+    bad[1:] |= offsets[1:] <= last_offsets[:-1]
+    bad[0] |= offsets[0] < lowest_offset
+    limit = _HIGHEST_OFFSET if limit_offset is None else limit_offset
+    if last_offsets[-1] < limit and not bad.any():
+        return None
+    bad |= last_offsets >= limit  # any of them, where they do not go up
+    index = int(np.argmax(bad))
+    if last_offsets[index] >= limit:
+        first = index
+    else:
+        first = _first_misplaced(offsets, last_offsets, index, lowest_offset)
+    lowest = lowest_offset if index == 0 else int(last_offsets[index - 1]) + 1
+    is_too_high = limit_offset is not None or last_offsets[index] >= limit
+    below = f" and below {limit}" if is_too_high else ""
+    reason = (
+        f"batch has offsets {offsets[index]} to {last_offsets[index]}, "
+        f"expected from {lowest} on{below}"
+    )
+    is_certain = first == index or _is_borne_out(offsets, last_offsets, index, lowest_offset)
+    return Misplaced(first, first if is_certain else index, reason)
+
+
+def _before(last_offsets: Int64Array, index: int, lowest_offset: int) -> int:
+    """Return the offset after the batch before the one before ``index``."""
+    return lowest_offset if index < 2 else int(last_offsets[index - 2]) + 1
+
+
+def _first_misplaced(
+    offsets: Int64Array, last_offsets: Int64Array, index: int, lowest_offset: int
+) -> int:
+    """Return ``index``, or the one before it if that has gone too far up."""
+    offset = int(offsets[index])
+    if index == 0 or last_offsets[index] < offset:
+        return index
+    before = _before(last_offsets, index, lowest_offset)
+    # Without the one before, this one would have to fit; if it follows without a gap, it is right.
+    if offset < before or offsets[index - 1] == before:
+        return index
+    return index - 1
+
+
+def _is_borne_out(
+    offsets: Int64Array, last_offsets: Int64Array, index: int, lowest_offset: int
+) -> bool:
+    """Whether batch ``index`` joins on to its neighbours once the one before it is left out."""
+    span = int(last_offsets[index - 1]) - int(offsets[index - 1]) + 1
+    if int(offsets[index]) - _before(last_offsets, index, lowest_offset) == span:
+        return True
+    return index + 1 < len(offsets) and bool(offsets[index + 1] == last_offsets[index] + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class BadControlBatch:
+    """The first control batch of a scan that cannot be read; ``index`` counts batches."""
+
+    index: int
+    reason: str
+
+
+def control_types(scan: BatchScan | Window, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the `ControlRecordType` of the control batches with indexes ``which``."""
+    types = _usual_types(scan, which)
+    for place in np.flatnonzero(types == NEEDS_REFERENCE).tolist():
+        types[place] = _type_by_reference(scan, int(which[place]))
+    return types
+
+
+def find_bad_control_batch(scan: BatchScan | Window, before: int) -> BadControlBatch | None:
+    """Return the first control batch whose records break the format, None if all can be read.
+
+    Only batches with an index below ``before`` are looked at: those whose checksums are right.
+    Kafka's consumer fails at such a batch, too; it looks at keys only where it reads committed
+    records.
+    """
+    headers = scan.headers
+    if not len(headers) or not headers.traits.any_has(CONTROL_FLAG_MASK):
+        return None
+    which = np.flatnonzero(headers.is_control[:before])
+    types = _usual_types(scan, which)
+    for index in which[types == NEEDS_REFERENCE].tolist():
+        try:
+            _type_by_reference(scan, index)
+        except (CorruptRecordError, InvalidRecordError) as error:
+            return BadControlBatch(index, f"control batch cannot be read: {error.reason}")
+    return None
+
+
+def _usual_types(scan: BatchScan | Window, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    headers = scan.headers
+    types = np.full(which.size, NEEDS_REFERENCE, dtype=np.int64)
+    plain = (headers.codec_ids[which] == 0) & (headers.record_counts[which] == 1)
+    plain_types = types[plain]
+    decode_control_types(
+        scan.buffer, headers.positions[which][plain], headers.sizes_bytes[which][plain], plain_types
+    )
+    types[plain] = plain_types
+    return types
+
+
+def _type_by_reference(scan: BatchScan | Window, index: int) -> ControlRecordType:
+    """Return the type of the first record of any control batch; all are looked at."""
+    data = scan.buffer.data[int(scan.headers.positions[index]) :]
+    types = [parse_control_record_type(record.key) for record in RecordBatch(data).records()]
+    return types[0] if types else ControlRecordType.UNKNOWN
 
 
 class _Fault(NamedTuple):
@@ -47,69 +188,39 @@ class _Fault(NamedTuple):
 
 
 class CheckedWindows:
-    """Iterates the sound batches of one slice. One thread, one iteration.
+    """Iterates the intact batches of one slice. One thread, one iteration.
 
-    Parameters
-    ----------
-    source
-        The opened ``.log`` file.
-    segment_slice
-        Which bytes, and which offsets they may hold.
-    lowest_offset
-        The offset after the last batch before this slice; the slice's base offset bounds it, too.
-    damage
-        Where gaps are reported; None for an error at the first damage.
-    verifies_checksums
-        False to look at headers only: then a wrong header field goes unnoticed, and whoever wants
-        more of a window has to call its `read_batches`. Only without ``damage``.
-    window_bytes
-        How much is read at once.
-    first_window_bytes
-        How much is read at first; little for a look-up.
-    max_decompressed_bytes
-        As of `SegmentWindows`.
-    ahead
-        Reads windows ahead and knows of wrong checksums; None to do one thing after the other.
-
-    Attributes
-    ----------
-    next_offset
-        The offset after the last batch that was yielded.
+    Without ``damage``, the first damage is an error. ``lowest_offset`` is the one after the last
+    batch before this slice; the slice's base offset bounds it, too. Without ``verifies_checksums``
+    only headers are looked at: a wrong header field goes unnoticed, and whoever wants more of a
+    window has to call its `read_batches`. ``next_offset`` is the one after the last batch yielded.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only options
         self,
         source: ByteSource,
         segment_slice: SegmentSlice,
+        options: ReadOptions | None = None,
         *,
         lowest_offset: int = 0,
         damage: DamageReport | None = None,
         verifies_checksums: bool = True,
-        window_bytes: int = DEFAULT_WINDOW_BYTES,
         first_window_bytes: int = FIRST_WINDOW_BYTES,
-        max_decompressed_bytes: int | None = None,
-        ahead: WindowsAhead | None = None,
+        memory: WindowMemory | None = None,
     ) -> None:
         self._source = source
-        self._ahead = ahead
-        self._max_decompressed_bytes = max_decompressed_bytes
+        self._memory = memory
+        self._window_bytes = DEFAULT_WINDOW_BYTES if options is None else options.window_bytes
+        # A look-up decodes nothing.
+        self._max_decompressed_bytes = None if options is None else options.max_decompressed_bytes
         self._slice = segment_slice
         self._damage = damage
         self._verifies_checksums = verifies_checksums or damage is not None
-        self._window_bytes = window_bytes
         self._first_window_bytes = first_window_bytes
         self.next_offset = max(lowest_offset, segment_slice.base_offset)
 
-    def __iter__(self) -> Generator[SegmentWindow, None, None]:
-        """Yield windows in file order; to be closed before the file is, if it is not exhausted.
-
-        Raises
-        ------
-        CorruptRecordError
-            Something is wrong, and there is no report to note it in.
-        SegmentVanishedError
-            The file is shorter than when the slice was planned.
-        """
+    def __iter__(self) -> Generator[Window, None, None]:
+        """Yield windows in file order; to be closed before the file is, if it is not exhausted."""
         position = self._slice.start_position
         while True:
             fault = yield from self._until_fault(position)
@@ -119,7 +230,7 @@ class CheckedWindows:
                 raise CorruptRecordError(fault.reason, self._slice.path, fault.position)
             position = self._skip(fault, self._damage)
 
-    def _until_fault(self, position: int) -> Generator[SegmentWindow, None, _Fault | None]:
+    def _until_fault(self, position: int) -> Generator[Window, None, _Fault | None]:
         segment_slice = self._slice
         windows = SegmentWindows(
             self._source,
@@ -129,10 +240,10 @@ class CheckedWindows:
             first_window_bytes=self._first_window_bytes,
             only_headers=not self._verifies_checksums,
             max_decompressed_bytes=self._max_decompressed_bytes,
-            make_memory=None if self._ahead is None else self._ahead.memory,
+            make_memory=self._memory,
         )
         try:
-            for window in self._in_order(windows):
+            for window in windows:
                 fault = self._find_fault(window)
                 if fault is None:
                     yield self._passed(window)
@@ -145,21 +256,12 @@ class CheckedWindows:
             return _Fault(at, at, error.reason)
         return self._find_tail_fault(windows)
 
-    def _in_order(self, windows: SegmentWindows) -> Iterator[SegmentWindow]:
-        if self._ahead is None:
-            return iter(windows)
-        return self._ahead.over(windows, self._source, self._slice)
-
-    def _find_bad_checksum(self, window: SegmentWindow) -> BadChecksum | None:
-        known = None if self._ahead is None else self._ahead.find(window)
-        return find_bad_checksum(window.scan) if known is None else known.find_bad_checksum()
-
-    def _passed(self, window: SegmentWindow) -> SegmentWindow:
-        self.next_offset = int(window.scan.headers.last_offsets[-1]) + 1
+    def _passed(self, window: Window) -> Window:
+        self.next_offset = int(window.headers.last_offsets[-1]) + 1
         return window
 
-    def _find_fault(self, window: SegmentWindow) -> _Fault | None:
-        headers = window.scan.headers
+    def _find_fault(self, window: Window) -> _Fault | None:
+        headers = window.headers
         misplaced = find_misplaced(
             headers.offsets, headers.last_offsets, self.next_offset, self._slice.next_base_offset
         )
@@ -171,28 +273,28 @@ class CheckedWindows:
         bad = None
         if self._verifies_checksums or misplaced is not None:
             window.read_batches()
-            bad = self._find_bad_checksum(window)
+            bad = find_bad_checksum(window)
         if self._verifies_checksums:
             # Whatever stands before the first of the other faults is about to be given.
             before = len(headers) if bad is None else bad.index
             before = before if misplaced is None else min(before, misplaced.first)
-            unreadable = find_bad_control_batch(window.scan, before)
+            unreadable = find_bad_control_batch(window, before)
             if unreadable is not None:
-                at = window.file_position + int(headers.positions[unreadable.index])
+                at = window.position_of(unreadable.index)
                 return _Fault(at, at, unreadable.reason)
         # A wrong checksum is the cause to report, even if offsets show it first.
         if bad is not None and (misplaced is None or bad.index <= misplaced.last):
-            at = window.file_position + int(headers.positions[bad.index])
+            at = window.position_of(bad.index)
             return _Fault(at, at, bad.reason)
         if misplaced is None:
             return None
-        first = window.file_position + int(headers.positions[misplaced.first])
+        first = window.position_of(misplaced.first)
         last = window.end_position  # the batch after the window, which may be that one
         if misplaced.last < len(headers):
-            last = window.file_position + int(headers.positions[misplaced.last])
+            last = window.position_of(misplaced.last)
         return _Fault(first, last, misplaced.reason)
 
-    def _misplaced_last(self, window: SegmentWindow) -> Misplaced | None:
+    def _misplaced_last(self, window: Window) -> Misplaced | None:
         """Return the window's last batch if the one after the window shows that it is misplaced.
 
         Or both of them, where nobody knows which it is: the one after has the next index then.
@@ -208,7 +310,7 @@ class CheckedWindows:
             following = read_header(self._source, position, end)
         except CorruptRecordError:
             return None
-        headers = window.scan.headers
+        headers = window.headers
         if following is None or following.header.offset > headers.last_offsets[-1]:
             return None
         if not has_valid_checksum(self._source, following):
@@ -242,7 +344,7 @@ class CheckedWindows:
         return _Fault(position, position, reason)
 
     def _skip(self, fault: _Fault, damage: DamageReport) -> int:
-        """Report the range from a fault to the next sound batch; return where that begins."""
+        """Report the range from a fault to the next intact batch; return where that begins."""
         segment_slice = self._slice
         end = find_next_batch(
             self._source,
@@ -263,21 +365,17 @@ class CheckedWindows:
         return end
 
 
-def check_some(
-    window: SegmentWindow, segment_slice: SegmentSlice, which: npt.NDArray[np.bool_]
-) -> None:
+def check_some(window: Window, segment_slice: SegmentSlice, which: npt.NDArray[np.bool_]) -> None:
     """Raise `CorruptRecordError` if a batch that the mask ``which`` picks has a wrong checksum."""
     window.read_batches(which)
-    bad = find_bad_checksum(window.scan, which)
+    bad = find_bad_checksum(window, which)
     if bad is not None:
-        position = window.file_position + int(window.scan.headers.positions[bad.index])
+        position = window.position_of(bad.index)
         raise CorruptRecordError(bad.reason, segment_slice.path, position)
 
 
-def _head(window: SegmentWindow, end_position: int) -> SegmentWindow:
+def _head(window: Window, end_position: int) -> Window:
     """Return the batches of a window before a byte of the file where one begins."""
-    scan = window.scan
     end = end_position - window.file_position
-    count = int((scan.headers.positions < end).sum())
-    headers: BatchHeaders = scan.headers.select(slice(0, count))
-    return window._replace(scan=BatchScan(scan.buffer, headers, end, None))
+    count = int((window.headers.positions < end).sum())
+    return replace(window.select(slice(0, count)), size_bytes=end)

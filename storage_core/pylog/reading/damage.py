@@ -1,7 +1,7 @@
 """What a reader does at damage, and which bytes it has left out.
 
 FAILFAST raises an error with file, position and cause. The other two modes skip exactly the damaged
-bytes: from the first wrong batch to the next sound one (`pylog.log_file.resynchronisation`).
+bytes: from the first wrong batch to the next intact one (`pylog.log_file.resynchronisation`).
 The names are those of Spark's file sources.
 """
 
@@ -10,12 +10,49 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from pylog.errors import LogStorageError
 from pylog.locations import printable_location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+
+_Value = TypeVar("_Value")
+_MOST_NOTES = 3
+
+
+class Attempts:
+    """Reads values, and keeps what went wrong, so that a row has whatever can be read.
+
+    Attributes
+    ----------
+    errors
+        What went wrong, each once: a file that cannot be read keeps back more than one value.
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[LogStorageError] = []
+        self._texts: set[str] = set()
+
+    def read(self, value: Callable[[], _Value]) -> _Value | None:
+        """Return what ``value`` does, None where that raises an error of ours."""
+        try:
+            return value()
+        except LogStorageError as error:
+            text = str(error)
+            if text not in self._texts:
+                self._texts.add(text)
+                self.errors.append(error)
+            return None
+
+    def notes(self) -> list[str]:
+        """Return a line for each of the first errors, and one that says how many are left."""
+        shown = [f"Unreadable: {error}" for error in self.errors[:_MOST_NOTES]]
+        more = len(self.errors) - len(shown)
+        return [*shown, f"Unreadable: {more} more"] if more else shown
+
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -48,7 +85,7 @@ class ReadMode(StrEnum):
 
     @property
     def skips_damage(self) -> bool:
-        """Whether reading goes on after damage."""
+        """Whether reading continues after damage."""
         return self is not ReadMode.FAILFAST
 
 
@@ -63,9 +100,9 @@ class DamagedRange:
     position, end_position
         Bytes ``[position, end_position)``.
     next_offset
-        The lowest offset that records of this range may have: the one after the last sound batch.
+        The lowest offset that records of this range may have: the one after the last intact batch.
     end_offset
-        The offset that they lie below: the first of the next sound batch, or the last one of a
+        The offset that they lie below: the first of the next intact batch, or the last one of a
         compressed v0/v1 wrapper. None if nothing sound follows in the file, and there is no next
         file whose name says it. It is at or below ``next_offset`` if the sound offsets leave no
         room between them: it is then unknown which offsets the bytes held.
@@ -79,6 +116,11 @@ class DamagedRange:
     next_offset: int
     end_offset: int | None
     reason: str
+
+    @property
+    def nbytes(self) -> int:
+        """Nothing that counts, beside record batches."""
+        return 0
 
     def __str__(self) -> str:
         where = f"bytes {self.position} to {self.end_position} (exclusive) are damaged"
@@ -132,12 +174,17 @@ class DamageReport:
             elif self.is_logged:
                 _LOGGER.warning("%s", damaged_range)
 
+    def take(self) -> list[DamagedRange]:
+        """Return what was noted since the last time, and forget it."""
+        taken, self.ranges = self.ranges, []
+        return taken
+
     def for_one_read(self, start_offset: int, end_offset: int) -> DamageReport:
         """Return an empty report that passes on to this one whatever is added to it.
 
         A reader needs to know which damage it has come across itself, this time: this report may
         have it already, from an earlier read, or be shared with another reader. A range is left out
-        if the sound batches on both sides of it show that its offsets lie outside ``[start_offset,
+        if the intact batches on both sides of it show that its offsets lie outside ``[start_offset,
         end_offset)``: on the way to its first record, a reader may come across damage that does not
         concern it.
         """

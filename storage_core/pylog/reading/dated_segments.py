@@ -26,8 +26,8 @@ from pylog.log_file.batch_walk import walk_headers
 from pylog.model import NO_TIMESTAMP, TimestampOffset
 
 if TYPE_CHECKING:
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,7 @@ class DatedSegment:
         return self._last_modified_ms() if indexed is None else indexed.timestamp
 
     def read_largest_timestamp(self) -> int:
-        """Return the same, after a look at the batches that the time index leaves out.
-
-        Raises
-        ------
-        CorruptRecordError
-            They are damaged.
-        SegmentVanishedError
-            A file is gone.
-        UnreadableFileError
-            It cannot be read.
-        """
+        """Return the same, after a look at the batches that the time index leaves out."""
         indexed = self._last_entry()
         if indexed is None and not self.is_recovered:
             return self._last_modified_ms()
@@ -116,15 +106,7 @@ class DatedSegment:
 
 
 def dated_segments(view: LogView) -> list[DatedSegment]:
-    """Return the segments of a log in a local directory, in order.
-
-    Raises
-    ------
-    CorruptRecordError
-        Where the log ends cannot be known.
-    UnreadableFileError, LogDirectoryError
-        The directory, or its last segment, cannot be read.
-    """
+    """Return the segments of a log in a local directory, in order."""
     _ = view.next_offset  # raises where the last segment is damaged
     recovered_from = _first_recovered_offset(view)
     return [

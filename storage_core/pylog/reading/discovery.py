@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pylog.errors import LogDirectoryError, UnexpectedFileError
+from pylog.files.checkpoint_file import read_offset_checkpoint
 from pylog.files.file_names import (
     LOG_FILE_SUFFIX,
+    LOG_START_OFFSET_CHECKPOINT,
     find_partition_directory_name,
     find_segment_file_name,
     is_kafka_0_7_log,
@@ -24,13 +27,28 @@ from pylog.files.file_names import (
     parse_partition_directory_name,
 )
 from pylog.files.storage import list_directory
-from pylog.locations import is_remote, name_of, parent_of, parse_location, printable_location
+from pylog.locations import is_remote, join, name_of, parent_of, parse_location, printable_location
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pylog.files.storage import DirectoryEntry
     from pylog.model import TopicPartition
+
+
+class LogStartOffsets:
+    """What a log directory's ``log-start-offset-checkpoint`` says; read at the first question."""
+
+    def __init__(self, log_directory: str) -> None:
+        self._path = join(log_directory, LOG_START_OFFSET_CHECKPOINT)
+
+    @cached_property
+    def _offsets(self) -> dict[TopicPartition, int]:
+        return read_offset_checkpoint(self._path)
+
+    def find(self, topic_partition: TopicPartition) -> int | None:
+        """Return the offset that the checkpoint has for a partition, None if it has none."""
+        return self._offsets.get(topic_partition)
 
 
 _MOST_LOOKED_INTO = 100
@@ -77,20 +95,8 @@ def discover_partitions(
 ) -> list[PartitionDirectory]:
     """Return the partition directories that ``path`` is or holds, sorted; all states.
 
-    Parameters
-    ----------
-    path
-        A log directory or a partition directory, absolute or relative to the working directory.
-    takes_segment_files
-        Whether the path may also be the ``.log`` file of a segment.
-    known
-        Paths that were partition directories before: what is there now is not looked into.
-
-    Raises
-    ------
-    LogDirectoryError
-        The path cannot be read, or holds no Kafka log; where log directories lie right below it,
-        they are named.
+    ``known`` were partition directories before: what is there now is not looked into. Where log
+    directories lie right below ``path``, the error names them.
     """
     root = parse_location(os.fspath(path))
     if takes_segment_files:
@@ -143,13 +149,7 @@ def _is_log_directory(entry: DirectoryEntry) -> bool:
 
 
 def _find_partition_of_segment_file(location: str) -> PartitionDirectory | None:
-    """Return the partition of a ``.log`` file, None if the location does not name such a file.
-
-    Raises
-    ------
-    LogDirectoryError
-        There is no such file, or its directory names no partition.
-    """
+    """Return the partition of a ``.log`` file, None if the location does not name such a file."""
     file_name = name_of(location)
     parts = find_segment_file_name(file_name)
     if parts is None or parts.suffix != LOG_FILE_SUFFIX or parts.state:
@@ -248,13 +248,8 @@ def discover_all(
 ) -> list[PartitionDirectory]:
     """Return the partition directories under several paths, sorted; each directory once.
 
-    ``known`` is as for `discover_partitions`.
-
-    Raises
-    ------
-    LogDirectoryError
-        A path cannot be read or holds no log, no path was given, or two directories hold the same
-        live partition (two brokers' replicas, say): one row would come twice.
+    ``known`` is as for `discover_partitions`. Two directories that hold the same live partition
+    (two brokers' replicas, say) are an error: one row would come twice.
     """
     directories: dict[str | tuple[int, int], PartitionDirectory] = {}
     for path in paths:

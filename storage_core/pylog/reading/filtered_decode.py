@@ -1,8 +1,12 @@
 """Decoding only what a `RecordFilter` lets pass.
 
-Two passes over a window's batches. The first decodes what the filter looks at, timestamps and keys;
-it copies no value. The second decodes the batches in which a record has passed, and takes those
-records out of them. Both decompress into the same memory, one after the other.
+Timestamps are compared on the batch headers first, which have the latest of a batch, then on the
+decoded records; keys on the decoded records. Two passes over a window's batches: the first decodes
+timestamps and keys and copies no value, the second decodes the batches in which a record has
+passed, and takes those records out of them. Both decompress into the same memory.
+
+With tests of a record's content, batches whose bytes rule a match out are skipped; of the others
+all records are decoded, with their values, and those that pass are taken.
 """
 
 from __future__ import annotations
@@ -13,60 +17,105 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from pylog.columnar.arrow_buffers import bytes_array, fixed_width_array
 from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.batch_search import BatchSearch
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
-from pylog.reading.filter_evaluation import candidate_batches, passing_rows
-from pylog.record.compression import Decompressor
+from pylog.lazy_modules import LazyModule
+from pylog.record.batch_layout import MAGIC_VALUE_V2
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pyarrow.compute as pc
+
+    from pylog.reading.record_filter import RecordFilter
+    from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.compression import Decompressor
+
+    BoolArray = npt.NDArray[np.bool_]
     from collections.abc import Iterable, Iterator
 
-    import numpy.typing as npt
-
     from pylog.model import TopicPartition
-    from pylog.reading.record_filter import RecordFilter
+    from pylog.record.window import Window
+else:
+    pc = LazyModule("pyarrow.compute")  # an eighth of the start-up of what reads without a filter
+
+
+_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
+
+
+def is_past(where: RecordFilter, headers: BatchHeaders) -> bool:
+    """Whether no record after these batches can pass."""
+    if where.max_timestamp is None or where.timestamp_disorder is None:
+        return False
+    return int(headers.max_timestamps.max()) > where.max_timestamp + where.timestamp_disorder
+
+
+def candidate_batches(where: RecordFilter, headers: BatchHeaders) -> BoolArray:
+    """Mask the batches that can hold a record that passes, as far as headers show."""
+    latest = headers.max_timestamps
+    mask: BoolArray = latest >= (_LOWEST if where.min_timestamp is None else where.min_timestamp)
+    if len(headers) and not headers.traits.all_v2:
+        # A v0 wrapper has no timestamp, but the messages in it may be of v1.
+        mask |= (headers.magics == 0) & (headers.codec_ids != 0)
+    if where.max_timestamp is not None:
+        # Every record of such a batch has the batch's timestamp.
+        too_late = headers.is_append_time & (latest > where.max_timestamp)
+        if len(headers) and not headers.traits.all_v2:
+            # But messages of v0, which cleaners of old left in wrappers of v1, have none.
+            too_late &= (headers.magics == MAGIC_VALUE_V2) | (headers.codec_ids == 0)
+        mask &= ~too_late
+    return mask
+
+
+def passing_rows(where: RecordFilter, batch: pa.RecordBatch) -> BoolArray:
+    """Mask the rows that pass; `RecordFilter.columns` are there, the timestamp in any unit."""
+    passes = np.ones(batch.num_rows, dtype=np.bool_)
+    if "timestamp" in where.columns:
+        column = batch.column("timestamp")
+        scale = 1000 if column.type.unit == "us" else 1
+        stamps = np.frombuffer(column.buffers()[1], np.int64)
+        stamps = stamps[column.offset : column.offset + len(column)]
+        if where.min_timestamp is not None:
+            passes &= stamps >= min(_HIGHEST, where.min_timestamp * scale)
+        if where.max_timestamp is not None:
+            passes &= stamps <= min(_HIGHEST, where.max_timestamp * scale)
+    if where.keys is not None:
+        wanted = bytes_array(sorted(where.keys))
+        is_wanted = pc.is_in(batch.column("key"), value_set=wanted)
+        passes &= _bits(is_wanted, batch.num_rows)
+    return passes
+
+
+def _bits(values: pa.BooleanArray, rows: int) -> BoolArray:
+    """Return a boolean array without nulls as NumPy has it."""
+    bits = np.frombuffer(values.buffers()[1], np.uint8)
+    unpacked = np.unpackbits(bits, bitorder="little")[values.offset : values.offset + rows]
+    return unpacked.astype(np.bool_)
 
 
 class FilteredDecoder:
-    """A `RecordDecoder` that yields the records that pass a filter. One thread.
-
-    Parameters
-    ----------
-    topic_partition, schema, max_decompressed_bytes
-        As of `RecordDecoder`.
-    where
-        The filter.
-
-    Attributes
-    ----------
-    has_given_more
-        As of `RecordDecoder`.
-    """
+    """A `RecordDecoder` that yields the records that pass a filter. One thread."""
 
     def __init__(
         self,
         topic_partition: TopicPartition,
         schema: pa.Schema,
         where: RecordFilter,
-        *,
-        max_decompressed_bytes: int,
+        decompressor: Decompressor,
     ) -> None:
         self.schema = schema
         self.has_given_more = False
         self._where = where
         first = record_schema(("offset", *where.columns), timestamp_unit="ms")
-        decompressor = Decompressor(max_decompressed_bytes)
         self._first = RecordDecoder(
             topic_partition,
             first,
-            max_decompressed_bytes=max_decompressed_bytes,
             decompressor=decompressor,
         )
         self._second = RecordDecoder(
             topic_partition,
             _with_offset(schema),
-            max_decompressed_bytes=max_decompressed_bytes,
             decompressor=decompressor,
         )
 
@@ -74,16 +123,6 @@ class FilteredDecoder:
     def finished_batches(self) -> int:
         """How many of the batches given to `decode` need not be given again."""
         return 0
-
-    def restart(self, last_offset: int) -> None:
-        """As of `RecordDecoder`."""
-        self._first.restart(last_offset)
-        self._second.restart(last_offset)
-
-    def follow(self, other: FilteredDecoder) -> None:
-        """As of `RecordDecoder`."""
-        self._first.follow(other._first)
-        self._second.follow(other._second)
 
     def decode(
         self, window: Window, start_offset: int, end_offset: int
@@ -93,10 +132,10 @@ class FilteredDecoder:
         All batches that may hold one are decoded before the first record is yielded.
         """
         self.has_given_more = False
-        headers = window.headers.select(candidate_batches(self._where, window.headers))
+        window = window.select(candidate_batches(self._where, window.headers))
+        headers = window.headers
         if not len(headers):
             return
-        window = Window(window.buffer, headers, window.path, window.file_position)
         offset_arrays = deque(self._passing(window, start_offset, end_offset))
         if not offset_arrays:
             return
@@ -104,8 +143,7 @@ class FilteredDecoder:
         for passing in offset_arrays:
             # The last offset of a batch is not below its records', that of the one before is.
             mask[np.searchsorted(headers.last_offsets, passing)] = True
-        chosen = Window(window.buffer, headers.select(mask), window.path, window.file_position)
-        for batch in self._second.decode(chosen, start_offset, end_offset):
+        for batch in self._second.decode(window.select(mask), start_offset, end_offset):
             offsets = _int64s(batch, "offset")
             # Both passes give offsets in order, so what lies before this batch is done with.
             while offset_arrays and offset_arrays[0][-1] < offsets[0]:
@@ -161,3 +199,78 @@ def _taken(batch: pa.RecordBatch, rows: npt.NDArray[np.int64]) -> pa.RecordBatch
         return batch.slice(int(rows[0]), rows.size)
     indices = pa.Array.from_buffers(pa.int64(), rows.size, [None, pa.py_buffer(rows)], null_count=0)
     return batch.take(indices)
+
+
+class SearchDecoder:
+    """A `RecordDecoder` that yields the records that pass a filter with tests of content.
+
+    One thread. What is wrong with the records of a batch is noticed if it is decoded, or cannot be
+    decompressed.
+    """
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        schema: pa.Schema,
+        where: RecordFilter,
+        decompressor: Decompressor,
+    ) -> None:
+        self.schema = schema
+        self._where = where
+        self._search = BatchSearch(where.required_bytes, decompressor)
+        self._decoder = RecordDecoder(
+            topic_partition,
+            _with_columns(schema, where.columns),
+            decompressor=decompressor,
+        )
+        self._candidates: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self._given_after = -1
+
+    @property
+    def finished_batches(self) -> int:
+        """See `RecordDecoder`."""
+        done = self._decoder.finished_batches
+        return int(self._candidates[done - 1]) + 1 if done else 0
+
+    @property
+    def has_given_more(self) -> bool:
+        """See `RecordDecoder`."""
+        return self._decoder.has_given_more and self._given_after == self._decoder.finished_batches
+
+    def decode(
+        self, window: Window, start_offset: int, end_offset: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the records of ``window`` in the range that pass; errors as of `RecordDecoder`."""
+        self._decoder.finished_batches, self._decoder.has_given_more = 0, False
+        self._given_after = -1
+        places = np.flatnonzero(candidate_batches(self._where, window.headers))
+        if places.size:
+            places = places[self._search.mask(window.select(places))]
+        self._candidates = places
+        if not places.size:
+            return
+        for batch in self._decoder.decode(window.select(places), start_offset, end_offset):
+            passing = self._passing(batch)
+            if passing.size:
+                self._given_after = self._decoder.finished_batches
+                is_all = passing.size == batch.num_rows
+                rows = batch if is_all else batch.take(fixed_width_array(passing))
+                yield rows.select(self.schema.names)
+
+    def _passing(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """Return the rows that pass, in order."""
+        rows = np.flatnonzero(passing_rows(self._where, batch)).astype(np.int64, copy=False)
+        for test in self._where.content or ():
+            if not rows.size:
+                break
+            column = batch.column(test.column).take(fixed_width_array(rows))
+            rows = rows[np.array([test.holds(value) for value in column.to_pylist()])]
+        return rows
+
+
+def _with_columns(schema: pa.Schema, names: tuple[str, ...]) -> pa.Schema:
+    """Return the schema with further columns of records, unless it has them."""
+    for name in names:
+        if name not in schema.names:
+            schema = schema.append(record_schema((name,), timestamp_unit="ms").field(0))
+    return schema

@@ -1,24 +1,30 @@
-"""`follow`: a log directory that others write, looked at again and again."""
+"""`follow`: a log directory that others write, looked at again and again.
+
+The cost is that of what has changed. A partition directory whose time of change is that of the last
+look holds the same files, and a newest ``.log`` whose length and time are the same ends where it
+did. Where it has grown, the walk continues from the last batch that was known, after a look at
+whether that batch is still there.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import LogDirectoryError
+from pylog.errors import CorruptCheckpointError, LogDirectoryError, SegmentVanishedError
 from pylog.files.file_names import LOG_START_OFFSET_CHECKPOINT
+from pylog.files.partition_metadata import format_uuid
 from pylog.files.storage import change_mark
 from pylog.lazy_modules import LazyModule
 from pylog.locations import join
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, check_specs, spec_for
-from pylog.reading.damage import ReadMode
-from pylog.reading.discovery import discover_all
-from pylog.reading.followed_partition import FollowedPartition
-from pylog.reading.log_directory import LogDirectory
-from pylog.reading.log_start_offsets import LogStartOffsets
-from pylog.reading.pending_commit import PendingCommit
-from pylog.reading.topic_choice import TopicChoice
+from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.discovery import LogStartOffsets, directory_identity, discover_all
+from pylog.reading.log_directory import LogDirectory, TopicChoice
+from pylog.reading.log_end import continue_log_end, holds_batch
+from pylog.reading.log_view import LogView
+from pylog.reading.pending_commit import NoPendingCommit, PendingCommit
 
 if TYPE_CHECKING:
     import os
@@ -26,13 +32,206 @@ if TYPE_CHECKING:
 
     from pylog.model import TopicPartition
     from pylog.positions import OffsetSpecs
-    from pylog.reading import offset_resolution  # imports NumPy
+    from pylog.reading import (
+        offset_resolution,  # imports NumPy
+        transactions,  # imports NumPy
+    )
     from pylog.reading.discovery import PartitionDirectory
-    from pylog.reading.followed_partition import FollowedLog
 else:
+    transactions = LazyModule("pylog.reading.transactions")
     offset_resolution = LazyModule("pylog.reading.offset_resolution")
 
+
 _MOST_LOOKS = 20
+
+
+class FollowedLog(NamedTuple):
+    """What a look at a partition has shown.
+
+    Attributes
+    ----------
+    view
+        The partition, for a `pylog.scan`.
+    log_start_offset
+        The first offset that can be read.
+    end_offset
+        The offset after the last one that can be read: the log end offset or, under
+        read_committed, the last stable offset.
+    topic_id
+        From ``partition.metadata``, as Kafka writes it; None where there is none (before 2.8).
+    rewritten_below
+        An offset up to which the log was known before, if this look has shown that records below
+        it are others now: the log was truncated, or the topic made anew. Else None.
+    """
+
+    view: LogView
+    log_start_offset: int
+    end_offset: int
+    topic_id: str | None
+    rewritten_below: int | None = None
+
+
+class FollowedPartition:
+    """Remembers a partition from look to look. One thread may use it.
+
+    With ``skips_damage``, a changed log is looked at as a new one.
+    """
+
+    def __init__(
+        self, directory: PartitionDirectory, *, is_committed: bool, skips_damage: bool
+    ) -> None:
+        self.directory = directory
+        self._is_committed = is_committed
+        self._skips_damage = skips_damage
+        self._seen: FollowedLog | None = None
+        self._given: tuple[LogView, LogView] | None = None
+        self._starts: LogStartOffsets | None = None
+        self._directory_mark: tuple[int, int, int] | None = None
+        self._identity: str | tuple[int, int] = ""
+        self._file_mark: tuple[int, int, int] | None = None
+        self._transactions: transactions.FollowedTransactions | None = None
+
+    def look(self, starts: LogStartOffsets, pending: PendingCommit) -> FollowedLog:
+        """Return the partition as it is now.
+
+        What is remembered is the log as its files are; a commit that is pending only ends what this
+        returns, so that its records are new ones once it is published.
+        """
+        log = self._look_at_files(starts)
+        if pending.end_offset_of(self.directory.topic_partition) is None:
+            return log._replace(view=self._with_pending(log.view, pending))
+        return self._without_pending(log, starts, pending)
+
+    def _with_pending(self, view: LogView, pending: PendingCommit) -> LogView:
+        """Return the view, which nothing is hidden of; the same one as long as nothing changes."""
+        if self._given is None or self._given[0] is not view or self._given[1].pending != pending:
+            self._given = view, view.with_pending(pending)
+        return self._given[1]
+
+    def _without_pending(
+        self, log: FollowedLog, starts: LogStartOffsets, pending: PendingCommit
+    ) -> FollowedLog:
+        """Return the partition as it was before the commit that is pending in it."""
+        damage = DamageReport(is_logged=False) if self._skips_damage else None
+        view = LogView(self.directory, starts, damage, pending)
+        end_offset = view.log_end_offset
+        if self._is_committed:
+            end_offset = transactions.FollowedTransactions().last_stable_offset(view)
+            view.known_last_stable_offset = end_offset
+        return log._replace(
+            view=view, log_start_offset=view.log_start_offset, end_offset=end_offset
+        )
+
+    def _look_at_files(self, starts: LogStartOffsets) -> FollowedLog:
+        for _ in range(_MOST_LOOKS):
+            try:
+                return self._look(starts)
+            except SegmentVanishedError:
+                self._directory_mark = None  # retention was faster
+        return self._look(starts)
+
+    def _look(self, starts: LogStartOffsets) -> FollowedLog:
+        seen, known_mark = self._seen, self._directory_mark
+        mark = change_mark(self.directory.path)
+        self._directory_mark = None  # an error on the way leaves nothing to be believed
+        if seen is None:
+            self._identity = directory_identity(self.directory.path)
+            now = self._as_seen(self._listed(starts))
+        elif mark is None or mark != known_mark:
+            identity = directory_identity(self.directory.path)
+            now = self._listed_again(seen, starts, is_same_directory=identity == self._identity)
+            self._identity = identity
+        else:
+            now = self._with_same_files(seen, starts)
+        self._seen, self._starts, self._directory_mark = now, starts, mark
+        return now
+
+    def _with_same_files(self, seen: FollowedLog, starts: LogStartOffsets) -> FollowedLog:
+        """Return what there is now in a directory in which no file has come or gone."""
+        view = seen.view
+        if self._file_mark is not None and self._file_mark == _mark_of_last(view):
+            if starts is self._starts:
+                return seen._replace(rewritten_below=None)
+            return self._as_seen(view.with_log_start_offsets(starts))
+        return self._or_rewritten(self._grown(view.with_log_start_offsets(starts), seen), seen)
+
+    def _listed_again(
+        self, seen: FollowedLog, starts: LogStartOffsets, *, is_same_directory: bool
+    ) -> FollowedLog:
+        listed = self._listed(starts)
+        return self._or_rewritten(
+            self._carried_on(listed, seen, is_same_directory=is_same_directory), seen
+        )
+
+    def _or_rewritten(self, view: LogView | None, seen: FollowedLog) -> FollowedLog:
+        """Return what is known of ``view`` or, if it is None, of a log that is another one now."""
+        if view is not None:
+            return self._as_seen(view)
+        self._transactions = None
+        log = self._as_seen(self._listed(LogStartOffsets(self.directory.log_directory)))
+        return log._replace(rewritten_below=seen.view.log_end_offset)
+
+    def _listed(self, starts: LogStartOffsets) -> LogView:
+        """Return a view of the files that are there, whose end has not been looked for."""
+        damage = DamageReport(is_logged=False) if self._skips_damage else None
+        view = LogView(
+            self.directory, starts, damage, NoPendingCommit(self.directory.log_directory)
+        )
+        self._file_mark = _mark_of_last(view)
+        return view
+
+    def _carried_on(
+        self, listed: LogView, seen: FollowedLog, *, is_same_directory: bool
+    ) -> LogView | None:
+        """Return a new view with what is still known of its end; None if it is another log."""
+        if not is_same_directory and (seen.topic_id is None or _topic_id(listed) != seen.topic_id):
+            return None
+        before = seen.view
+        if self._skips_damage or not before.segments:
+            return listed
+        last = before.segments[-1]
+        same = [each for each in listed.segments if each.base_offset == last.base_offset]
+        if not same or not last.file_id or same[0].file_id != last.file_id:
+            self._transactions = None  # retention or compaction has taken what was known
+            return listed
+        segment = same[0]
+        if segment is listed.segments[-1]:
+            return self._grown(listed, seen)
+        if before.end.last is None:
+            return listed
+        with segment.open_log() as source:
+            return listed if holds_batch(source, before.end.last, source.size()) else None
+
+    def _grown(self, view: LogView, seen: FollowedLog) -> LogView | None:
+        """Return ``view`` with its end, walked to from the one that was seen; None if rewritten."""
+        if self._skips_damage:
+            return self._listed(view.log_start_offsets)
+        self._file_mark = _mark_of_last(view)
+        if not view.segments:
+            return view
+        end = continue_log_end(view.segments[-1], seen.view.end)
+        return None if end is None else view.with_end(end)
+
+    def _as_seen(self, view: LogView) -> FollowedLog:
+        end_offset = view.log_end_offset
+        if self._is_committed:
+            if self._transactions is None or self._skips_damage:
+                self._transactions = transactions.FollowedTransactions()
+            end_offset = self._transactions.last_stable_offset(view)
+            view.known_last_stable_offset = end_offset
+        return FollowedLog(view, view.log_start_offset, end_offset, _topic_id(view))
+
+
+def _mark_of_last(view: LogView) -> tuple[int, int, int] | None:
+    return change_mark(view.segments[-1].file_path()) if view.segments else None
+
+
+def _topic_id(view: LogView) -> str | None:
+    """Return the topic id; None where there is none or the file cannot be read: it is a hint."""
+    try:
+        return None if view.metadata is None else format_uuid(view.metadata.topic_id)
+    except (CorruptCheckpointError, LogDirectoryError):
+        return None
 
 
 class FollowedDirectory:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pylog.lazy_modules import LazyModule
 from pylog.positions import EARLIEST, LATEST, spec_for
-from pylog.reading.row_limit import check_limit, limited
+from pylog.reading.record_stream import check_limit, limited
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from pylog.positions import OffsetSpec, OffsetSpecs
     from pylog.reading import scan  # imports Arrow
     from pylog.reading.damage import DamagedRange
-    from pylog.reading.followed_directory import FollowedDirectory
-    from pylog.reading.followed_partition import FollowedLog
+    from pylog.reading.followed_directory import FollowedDirectory, FollowedLog
 else:
     scan = LazyModule("pylog.reading.scan")
 
@@ -87,7 +86,7 @@ class FollowedRecords:
         Raises
         ------
         LogStorageError
-            As of `FollowedDirectory.refresh` and `pylog.Scan.to_batches`.
+            See `FollowedDirectory.refresh` and `pylog.Scan.to_batches`.
         """
         for batch in limited(self._appended(), self._rest):
             if self._rest is not None:
@@ -117,7 +116,7 @@ class FollowedRecords:
             self._topic_ids[each] = log.topic_id
 
     def _begin_of(self, partition: TopicPartition, log: FollowedLog, known: int | None) -> int:
-        """Return where to go on in a partition, and warn of what is lost."""
+        """Return where to continue in a partition, and warn of what is lost."""
         if known is None:
             return log.log_start_offset
         known_id = self._topic_ids.get(partition, log.topic_id)

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.log_file.segment_windows import SegmentWindow
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
 
 class HeaderWindow(NamedTuple):
     """Batches of one segment; valid until the next one is asked for."""
 
     segment: LogSegmentView
-    window: SegmentWindow
+    window: Window
 
 
 def header_windows(view: LogView) -> Iterator[HeaderWindow]:
@@ -58,7 +58,7 @@ class SegmentHeaders:
         # the offset after it; the segment's base offset where there is none
         self.next_offset = self._segment.base_offset
 
-    def __iter__(self) -> Iterator[SegmentWindow]:
+    def __iter__(self) -> Iterator[Window]:
         """Yield windows in file order."""
         opened = open_slice(self._slice, self._damage)
         if opened is None:

@@ -6,12 +6,17 @@ Every text is escaped: names of topics, paths and errors come from disk.
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 from html import escape
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pylog.reading.damage import Attempts
+    from pylog.reading.segments import LogSegmentView
+
 
 MOST_ROWS = 20
 _MOST_CHARACTERS = 500
@@ -28,19 +33,7 @@ def html_table(
 ) -> str:
     """Return a table of the first rows, with a line that says how many there are after them.
 
-    Parameters
-    ----------
-    title
-        What is shown.
-    columns
-        Their names.
-    rows
-        A value for each column; None is an empty cell. No more of them is asked for than is shown:
-        `MOST_ROWS`.
-    row_count
-        How many rows there are in all.
-    notes
-        Lines after the table.
+    No more than `MOST_ROWS` of ``rows`` are asked for.
     """
     head = "".join(f"<th>{_escaped(each)}</th>" for each in columns)
     body = "".join(
@@ -76,3 +69,48 @@ def _escaped(text: str) -> str:
         text = f"{text[:_MOST_CHARACTERS]}…"
     # Names may hold bytes that are not UTF-8, which Python keeps as lone surrogates.
     return escape(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
+_COLUMNS = ("base offset", "offsets", "bytes", "first timestamp (UTC)", "files")
+
+
+def segments_html(
+    title: str,
+    segments: Sequence[LogSegmentView],
+    end_offset: int | None,
+    attempts: Attempts,
+    *,
+    opens_files: bool,
+) -> str:
+    """Return a table of segments."""
+    rows = list(_rows(segments, end_offset, attempts, opens_files=opens_files))
+    return html_table(title, _COLUMNS, rows, len(segments), notes=attempts.notes())
+
+
+def _rows(
+    segments: Sequence[LogSegmentView],
+    end_offset: int | None,
+    attempts: Attempts,
+    *,
+    opens_files: bool,
+) -> Iterator[tuple[str | int | None, ...]]:
+    shown = segments[: MOST_ROWS + 1]
+    ends: list[int | None] = [after.base_offset for _, after in pairwise(shown)]
+    if len(segments) <= MOST_ROWS:
+        ends = [*ends, end_offset]
+    for segment, end in zip(shown[:MOST_ROWS], ends, strict=True):
+        stamp = attempts.read(partial(_first_timestamp, segment)) if opens_files else None
+        yield (
+            segment.base_offset,
+            None if end is None else end - segment.base_offset,
+            None if segment.defect else segment.size_bytes,
+            shown_time(stamp),
+            " ".join(sorted(segment.suffixes)),
+        )
+
+
+def _first_timestamp(segment: LogSegmentView) -> int | None:
+    """Return the timestamp of a segment's first batch; None without one."""
+    with segment.open_log() as source:
+        batch = segment.find_batch(source, segment.base_offset, segment.size_bytes)
+    return None if batch is None else batch.header.first_timestamp

@@ -3,28 +3,181 @@
 from __future__ import annotations
 
 import operator
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
+from pylog.errors import LogDirectoryError, LogStorageError, UnknownTopicOrPartitionError
+from pylog.files.file_names import nearest_topic
 from pylog.locations import in_store, printable_location
-from pylog.model import TopicPartition
-from pylog.reading.discovery import PartitionDirectory, discover_all
-from pylog.reading.log_start_offsets import LogStartOffsets
+from pylog.model import INTERNAL_TOPICS, TopicPartition
+from pylog.reading.discovery import LogStartOffsets, PartitionDirectory, discover_all
 from pylog.reading.log_view import LogView
+from pylog.reading.notebook_display import directories_repr, short_repr, topics_html
 from pylog.reading.pending_commit import PendingCommit
-from pylog.reading.short_repr import directories_repr, short_repr
-from pylog.reading.shown_logs import topics_html
-from pylog.reading.topic_choice import (
-    TopicChoice,
-    ensure_known_topics,
-    ensure_one_way,
-    ensure_partitions_by_topic,
-    topic_list,
-)
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+
+_MOST_NAMED = 20
+_ASSIGN = "partitions are chosen by assign, as in assign={'orders': [0, 1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChoice:
+    """Which partitions are chosen, whether they are there yet or not.
+
+    Attributes
+    ----------
+    topics, assign, pattern
+        As for `LogDirectory.select`; at most one is not None.
+    """
+
+    topics: frozenset[str] | None = None
+    assign: frozenset[tuple[str, int]] | None = None
+    pattern: re.Pattern[str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        topics: Iterable[str] | None,
+        assign: Mapping[str, Iterable[int]] | None,
+        pattern: str | None,
+    ) -> TopicChoice:
+        """Return the choice that arguments of `LogDirectory.select` make; for its errors, too."""
+        ensure_one_way(topics, assign, pattern)
+        if assign is not None:
+            ensure_partitions_by_topic(assign)
+            pairs = ((topic, each) for topic, partitions in assign.items() for each in partitions)
+            return cls(assign=frozenset(pairs))
+        if pattern is not None:
+            return cls(pattern=compile_topic_pattern(pattern))
+        return cls(topics=None if topics is None else frozenset(topics))
+
+    def __contains__(self, directory: PartitionDirectory) -> bool:
+        """Whether a partition is chosen."""
+        topic, partition = directory.topic_partition
+        if self.topics is not None:
+            return topic in self.topics
+        if self.assign is not None:
+            return (topic, partition) in self.assign
+        if self.pattern is not None:
+            return topic not in INTERNAL_TOPICS and self.pattern.search(topic) is not None
+        return topic not in INTERNAL_TOPICS or directory.is_named
+
+
+def ensure_one_way(*ways: object) -> None:
+    """Raise ``ValueError`` unless at most one of topics, assign and pattern is given."""
+    if sum(way is not None for way in ways) > 1:
+        msg = "give only one of topics (subscribe), assign and pattern (subscribePattern)"
+        raise ValueError(msg)
+
+
+def ensure_known_topics(names: Iterable[object], known: Collection[str]) -> None:
+    """Raise `UnknownTopicOrPartitionError`, which names the nearest, unless all are known.
+
+    ``TypeError`` for what is not a name, such as a topic with a partition.
+    """
+    for name in names:
+        if not isinstance(name, str):
+            msg = f"topics has {name!r}, expected names of topics; {_ASSIGN}"
+            raise TypeError(msg)
+        if name not in known:
+            near = nearest_topic(name, known)
+            hint = "." if near is None else f"; did you mean {near!r}?"
+            msg = f"no topic {name!r} here{hint} Topics found: {topic_list(known)}"
+            raise UnknownTopicOrPartitionError(msg)
+
+
+def ensure_partitions_by_topic(assign: object) -> None:
+    """Raise ``TypeError`` unless ``assign`` is a mapping."""
+    if not isinstance(assign, Mapping):
+        msg = f"assign is {assign!r}, expected partitions by topic; {_ASSIGN}"
+        raise TypeError(msg)
+
+
+def compile_topic_pattern(pattern: str) -> re.Pattern[str]:
+    """Return a pattern that is found anywhere in a topic's name."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        msg = f"topic pattern {pattern!r} is not a regular expression: {error}"
+        raise ValueError(msg) from error
+
+
+def no_topic_matches(pattern: str, known: Iterable[str]) -> UnknownTopicOrPartitionError:
+    """Return the error for a pattern that is found in no topic's name."""
+    return UnknownTopicOrPartitionError(
+        f"no topic here matches the pattern {pattern!r}; topics found: {topic_list(known)}"
+    )
+
+
+def topic_list(topics: Iterable[str]) -> str:
+    """Return the names for a message, the first ones if there are many."""
+    names = sorted(topics)
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more or "none"
+
+
+def choose_partitions(
+    directory: LogDirectory,
+    topics: Iterable[str] = (),
+    partitions: Sequence[int] = (),
+    *,
+    pattern: str | None = None,
+) -> dict[str, list[int]]:
+    """Return the partitions to read, by topic, as `pylog.scan` takes them for ``assign``.
+
+    Parameters
+    ----------
+    directory
+        What lies under the paths given.
+    topics
+        Names; none means all that are not internal.
+    partitions
+        Numbers; none means all.
+    pattern
+        Regular expression found anywhere in the name of a topic that is not internal, instead of
+        names.
+
+    Raises
+    ------
+    LogDirectoryError
+        Nothing is left to be read without a name for it (see `LogDirectory.select`).
+    UnknownTopicOrPartitionError
+        A topic or partition that was named is not there, or no topic matches the pattern.
+    ValueError
+        Both names and a pattern were given, or the pattern is not a regular expression.
+    """
+    names = list(topics)
+    views = directory.select(topics=names or None, pattern=pattern)
+    if not views:
+        raise no_topic_matches(pattern or "", directory.topics)
+    chosen: dict[str, list[int]] = {}
+    for view in views:
+        if not partitions or view.partition in partitions:
+            chosen.setdefault(view.topic, []).append(view.partition)
+    for partition in partitions:
+        _ensure_there(partition, views, must_have=names)
+    return chosen
+
+
+def _ensure_there(partition: int, views: Sequence[LogView], *, must_have: Iterable[str]) -> None:
+    """Refuse a partition that a named topic lacks or, if none was named, that all lack."""
+    having = {view.topic for view in views if view.partition == partition}
+    lacking = sorted(set(must_have) - having)
+    if lacking:
+        present = ", ".join(str(view.partition) for view in views if view.topic == lacking[0])
+        reason = f"no partition {partition} of topic {lacking[0]!r} here; found {present}"
+        raise UnknownTopicOrPartitionError(reason)
+    if not having:
+        present = ", ".join(str(view.topic_partition) for view in views)
+        reason = f"no topic has a partition {partition} here; found {present}"
+        raise UnknownTopicOrPartitionError(reason)
 
 
 class LogDirectory:
@@ -273,3 +426,34 @@ def open_directory(
         places, include_stray=include_stray, takes_segment_files=takes_segment_files
     )
     return LogDirectory(directories, include_stray=include_stray)
+
+
+_UNKNOWN_END = -1
+
+
+def open_replicas(*paths: str | os.PathLike[str]) -> LogDirectory:
+    """Return what lies under the paths; where a partition lies there twice, the longest of it.
+
+    Which replica leads is not to be seen in a log directory. A follower has a beginning of what its
+    leader has, unless leaders have changed meanwhile, so that the end of the log decides. A replica
+    whose end cannot be told is taken only where there is no other.
+    """
+    if len(paths) == 1:
+        return open_directory(*paths)
+    chosen: dict[TopicPartition, LogView] = {}
+    others = []
+    for directory in map(open_directory, paths):
+        others += directory.others
+        for view in directory:
+            before = chosen.setdefault(view.topic_partition, view)
+            if before is not view and _end_of(view) > _end_of(before):
+                chosen[view.topic_partition] = view
+    views = dict(sorted(chosen.items()))
+    return LogDirectory([*(view.directory for view in views.values()), *others], views=views)
+
+
+def _end_of(view: LogView) -> int:
+    try:
+        return view.log_end_offset
+    except LogStorageError:
+        return _UNKNOWN_END

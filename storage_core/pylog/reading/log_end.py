@@ -1,39 +1,83 @@
 """Where a log ends: after the last whole batch of its last segment.
 
 A torn tail and a tail of zeros are normal ends (Kafka acknowledges before it forces to disk);
-anything else is damage. A last batch with a wrong checksum is not noticed here, where an error
-would keep a user from all before it, but when it is read; a reader that skips damage needs to know.
+anything else is damage. A size field that is too large looks like a torn tail and would hide its
+batch and all after it. Two things give it away: the checksum fits the bytes that are there, or
+another batch begins among them.
+
+A last batch with a wrong checksum is not noticed here, where an error would keep a user from all
+before it, but when it is read; a reader that skips damage needs to know.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pylog.errors import CorruptRecordError, UnreadableFileError
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import (
+    PositionedHeader,
     WholeBatches,
     computed_checksum,
     find_whole_batches,
+    has_valid_checksum,
     read_header,
     walk_headers,
 )
 from pylog.native.checksum import wrong_checksum
 from pylog.reading.damage import DamageReport
-from pylog.reading.segment_slice import SegmentSlice
-from pylog.reading.torn_tail import find_tail_defect
+from pylog.reading.scan_task import SegmentSlice
+from pylog.record.batch_header import parse_batch_header, peek_entry_size
+from pylog.record.batch_layout import (
+    MAGIC_OFFSET,
+    MIN_ENTRY_SIZE_V0,
+    MIN_ENTRY_SIZES,
+    RECORD_BATCH_OVERHEAD,
+)
 
 if TYPE_CHECKING:
     from pylog.files.byte_source import ByteSource
-    from pylog.log_file import resynchronisation  # imports NumPy, as does checked_windows
-    from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.log_file import resynchronisation  # imports NumPy; `pylog ls` starts without
     from pylog.log_file.proved_position import ProvedPosition
-    from pylog.reading import checked_windows
-    from pylog.reading.log_segment_view import LogSegmentView
+    from pylog.reading import checked_windows  # imports NumPy
+    from pylog.reading.segments import LogSegmentView
 else:
-    checked_windows = LazyModule("pylog.reading.checked_windows")
     resynchronisation = LazyModule("pylog.log_file.resynchronisation")
+    checked_windows = LazyModule("pylog.reading.checked_windows")
+
+
+SEARCHED_BYTES = 1 << 24
+"""How far after a cut header to look for a batch."""
+
+
+def find_tail_defect(source: ByteSource, position: int, end: int, next_offset: int) -> str | None:
+    """Return why the entry at ``position``, cut by ``end``, is damage; None for a torn tail."""
+    start = source.read_at(position, min(RECORD_BATCH_OVERHEAD, end - position))
+    if len(start) < MIN_ENTRY_SIZE_V0 or not any(start):
+        return None  # too little for anything to hide in it, or a preallocated tail
+    size, length = peek_entry_size(start), end - position
+    if _has_checksum_of_rest(source, position, start, length):
+        return f"batch size is {size}, but its checksum is that of {length} bytes"
+    following = resynchronisation.find_next_batch(
+        source, position, end, lowest_offset=next_offset, searched_bytes=SEARCHED_BYTES
+    )
+    if following == end:
+        return None
+    return (
+        f"batch of {size} bytes is cut short by the file's end after "
+        f"{length}, but another one begins at byte {following}"
+    )
+
+
+def _has_checksum_of_rest(source: ByteSource, position: int, start: bytes, length: int) -> bool:
+    """Whether a header whose size is wrong has the checksum of all that is there."""
+    if length < MIN_ENTRY_SIZES[start[MAGIC_OFFSET]]:
+        return False  # the header is cut, too
+    header = replace(parse_batch_header(start), size_bytes=length)
+    return has_valid_checksum(source, PositionedHeader(position, header))
+
 
 _APPEND_SECONDS = 0.005
 """A broker that writes into a preallocated file needs less than this between header and end."""
@@ -42,20 +86,9 @@ _APPEND_SECONDS = 0.005
 def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> WholeBatches:
     """Return how far whole batches reach in the last segment of a log.
 
-    Found from the last proved entry of the offset index on.
-
-    Parameters
-    ----------
-    segment
-        The last one.
-    skips_damage
-        Whether to look past damage. Then there is never a defect; the end is that of the file
-        where nothing sound follows the last damage, and ``last`` is the last sound batch.
-
-    Raises
-    ------
-    UnreadableFileError
-        The file cannot be read, and damage is not to be skipped.
+    Found from the last proved entry of the offset index on. With ``skips_damage`` there is never a
+    defect: the end is that of the file where nothing intact follows the last damage, and ``last``
+    is the last intact batch.
     """
     try:
         opened = segment.open_log()
@@ -77,22 +110,7 @@ def find_log_end(segment: LogSegmentView, *, skips_damage: bool = False) -> Whol
 
 
 def find_end_before(segment: LogSegmentView, offset: int) -> WholeBatches:
-    """Return how far batches reach that lie below an offset, at which a batch begins.
-
-    Parameters
-    ----------
-    segment
-        The one that holds the offset, or ends at it.
-    offset
-        Where a commit that is pending has begun.
-
-    Raises
-    ------
-    UnreadableFileError
-        The file cannot be read.
-    CorruptRecordError
-        A header before the offset is impossible, or offsets go back.
-    """
+    """Return how far batches reach that lie below an offset, at which a batch begins."""
     if segment.base_offset >= offset:
         return WholeBatches(0, None, None)
     with segment.open_log() as source:
@@ -110,24 +128,8 @@ def find_end_before(segment: LogSegmentView, offset: int) -> WholeBatches:
 def continue_log_end(segment: LogSegmentView, known: WholeBatches) -> WholeBatches | None:
     """Return how far whole batches reach by now in a last segment whose end was known before.
 
-    Only what was appended since is walked over.
-
-    Parameters
-    ----------
-    segment
-        The last one; of the same file as before.
-    known
-        From `find_log_end`, or from this function.
-
-    Returns
-    -------
-    WholeBatches or None
-        None if the last batch that was known is not there any more: the log was truncated.
-
-    Raises
-    ------
-    UnreadableFileError
-        The file cannot be read.
+    Only what was appended since is walked over. None if the last batch that was known is not there
+    any more: the log was truncated.
     """
     if known.last is None or known.defect is not None:
         return find_log_end(segment)
@@ -198,15 +200,7 @@ def _sound_end(source: ByteSource, start: int, size: int, lowest_offset: int) ->
 
 
 def ensure_last_batch_is_sound(segment: LogSegmentView, last: PositionedHeader) -> None:
-    """Raise `CorruptRecordError` if the last batch of a log has a wrong checksum.
-
-    Parameters
-    ----------
-    segment
-        The last one.
-    last
-        From `find_log_end`.
-    """
+    """Raise `CorruptRecordError` if the last batch of a log has a wrong checksum."""
     with segment.open_log() as source:
         reason = _checksum_defect(source, last)
     if reason is not None:
@@ -243,7 +237,7 @@ def _last_as_read(
     last = None
     report = DamageReport(is_logged=False)
     for window in checked_windows.CheckedWindows(source, segment_slice, damage=report):
-        last = window.file_position + int(window.scan.headers.positions[-1])
+        last = window.position_of(-1)
     return None if last is None else read_header(source, last, end)
 
 

@@ -1,16 +1,24 @@
-"""One partition as it lies on disk: its segments, where it begins and where it ends.
+"""A log that is being read: which segments it has, where it starts and ends.
 
-The view is taken once. Everything in it comes from file names, side files and a few batch headers;
-no record is decoded.
+Of a topic with ``remote.storage.enable`` a broker deletes segments from its disk that it has
+uploaded, and leaves the log start offset below them. So ``log-start-offset-checkpoint`` then names
+an offset below the first local segment; where that has no line for the partition (a directory that
+was copied alone), the first entry of ``leader-epoch-checkpoint`` begins there. Of other topics both
+are raised when segments are deleted: only a broker that crashed right after that leaves the same
+picture. What remote storage holds is not read.
+
+Source: LogManager.checkpointLogStartOffsets, UnifiedLog.maybeIncrementLogStartOffset (KIP-405;
+Kafka 3.9 and 4.3).
 """
 
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import (
     CorruptCheckpointError,
@@ -27,20 +35,75 @@ from pylog.files.leader_epochs import EpochEntry, read_leader_epoch_checkpoint
 from pylog.files.partition_metadata import PartitionMetadata, read_partition_metadata
 from pylog.locations import is_remote, join, printable_location
 from pylog.log_file.batch_walk import WholeBatches
-from pylog.reading.attempts import Attempts
+from pylog.reading.damage import Attempts
+from pylog.reading.discovery import LogStartOffsets
+from pylog.reading.html_table import segments_html
 from pylog.reading.log_end import find_end_before, find_log_end
-from pylog.reading.log_start_offsets import LogStartOffsets
 from pylog.reading.pending_commit import PendingCommit
-from pylog.reading.segment_listing import list_segments
-from pylog.reading.shown_segments import segments_html
+from pylog.reading.segments import list_segments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.reading.damage import DamageReport
     from pylog.reading.discovery import PartitionDirectory
-    from pylog.reading.log_segment_view import LogSegmentView
-    from pylog.reading.segment_listing import SegmentListing
+    from pylog.reading.segments import LogSegmentView, SegmentListing
+
+
+def first_timestamp(view: LogView) -> int | None:
+    """Return the timestamp in ms of the first batch that is served; None without one.
+
+    See `BatchHeader.first_timestamp`.
+    """
+    start_offset = view.log_start_offset
+    for index in range(view.find_segment(start_offset) or 0, len(view.segments)):
+        segment = view.segments[index]
+        end = view.segment_end(index)
+        try:
+            with segment.open_log() as source:
+                batch = segment.find_batch(source, start_offset, end)
+        except (CorruptRecordError, UnreadableFileError):
+            if view.damage is None:
+                raise
+            return None
+        if batch is not None:
+            return batch.header.first_timestamp
+    return None
+
+
+class RemoteOffsets(NamedTuple):
+    """Offsets ``start_offset <= offset < end_offset`` of a log that are not on this disk."""
+
+    start_offset: int
+    end_offset: int
+
+
+def find_remote_offsets(view: LogView) -> RemoteOffsets | None:
+    """Return the offsets from the log's start to its first local segment, None if there are none.
+
+    Side files that cannot be read count as naming none.
+    """
+    end = view.local_log_start_offset
+    if end == 0:
+        return None
+    start = None
+    with suppress(CorruptCheckpointError, LogDirectoryError):
+        start = view.checkpointed_log_start_offset
+    with suppress(CorruptCheckpointError, LogDirectoryError):
+        if start is None and view.leader_epochs:
+            start = view.leader_epochs[0].start_offset
+    if start is None or not 0 <= start < end:
+        return None
+    return RemoteOffsets(start, end)
+
+
+def remote_offsets_note(remote: RemoteOffsets) -> str:
+    """Return what to say of such offsets, in one line."""
+    return (
+        f"offsets {remote.start_offset} to {remote.end_offset} (exclusive) are only in remote "
+        "storage, which is not read (or side files are older than the last retention)"
+    )
+
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -267,7 +330,7 @@ class LogView:
 
         This is the larger of the first segment's base offset and the partition's offset in the log
         directory's ``log-start-offset-checkpoint``; 0 if there is neither. For the earlier records
-        of a tiered topic see `pylog.reading.remote_offsets`.
+        of a tiered topic see `pylog.reading.log_view`.
         """
         return max(self.local_log_start_offset, self.checkpointed_log_start_offset or 0)
 

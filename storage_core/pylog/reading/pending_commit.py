@@ -36,12 +36,8 @@ _MOST_LOOKS = 100
 class PendingCommit:
     """What the manifest of a log directory hides, as it was when this was made.
 
-    It costs two looks for files that are seldom there. Any number of threads may ask.
-
-    Parameters
-    ----------
-    log_directory
-        The directory. For one in an object store nothing is hidden: nobody commits there.
+    It costs two looks for files that are seldom there. Any number of threads may ask. In an object
+    store nothing is hidden: nobody commits there.
     """
 
     def __init__(self, log_directory: str) -> None:
@@ -49,17 +45,7 @@ class PendingCommit:
         self._seen = _state_of(log_directory)
 
     def end_offset_of(self, topic_partition: TopicPartition) -> int | None:
-        """Return where a partition ends for readers; None where its log says it.
-
-        Raises
-        ------
-        CorruptCheckpointError, CorruptRecordError
-            The manifest, the ledger or a staged file is malformed.
-        SegmentVanishedError
-            A staged file is gone, so that nobody knows what the logs hold of the commit.
-        LogDirectoryError
-            A file cannot be read.
-        """
+        """Return where a partition ends for readers; None where its log says it."""
         return self._end_offsets.get(topic_partition)
 
     def has_changed(self) -> bool:

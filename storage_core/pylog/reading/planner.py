@@ -1,40 +1,71 @@
 """Partitions and positions to `ScanTask`s: which bytes hold the offsets asked for.
 
 Reads side files, index entries and a few batch headers; READ_COMMITTED may scan headers
-(`pylog.reading.transaction_walk`). No record is decoded but for timestamp look-ups.
+(`pylog.reading.transactions`). No record is decoded but for timestamp look-ups, and for the last
+records of a range: markers, aborted records, gaps that compaction leaves and filters all lie
+between, so these are counted from the end, a range of offsets at a time, each twice as long as the
+one after it.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogStorageError, SegmentVanishedError, UnreadableFileError
+from pylog.errors import LogDirectoryError, LogStorageError, SegmentVanishedError
+from pylog.files.file_names import LOG_FILE_SUFFIX, file_name_prefix
 from pylog.locations import printable_location
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, spec_for
-from pylog.reading.aborted_transactions import find_aborted_transactions
-from pylog.reading.early_batches import without_early_batches
-from pylog.reading.last_stable_offset import find_last_stable_offset
-from pylog.reading.log_segment_view import open_segment
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
 from pylog.reading.pending_commit import PendingCommit
+from pylog.reading.record_filter import RecordFilter, conjunction
 from pylog.reading.scan_task import ScanTask
-from pylog.reading.segment_choice import chosen_offset_ranges
-from pylog.reading.slicing import segment_slices
-from pylog.reading.splitting import offset_ranges, split_tasks
+from pylog.reading.slicing import late_part, offset_ranges, segment_slices, split_tasks
+from pylog.reading.transactions import find_aborted_transactions, find_last_stable_offset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pylog.positions import OffsetSpecs
     from pylog.reading.log_view import LogView
-    from pylog.reading.record_filter import RecordFilter
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import SegmentSlice
 
     Ranges = dict[str, tuple[int, int]]
     """By partition directory: the first offset, and the one before which to stop."""
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    OffsetReader = Callable[[ScanTask], Iterator[pa.RecordBatch]]
+
+
+def chosen_offset_ranges(view: LogView, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the parts of ``[start, end)`` that lie in the segments chosen; adjacent ones as one.
+
+    A segment has the offsets from its base offset up to that of the segment after it. The log is
+    looked at as a whole all the same: what ended a transaction may stand in a later segment, and
+    where a file may be torn depends on whether it is the last one.
+    """
+    if not view.directory.segments:
+        return [(start, end)]
+    places = {segment.base_offset: index for index, segment in enumerate(view.segments)}
+    ranges: list[tuple[int, int]] = []
+    for base_offset in view.directory.segments:
+        if base_offset not in places:
+            name = file_name_prefix(base_offset) + LOG_FILE_SUFFIX
+            reason = f"segment file {name} is not part of the log any more"
+            raise LogDirectoryError(reason, view.directory.path)
+        following = view.next_base_offset(places[base_offset])
+        low = max(start, base_offset)
+        high = max(low, end if following is None else min(end, following))
+        if ranges and ranges[-1][1] == low:
+            low = ranges.pop()[0]
+        ranges.append((low, high))
+    return ranges
+
 
 _LOGGER = logging.getLogger(__name__)
 _MOST_LOOKS = 20
@@ -42,7 +73,7 @@ _WALKED_WHILE_PLANNING = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class ScanRange:
+class ScanRequest:
     """What is asked of every partition; see `pylog.reading.scan.scan`."""
 
     start: OffsetSpecs = EARLIEST
@@ -56,23 +87,12 @@ class ScanRange:
 
 
 def plan_tasks(
-    views: Sequence[LogView], wanted: ScanRange, ranges: Ranges | None = None
+    views: Sequence[LogView], wanted: ScanRequest, ranges: Ranges | None = None
 ) -> list[ScanTask]:
     """Return the tasks of all partitions that have anything to read, in the order of ``views``.
 
-    Parameters
-    ----------
-    views, wanted
-        The partitions, and what is asked of each.
-    ranges
-        Where partitions began and ended in plans before this one, whatever their filters: this plan
-        covers the same, and adds those of partitions that were not planned yet.
-
-    Raises
-    ------
-    LogStorageError
-        A position cannot be resolved, a partition's start lies after its end, or records of
-        ``ranges`` have been deleted.
+    ``ranges``: where partitions began and ended in plans before this one, whatever their filters.
+    This plan covers the same, and adds those of partitions that were not planned yet.
     """
     known = {} if ranges is None else ranges
     for _ in range(_MOST_LOOKS):
@@ -92,6 +112,7 @@ def plan_tasks(
         tasks,
         max_partition_bytes=wanted.max_partition_bytes,
         min_partitions=wanted.min_partitions,
+        skips_damage=any(view.damage is not None for view in views),
     )
 
 
@@ -106,21 +127,8 @@ def _late_enough(
         return slices
     if sum(each.size_bytes for each in slices) > _WALKED_WHILE_PLANNING:
         return slices
-    late = []
-    for segment_slice in slices:
-        try:
-            with open_segment(
-                segment_slice.path,
-                segment_slice.file_id,
-                leaves_page_cache=segment_slice.leaves_page_cache,
-            ) as source:
-                rest = without_early_batches(source, segment_slice, where.min_timestamp)
-        except UnreadableFileError:
-            late.append(segment_slice)  # its reader will report it
-            continue
-        if rest.size_bytes:
-            late.append(rest)
-    return tuple(late)
+    late = (late_part(each, where) for each in slices)
+    return tuple(each for each in late if each.size_bytes)
 
 
 def _with_new_look(views: Sequence[LogView]) -> list[LogView]:
@@ -131,7 +139,7 @@ def _with_new_look(views: Sequence[LogView]) -> list[LogView]:
     ]
 
 
-def _plan_as_it_is_now(view: LogView, wanted: ScanRange, ranges: Ranges) -> list[ScanTask]:
+def _plan_as_it_is_now(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
     """Plan one partition, with a new look at its directory where files change meanwhile."""
     for _ in range(_MOST_LOOKS):
         try:
@@ -141,7 +149,7 @@ def _plan_as_it_is_now(view: LogView, wanted: ScanRange, ranges: Ranges) -> list
     return plan_partition(view, wanted, ranges)
 
 
-def plan_partition(view: LogView, wanted: ScanRange, ranges: Ranges) -> list[ScanTask]:
+def plan_partition(view: LogView, wanted: ScanRequest, ranges: Ranges) -> list[ScanTask]:
     """Return the tasks that read the range of one partition; without slices if it is empty.
 
     The range is the one in ``ranges``; one that is not there yet is resolved and added.
@@ -172,7 +180,7 @@ def plan_partition(view: LogView, wanted: ScanRange, ranges: Ranges) -> list[Sca
     return tasks
 
 
-def _resolved_range(view: LogView, wanted: ScanRange) -> tuple[int, int]:
+def _resolved_range(view: LogView, wanted: ScanRequest) -> tuple[int, int]:
     """Return where the range of one partition begins and ends, whatever a filter says."""
     start_spec = spec_for(wanted.start, view.topic_partition, EARLIEST)
     end_spec = spec_for(wanted.end, view.topic_partition, LATEST)
@@ -199,13 +207,7 @@ def _resolved_range(view: LogView, wanted: ScanRange) -> tuple[int, int]:
 
 
 def _still_held(view: LogView, start: int, end: int, *, fails: bool) -> tuple[LogView, int, int]:
-    """Return the part of a range planned before that the log still holds, and a view that has it.
-
-    Raises
-    ------
-    LogStorageError
-        That is not all of it, and losses are errors (``fails``).
-    """
+    """Return what the log still holds of a range planned before, and a view that has it."""
     if start >= end or view.log_start_offset <= start <= end <= view.log_end_offset:
         return view, start, end
     view = view.refreshed(view.damage)  # the range may have been found by a later look
@@ -222,3 +224,55 @@ def _still_held(view: LogView, start: int, end: int, *, fails: bool) -> tuple[Lo
         raise LogStorageError(reason)
     _LOGGER.warning("%s", reason)
     return view, max(start, first), min(end, last)
+
+
+_MOST_OFFSETS = 1 << 22
+"""Offsets scanned at once: those of their records are held in memory."""
+
+
+def plan_last_records(
+    views: Sequence[LogView], wanted: ScanRequest, count: int, read_offsets: OffsetReader
+) -> list[ScanTask]:
+    """Return the tasks that read the last ``count`` records of each partition."""
+    tasks: list[ScanTask] = []
+    for view in views:
+        whole = plan_tasks([view], wanted)
+        if not whole:
+            continue
+        start, end = whole[0].start_offset, whole[-1].end_offset
+        first = _find_first(view, wanted, (start, end), count, read_offsets)
+        tasks += plan_tasks([view], _narrowed(wanted, first, end))
+    return tasks
+
+
+def _find_first(
+    view: LogView,
+    wanted: ScanRequest,
+    bounds: tuple[int, int],
+    count: int,
+    read_offsets: OffsetReader,
+) -> int:
+    """Return the offset of the ``count``-th last record; the first offset if there are fewer."""
+    start, high = bounds
+    missing, size = count, count
+    while high > start:
+        low = max(start, high - min(size, _MOST_OFFSETS))
+        last: deque[pa.Array] = deque()
+        rows = 0
+        for task in plan_tasks([view], _narrowed(wanted, low, high)):
+            for batch in read_offsets(task):
+                last.append(batch.column("offset"))
+                rows += batch.num_rows
+                while rows - len(last[0]) >= missing:
+                    rows -= len(last.popleft())
+        if rows >= missing:
+            return int(last[0][rows - missing].as_py())
+        missing -= rows
+        high, size = low, size * 2
+    return start
+
+
+def _narrowed(wanted: ScanRequest, low: int, high: int) -> ScanRequest:
+    """Return the part of what is wanted that is in ``[low, high)``."""
+    where = RecordFilter(min_offset=low, max_offset=high - 1)
+    return replace(wanted, where=conjunction(wanted.where, where))

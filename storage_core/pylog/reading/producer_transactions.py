@@ -33,15 +33,14 @@ from pylog.files.producer_snapshot import NO_OFFSET, read_producer_snapshot
 from pylog.files.transaction_index import read_transaction_index
 from pylog.locations import join
 from pylog.model import NO_TIMESTAMP, ControlRecordType
-from pylog.reading.control_batches import control_types
+from pylog.reading.checked_windows import control_types
 from pylog.reading.headers import header_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.reading.log_view import LogView
-    from pylog.record.batch_scan import BatchScan
+    from pylog.record.window import Window
 
 
 _STATES: dict[int, str] = {
@@ -93,7 +92,7 @@ class TransactionsInOrder:
         self._open: OrderedDict[int, _OpenTransaction] = OrderedDict()
         self._damage_count = _damage_count(view)
 
-    def add(self, window: SegmentWindow) -> Iterator[Transaction]:
+    def add(self, window: Window) -> Iterator[Transaction]:
         """Yield the transactions that end in a window."""
         for event in _events(window):
             self._note_damage()
@@ -204,8 +203,8 @@ def _damage_count(view: LogView) -> int:
     return 0 if view.damage is None else view.damage.skip_count
 
 
-def _events(window: SegmentWindow) -> Iterator[_Event]:
-    scan = window.scan
+def _events(window: Window) -> Iterator[_Event]:
+    scan = window
     # A marker is transactional, too; control batches of other kinds are not.
     which = np.flatnonzero(scan.headers.is_transactional)
     if which.size:
@@ -213,9 +212,7 @@ def _events(window: SegmentWindow) -> Iterator[_Event]:
         yield from _events_of(scan, which)
 
 
-def _events_of(
-    scan: BatchScan, which: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> Iterator[_Event]:
+def _events_of(scan: Window, which: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Event]:
     headers = scan.headers
     kinds = np.full(which.size, _NO_KIND, dtype=np.int64)
     is_control = headers.is_control[which]

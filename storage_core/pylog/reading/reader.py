@@ -1,36 +1,41 @@
 """A `ScanTask` to Arrow record batches, or to a count.
 
 Window by window: batches that have been checked (`pylog.reading.checked_windows`); control batches,
-aborted batches and batches outside the range left out; the rest decoded. FAILFAST: whatever is
-wrong raises an error with file, position and cause, once the sound batches before it have been
-given. The other modes leave out exactly what is damaged and report it.
+aborted batches and batches outside the range left out; the rest decoded. FAILFAST raises an error
+with file, position and cause, once the intact batches before it have been given. The other modes
+skip exactly what is damaged and report it.
+
+A working broker rolls, deletes and compacts segments under a reader. A segment that is gone, or
+that compaction has replaced, is looked for again by offset: what the log now holds of the rest of
+the range is read. Records that are below the log's start by then are lost: an error, or
+skipped with a warning where the user said so (``failOnDataLoss=false``).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pylog.columnar.arrow_schema import record_schema
-from pylog.columnar.damaged_row import damaged_row
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
-from pylog.errors import LogStorageError
-from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, SegmentWindow
-from pylog.reading.abort_watch import AbortWatch
-from pylog.reading.aborted_transactions import AbortedTransactions
-from pylog.reading.checked_windows import check_some
+from pylog.columnar.place_rows import damaged_row
+from pylog.errors import (
+    LogDirectoryError,
+    LogStorageError,
+    SegmentReplacedError,
+    SegmentVanishedError,
+)
+from pylog.reading.checked_windows import CheckedWindows, check_some
 from pylog.reading.damage import DamageReport, ReadMode
-from pylog.reading.filter_evaluation import is_past
-from pylog.reading.filtered_decode import FilteredDecoder
-from pylog.reading.refused_batches import RefusedBatches
-from pylog.reading.search_decode import SearchDecoder
-from pylog.reading.sound_decode import SoundDecode
-from pylog.reading.task_windows import TaskWindows
-from pylog.reading.windows_ahead import WindowsAhead
+from pylog.reading.filtered_decode import FilteredDecoder, SearchDecoder, is_past
+from pylog.reading.log_view import LogView
+from pylog.reading.read_options import ReadMemory, ReadOptions
+from pylog.reading.skipped_batches import RefusedBatches, SoundDecode
+from pylog.reading.slicing import open_slice, segment_slices, without_early_batches
+from pylog.reading.transactions import AbortedTransactions, AbortWatch
 from pylog.record.batch_layout import CONTROL_FLAG_MASK
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,58 +43,200 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pylog.reading.planned_range import PlannedRange
+    from pylog.log_file.segment_windows import WindowMemory
+    from pylog.reading.scan_task import ScanTask, SegmentSlice
     from pylog.reading.scanned_bytes import ScannedBytes
-    from pylog.reading.segment_slice import SegmentSlice
-    from pylog.reading.window_ahead import Decoder, WindowAhead
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.scheduling.worker_threads import WorkerThreads
+    from pylog.reading.segments import LogSegmentView
+    from pylog.record.window import Window
+
+    Decoder = RecordDecoder | FilteredDecoder | SearchDecoder
+
+
+_LOGGER = logging.getLogger(__name__)
+_MOST_LOOKS = 100
+"""How often a task looks for its files again; a broker that outruns it for ever is an error."""
+
+
+class TaskWindows:
+    """Iterates (slice, window) over a task, in offset order. One thread, one iteration."""
+
+    def __init__(
+        self,
+        task: ScanTask,
+        options: ReadOptions | None = None,
+        *,
+        damage: DamageReport | None = None,
+        verifies_checksums: bool = True,
+        memory: WindowMemory | None = None,
+    ) -> None:
+        self._task = task
+        self._options = options
+        self._memory = memory
+        self._damage = damage
+        self._verifies_checksums = verifies_checksums
+        self._next_offset = 0
+
+    def __iter__(self) -> Iterator[tuple[SegmentSlice, Window]]:
+        """Yield windows with the slices that they are of.
+
+        `SegmentVanishedError`: records of the range have been deleted since the task was planned.
+        `SegmentReplacedError`: a file in an object store was replaced while it was read. Noticed
+        after the last read of the file: a caller that stops earlier has rows that were not checked.
+        """
+        slices = self._task.slices
+        for _ in range(_MOST_LOOKS):
+            try:
+                for segment_slice in slices:
+                    yield from self._windows_of(segment_slice)
+            except SegmentReplacedError:
+                raise  # rows that were given already may be of either file
+            except SegmentVanishedError as error:
+                slices = self._slices_now(error)
+            else:
+                return
+        reason = "the log changes faster than it is read"
+        raise SegmentVanishedError(reason, self._task.directory.path)
+
+    def _windows_of(self, segment_slice: SegmentSlice) -> Iterator[tuple[SegmentSlice, Window]]:
+        where = self._task.where
+        opened = open_slice(segment_slice, self._damage, self._next_offset)
+        if opened is None:
+            return
+        with opened as source:
+            looks = self._task.looks_for_late
+            if looks and where is not None and where.min_timestamp is not None:
+                segment_slice = without_early_batches(source, segment_slice, where.min_timestamp)
+            windows = CheckedWindows(
+                source,
+                segment_slice,
+                self._options,
+                lowest_offset=self._next_offset,
+                damage=self._damage,
+                verifies_checksums=self._verifies_checksums,
+                memory=self._memory,
+            )
+            for window in windows:
+                if window.end_position >= segment_slice.end_position:
+                    source.ensure_same()  # before the caller gets the last rows
+                self._next_offset = windows.next_offset
+                yield segment_slice, window
+            # The slice's whole range of offsets is done, also where the last batches held less.
+            self._next_offset = max(windows.next_offset, self._next_offset)
+
+    def _slices_now(self, vanished: SegmentVanishedError) -> tuple[SegmentSlice, ...]:
+        """Return where the rest of the task's range lies now."""
+        task = self._task
+        start = max(task.start_offset, self._next_offset)
+        try:
+            look = self._look_again(start)
+        except LogDirectoryError as error:
+            raise SegmentVanishedError(
+                f"{vanished.reason}; its directory: {error.reason}", vanished.path
+            ) from error
+        if look.lost is not None:
+            first, end = look.log_range
+            reason = (
+                f"{vanished.reason}; records of {task.topic_partition} with offsets "
+                f"{look.lost[0]} to {look.lost[1]} (exclusive) are lost, the log holds {first} "
+                f"to {end} (exclusive) now"
+            )
+            if task.fail_on_data_loss:
+                raise SegmentVanishedError(reason, vanished.path) from vanished
+            _LOGGER.warning("%s", SegmentVanishedError(reason, vanished.path))
+        return look.slices
+
+    def _look_again(self, start: int) -> _Look:
+        """Look again where a file vanishes between the listing and what is read of it."""
+        for looks_left in range(_MOST_LOOKS - 1, -1, -1):
+            view = LogView(self._task.directory, damage=self._damage)
+            try:
+                first, end = view.log_start_offset, view.log_end_offset
+                lost = _lost_offsets(view, self._task, start)
+                rest = max(start, first), min(self._task.end_offset, end)
+                return _Look((first, end), lost, segment_slices(view, *rest, checks_gap=False))
+            except SegmentVanishedError:
+                if not looks_left:
+                    raise
+        raise AssertionError  # the last look returns or raises
+
+
+class _Look(NamedTuple):
+    """What a directory holds of a task's range at one moment."""
+
+    log_range: tuple[int, int]
+    lost: tuple[int, int] | None
+    slices: tuple[SegmentSlice, ...]
+
+
+def _lost_offsets(view: LogView, task: ScanTask, start: int) -> tuple[int, int] | None:
+    """Return the offsets ``[from, to)`` of the task that are gone from ``start`` on, None if none.
+
+    Retention deletes from the front, truncation from the end. In between only compaction takes a
+    segment away, and puts its records into a new file of the segment before.
+    """
+    if view.log_start_offset > start:
+        return start, min(view.log_start_offset, task.end_offset)
+    if view.log_end_offset < task.end_offset:
+        return view.log_end_offset, task.end_offset
+    planned = {each.path: each.file_id for each in task.slices}
+    now = {segment.file_path(): segment for segment in view.segments}
+    for segment_slice in task.slices:
+        if (segment_slice.next_base_offset or task.end_offset) <= start:
+            continue
+        segment = now.get(segment_slice.path)
+        if segment is not None and not _has_shrunk(segment, segment_slice):
+            continue
+        index = view.find_segment(segment_slice.base_offset)
+        if index is None or not _has_taken_over(view, index, planned, segment_slice.base_offset):
+            following = segment_slice.next_base_offset
+            return (
+                max(start, segment_slice.base_offset),
+                task.end_offset if following is None else following,
+            )
+    return None
+
+
+def _has_shrunk(segment: LogSegmentView, segment_slice: SegmentSlice) -> bool:
+    """Whether the very file that was planned is shorter now: no broker does that to an old one."""
+    is_same = bool(segment_slice.file_id) and segment.file_id == segment_slice.file_id
+    return is_same and segment.size_bytes < segment_slice.end_position
+
+
+def _has_taken_over(view: LogView, index: int, planned: dict[str, int], offset: int) -> bool:
+    """Whether compaction may have put records from ``offset`` on into segment ``index``."""
+    segment = view.segments[index]
+    file_id = planned.get(segment.file_path())
+    if file_id is not None:
+        return segment.file_id != file_id
+    with segment.open_log() as source:
+        return segment.find_batch(source, offset, view.segment_end(index)) is not None
 
 
 class TaskReader:
     """Reads one task; holds at most one window and what it decodes to. For one thread.
 
-    With ``workers``, one more window and what it decodes to for each of them, and another one.
-
-    Parameters
+    Attributes
     ----------
-    task
-        From the planner.
-    schema
-        From `pylog.columnar.arrow_schema.record_schema`; None for all of Spark's columns.
-    mode
-        What happens at damage.
-    damage
-        Where damaged ranges are noted; a report of its own if None.
-    window_bytes
-        How much of a file is read at once.
-    max_decompressed_bytes
-        Most bytes that one batch may have, decompressed; see `pylog.columnar.decode_limits`.
-    workers
-        Threads that checksum and decode windows which are read ahead; what is given is the same.
-        None to do one thing after the other.
-    scanned
-        Where it is noted how much `record_batches` has looked through.
+    is_past
+        Whether reading ended early, since no record after these can pass the filter.
     """
 
-    def __init__(  # noqa: PLR0913 - keyword-only options
+    def __init__(
         self,
-        task: PlannedRange,
+        task: ScanTask,
         schema: pa.Schema | None = None,
+        options: ReadOptions | None = None,
         *,
-        mode: ReadMode = ReadMode.FAILFAST,
         damage: DamageReport | None = None,
-        window_bytes: int = DEFAULT_WINDOW_BYTES,
-        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-        workers: WorkerThreads | None = None,
         scanned: ScannedBytes | None = None,
+        memory: ReadMemory | None = None,
     ) -> None:
         self._task = task
-        self._workers = workers
+        self._options = options = options or ReadOptions()
+        self._memory = memory or ReadMemory(options)
         self._scanned = scanned
-        self._mode = mode
-        self._window_bytes = window_bytes
-        self._max_decompressed_bytes = max_decompressed_bytes
+        self._mode = mode = options.mode
+        self.is_past = False
         self.damage = DamageReport() if damage is None else damage
         self._pass_damage = self.damage  # of one pass, see `record_batches`
         self._refused = RefusedBatches(self._pass_damage)
@@ -103,73 +250,36 @@ class TaskReader:
         self._decoder = self._make_decoder()
 
     def _make_decoder(self) -> Decoder:
-        partition, limit = self._task.topic_partition, self._max_decompressed_bytes
+        partition, shared = self._task.topic_partition, self._memory.decompressor
         if self._filter is None:
-            return RecordDecoder(partition, self._schema, max_decompressed_bytes=limit)
+            return RecordDecoder(partition, self._schema, decompressor=shared)
         kind = SearchDecoder if self._filter.content else FilteredDecoder
-        return kind(partition, self._schema, self._filter, max_decompressed_bytes=limit)
+        return kind(partition, self._schema, self._filter, shared)
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the task's records in offset order, as record batches that own their memory.
-
-        Raises
-        ------
-        CorruptRecordError, InvalidRecordError, UnsupportedCodecError
-            Bytes that are to be read are damaged (mode FAILFAST).
-        CorruptIndexError
-            Records given as committed turn out to be aborted, or the other way round (mode
-            FAILFAST).
-        SegmentVanishedError
-            A file is gone or shorter than when the task was planned, and records with it.
-        TimestampOverflowError
-            A timestamp does not fit the schema's unit.
-        """
+        """Yield the task's records in offset order, as record batches that own their memory."""
         self._pass_damage = self.damage.for_one_read(self._task.start_offset, self._task.end_offset)
         self._refused = RefusedBatches(self._pass_damage)
         self._given_ranges = 0
         watch = self._abort_watch()
-        ahead = self._windows_ahead()
-        try:
-            for segment_slice, window in self._windows(verifies_checksums=True, ahead=ahead):
-                if self._scanned is not None:
-                    self._scanned.add(window)
-                self._refused.enter(segment_slice, window)
-                yield from self._damaged_rows()
-                known = None if ahead is None else ahead.find(window)
-                wanted = self._wanted(window) if known is None else known.wanted
-                if watch is not None:
-                    watch.look(window.scan, wanted, segment_slice.path)
-                if ahead is None or known is None or not known.parts:
-                    yield from self._decode(window, segment_slice, wanted)
-                else:
-                    yield from self._decoded_ahead(window, segment_slice, known, ahead)
-                self._refused.leave(window)
-                yield from self._damaged_rows()
-                if self._filter is not None and is_past(self._filter, window.scan.headers):
-                    break
-        finally:
-            if ahead is not None:
-                ahead.drop()
+        for segment_slice, window in self._windows(verifies_checksums=True):
+            if self._scanned is not None:
+                self._scanned.add(window)
+            self._refused.enter(segment_slice, window)
+            yield from self._damaged_rows()
+            wanted = self._wanted(window)
+            if watch is not None:
+                watch.look(window, wanted, segment_slice.path)
+            yield from self._decode(window.select(wanted), segment_slice)
+            self._refused.leave(window)
+            yield from self._damaged_rows()
+            if self._filter is not None and is_past(self._filter, window.headers):
+                self.is_past = True
+                break
         self._refused.finish()
         if watch is not None:
             watch.look_on()
         yield from self._damaged_rows()
-
-    def _windows_ahead(self) -> WindowsAhead | None:
-        if self._workers is None or not self._workers.are_here:
-            return None
-        offsets = self._task.start_offset, self._task.end_offset
-        return WindowsAhead(
-            self._workers,
-            self._make_decoder,
-            self._wanted,
-            offsets,
-            window_bytes=self._window_bytes,
-            max_decompressed_bytes=self._max_decompressed_bytes,
-            uses_indexes=self._task.directory.uses_indexes,
-            # A filter gives nothing of a window in which it meets damage.
-            cuts_windows=self._filter is None,
-        )
 
     def _abort_watch(self) -> AbortWatch | None:
         """Return what holds the transaction index against the markers in one pass."""
@@ -191,11 +301,11 @@ class TaskReader:
         total = 0
         watch = self._abort_watch()
         for segment_slice, window in self._windows(verifies_checksums=False):
-            headers = window.scan.headers
+            headers = window.headers
             wanted = self._wanted(window)
             if watch is not None:
                 check_some(window, segment_slice, headers.is_control)
-                watch.look(window.scan, wanted, segment_slice.path)
+                watch.look(window, wanted, segment_slice.path)
             counts = headers.record_counts
             is_possible = (counts >= 0) & (counts <= headers.last_offsets - headers.offsets + 1)
             if (
@@ -217,29 +327,28 @@ class TaskReader:
             total += int(counts[whole].sum())
             if cut.any():
                 check_some(window, segment_slice, cut)
-                total += sum(batch.num_rows for batch in self._decode(window, segment_slice, cut))
+                total += sum(
+                    batch.num_rows for batch in self._decode(window.select(cut), segment_slice)
+                )
         if watch is not None:
             watch.look_on()
         return total
 
-    def _windows(
-        self, *, verifies_checksums: bool, ahead: WindowsAhead | None = None
-    ) -> TaskWindows:
+    def _windows(self, *, verifies_checksums: bool) -> TaskWindows:
         return TaskWindows(
             self._task,
+            self._options,
             damage=self._pass_damage if self._mode.skips_damage else None,
             verifies_checksums=verifies_checksums,
-            window_bytes=self._window_bytes,
-            max_decompressed_bytes=self._max_decompressed_bytes,
-            ahead=ahead,
+            memory=self._memory.windows,
         )
 
-    def _wanted(self, window: SegmentWindow) -> npt.NDArray[np.bool_] | None:
+    def _wanted(self, window: Window) -> npt.NDArray[np.bool_] | None:
         """Mask the batches that may hold records of the range that an application sees.
 
         None for all of them, which is the usual case and seen from the first and last batch.
         """
-        headers = window.scan.headers
+        headers = window.headers
         traits = headers.traits
         if (
             traits.all_v2
@@ -256,102 +365,35 @@ class TaskReader:
             wanted &= ~self._aborted.mask(headers)
         return wanted
 
-    def _decode(
-        self,
-        window: SegmentWindow,
-        segment_slice: SegmentSlice,
-        wanted: npt.NDArray[np.bool_] | None,
-    ) -> Iterator[pa.RecordBatch]:
-        headers = window.scan.headers
-        chosen = headers if wanted is None else headers.select(wanted)
-        return self._decode_chosen(window, segment_slice, chosen)
-
-    def _decode_chosen(
-        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
-    ) -> Iterator[pa.RecordBatch]:
+    def _decode(self, window: Window, segment_slice: SegmentSlice) -> Iterator[pa.RecordBatch]:
         if not self._mode.skips_damage:
-            return self._decode_up_to_error(window, segment_slice, headers)
-        return self._decode_sound(window, segment_slice, headers)
+            yield from self._decode_up_to_error(window)
+            return
+        # What is left out are batches whose records are not what their header promises.
+        sound = SoundDecode(self._decoder, self._refused, segment_slice)
+        for batch in sound.batches(window, self._decode_batches):
+            yield from self._damaged_rows()
+            yield batch
 
-    def _decoded_ahead(
-        self,
-        window: SegmentWindow,
-        segment_slice: SegmentSlice,
-        known: WindowAhead,
-        ahead: WindowsAhead,
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield what was decoded ahead of a window; what could not be, as `_decode` does."""
-        for part in tuple(known.parts):
-            decoder = part.decoder
-            if decoder is None:  # a forked child has no threads
-                yield from self._decode_chosen(window, segment_slice, part.headers)
-                continue
-            size_bytes = 0
-            try:
-                for batch in part.batches():
-                    size_bytes += batch.nbytes
-                    self._refused.settle(window)
-                    yield from self._damaged_rows()
-                    yield batch
-            except LogStorageError:
-                if decoder.has_given_more:
-                    raise
-                done = decoder.finished_batches
-                self._follow(decoder)
-                rest = part.headers.select(slice(done, None))
-                yield from self._decode_chosen(window, segment_slice, rest)
-            else:
-                self._follow(decoder)
-                self._refused.settle(window)
-                ahead.note_ratio(part, size_bytes)
-            ahead.release(part)
-
-    def _follow(self, decoder: Decoder) -> None:
-        """Have this reader's own decoder go on after what another one like it has decoded."""
-        match self._decoder, decoder:
-            case RecordDecoder() as own, RecordDecoder() as other:
-                own.follow(other)
-            case FilteredDecoder() as own, FilteredDecoder() as other:
-                own.follow(other)
-            case SearchDecoder() as own, SearchDecoder() as other:
-                own.follow(other)
-
-    def _decode_up_to_error(
-        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
-    ) -> Iterator[pa.RecordBatch]:
+    def _decode_up_to_error(self, window: Window) -> Iterator[pa.RecordBatch]:
         """Decode; where a batch is wrong, those before it are given before the error.
 
         Also those that were decoded together with it.
         """
         try:
-            yield from self._decode_batches(window, segment_slice, headers)
+            yield from self._decode_batches(window)
         except LogStorageError as error:
             position = getattr(error, "position", None)
             if position is not None and not self._decoder.has_given_more:
-                bad = int(np.searchsorted(headers.positions, position - window.file_position))
-                before = headers.select(slice(self._decoder.finished_batches, bad))
-                if len(before):
-                    yield from self._decode_up_to_error(window, segment_slice, before)
+                positions = window.headers.positions
+                bad = int(np.searchsorted(positions, position - window.file_position))
+                before = window.select(slice(self._decoder.finished_batches, bad))
+                if len(before.headers):
+                    yield from self._decode_up_to_error(before)
             raise
 
-    def _decode_batches(
-        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
-    ) -> Iterator[pa.RecordBatch]:
-        batches = Window(window.scan.buffer, headers, segment_slice.path, window.file_position)
-        return self._decoder.decode(batches, self._task.start_offset, self._task.end_offset)
-
-    def _decode_sound(
-        self, window: SegmentWindow, segment_slice: SegmentSlice, headers: BatchHeaders
-    ) -> Iterator[pa.RecordBatch]:
-        """Decode, leaving out batches whose records are not what their header promises."""
-
-        def decode(part: BatchHeaders) -> Iterator[pa.RecordBatch]:
-            return self._decode_batches(window, segment_slice, part)
-
-        sound = SoundDecode(self._decoder, self._refused, segment_slice, window)
-        for batch in sound.batches(headers, decode):
-            yield from self._damaged_rows()
-            yield batch
+    def _decode_batches(self, window: Window) -> Iterator[pa.RecordBatch]:
+        return self._decoder.decode(window, self._task.start_offset, self._task.end_offset)
 
     def _damaged_rows(self) -> Iterator[pa.RecordBatch]:
         """Yield a row for each damaged range that has none yet, in mode PERMISSIVE."""

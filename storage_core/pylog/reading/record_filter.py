@@ -1,23 +1,208 @@
 """Which records of a range are wanted: the predicates that a reader evaluates by itself.
 
-They are exact: what passes is what the same predicate keeps of a full scan. Planning leaves out
-whole partitions and ranges of offsets; `pylog.reading.filter_evaluation` applies the predicates to
-batches and records. A filter is made, combined and pickled without NumPy and Arrow.
+They are exact: what passes is what the same predicate keeps of a full scan. Planning skips whole
+partitions and ranges of offsets; `pylog.reading.filtered_decode` applies the predicates to batches
+and records. A test of content (values, headers) decides by a whole value, and says which bytes the
+record has at the least, so that batches without them need not be decoded. A filter is made,
+combined and pickled without NumPy and Arrow.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import operator
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from pylog.positions import Timestamp
 
 if TYPE_CHECKING:
+    Headers = list[dict[str, object]] | None
     from pylog.model import TopicPartition
-    from pylog.reading.content_tests import ContentTest
+
+
+_SPECIAL = frozenset(".^$*+?{}[]\\|()")
+_OPTIONAL = frozenset("*?{")  # of what stands before
+_OTHER_MEANING = re.IGNORECASE | re.VERBOSE
+
+
+def required_text(pattern: str, flags: int) -> str:
+    """Return the longest such text that is easily seen; empty if there is none.
+
+    Only characters that stand for themselves, outside of groups and classes, are looked at.
+    """
+    if flags & _OTHER_MEANING or "|" in pattern or "(?" in pattern:
+        return ""
+    runs, run = [""], ""
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        following = pattern[at + 1 : at + 2]
+        if character == "\\" and following in _SPECIAL:
+            character, at = following, at + 1  # a character after all
+            following = pattern[at + 1 : at + 2]
+        elif character in _SPECIAL:
+            runs.append(run)
+            run, at = "", _end_of_special(pattern, at)
+            continue
+        if following in _OPTIONAL:
+            runs.append(run)
+            run = ""
+        elif following == "+":
+            runs.append(run + character)
+            run = ""
+        else:
+            run += character
+        at += 1
+    return max([*runs, run], key=len)
+
+
+def _end_of_special(pattern: str, at: int) -> int:
+    """Return where what begins with a special character ends."""
+    match pattern[at]:
+        case "\\":
+            return _end_of_escape(pattern, at)
+        case "[":
+            return _end_of_class(pattern, at)
+        case "(":
+            return _end_of_group(pattern, at)
+        case "{":
+            end = pattern.find("}", at)
+            return len(pattern) if end < 0 else end + 1
+    return at + 1
+
+
+def _end_of_escape(pattern: str, at: int) -> int:
+    """Return where an escape ends, with whatever digits belong to it."""
+    end = at + 2
+    while end < len(pattern) and (pattern[end].isalnum() or pattern[end] == "{"):
+        end += 1  # of \x41, \u0041 and \12; what follows \d is skipped with it
+        if pattern[end - 1] == "{":
+            return _end_of_special(pattern, end - 1)
+    return end
+
+
+def _end_of_class(pattern: str, at: int) -> int:
+    at += 1
+    if pattern[at : at + 1] == "^":
+        at += 1
+    at += 1  # a bracket that closes is a member if it comes first
+    if pattern[at - 1 : at] == "\\":
+        at += 1
+    while at < len(pattern) and pattern[at] != "]":
+        at += 2 if pattern[at] == "\\" else 1
+    return at + 1
+
+
+def _end_of_group(pattern: str, at: int) -> int:
+    at += 1
+    while at < len(pattern) and pattern[at] != ")":
+        match pattern[at]:
+            case "\\":
+                at += 2
+            case "[":
+                at = _end_of_class(pattern, at)
+            case "(":
+                at = _end_of_group(pattern, at)
+            case _:
+                at += 1
+    return at + 1
+
+
+_REPLACED = "\ufffd"
+"""What a header's name has in the place of bytes that are not UTF-8."""
+
+
+class ContentTest(Protocol):
+    """Decides about one column of a record."""
+
+    @property
+    def column(self) -> str:
+        """The column, ``value`` or ``headers``."""
+
+    @property
+    def required(self) -> tuple[tuple[bytes, ...], ...]:
+        """Groups of byte strings; a record that passes has one of each group in its bytes."""
+
+    def holds(self, value: object) -> bool:
+        """Whether a record with this in the column passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueContains:
+    """The value has these bytes in it. A record without a value never passes."""
+
+    content: bytes
+
+    column: ClassVar[str] = "value"
+
+    @property
+    def required(self) -> tuple[tuple[bytes, ...], ...]:
+        """The bytes themselves."""
+        return ((self.content,),) if self.content else ()
+
+    def holds(self, value: object) -> bool:
+        """Whether it has them."""
+        return isinstance(value, bytes) and self.content in value
+
+
+@dataclass(frozen=True, slots=True)
+class ValueMatches:
+    """A regular expression is found in the value, by Python's rules.
+
+    One of ``str`` is looked for in the text that the value is in UTF-8, where bytes that are not
+    UTF-8 are lone surrogates, as of ``surrogateescape``; one of ``bytes`` in the value's bytes.
+    """
+
+    pattern: re.Pattern[str] | re.Pattern[bytes]
+
+    column: ClassVar[str] = "value"
+
+    @property
+    def required(self) -> tuple[tuple[bytes, ...], ...]:
+        """Text that every match has in it."""
+        pattern = self.pattern.pattern
+        codec = "utf-8" if isinstance(pattern, str) else "latin-1"
+        text = pattern if isinstance(pattern, str) else pattern.decode(codec)
+        text = required_text(text, self.pattern.flags)
+        try:
+            return ((text.encode(codec, "surrogateescape"),),) if text else ()
+        except UnicodeEncodeError:
+            return ()  # a surrogate that stands for no byte: no text has it
+
+    def holds(self, value: object) -> bool:
+        """Whether it is found."""
+        if not isinstance(value, bytes):
+            return False
+        if isinstance(self.pattern.pattern, str):
+            value = value.decode("utf-8", "surrogateescape")
+        return self.pattern.search(value) is not None  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class HasHeader:
+    """The record has a header of this name and, unless it is None, of this value."""
+
+    name: str
+    value: bytes | None = None
+
+    column: ClassVar[str] = "headers"
+
+    @property
+    def required(self) -> tuple[tuple[bytes, ...], ...]:
+        """The name and the value."""
+        name = b"" if _REPLACED in self.name else self.name.encode("utf-8", "surrogatepass")
+        return tuple((each,) for each in (name, self.value) if each)
+
+    def holds(self, headers: object) -> bool:
+        """Whether there is such a header."""
+        return isinstance(headers, list) and any(
+            each["key"] == self.name and (self.value is None or each["value"] == self.value)
+            for each in headers
+        )
+
 
 _MOST_KEYS_LOOKED_FOR = 16
 """More keys are compared with those of decoded records alone."""
@@ -40,7 +225,7 @@ class RecordFilter:
         One key as bytes, or several; records with one of them pass, and records without a key
         never do.
     content
-        Tests of values and headers (`pylog.reading.content_tests`), all of which hold;
+        Tests of values and headers (`pylog.reading.record_filter`), all of which hold;
         `pylog.search` makes them.
     timestamp_disorder
         The most milliseconds by which a record is earlier than one before it, which the user

@@ -10,7 +10,7 @@ from pylog.errors import (
     OffsetOutOfRangeError,
 )
 from pylog.lazy_modules import LazyModule
-from pylog.reading.planned_range import PlannedRange
+from pylog.reading.scan_task import ScanTask
 from pylog.reading.slicing import segment_slices
 from pylog.record.batch_offsets import BatchOffsets, batch_offsets
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pylog.config import LogConfig
     from pylog.reading import reader  # imports Arrow and Numba
     from pylog.reading.log_view import LogView
-    from pylog.reading.segment_slice import SegmentSlice
+    from pylog.reading.scan_task import SegmentSlice
 else:
     arrow_schema = LazyModule("pylog.columnar.arrow_schema")
     reader = LazyModule("pylog.reading.reader")
@@ -50,17 +50,7 @@ class Removal(NamedTuple):
 
 
 def preview_truncation(view: LogView, offset: int, *, takes_whole_batch: bool = False) -> Removal:
-    """Return what `pylog.log.unified_log.UnifiedLog.truncate_at_boundary` would remove.
-
-    Raises
-    ------
-    OffsetInsideBatchError
-        The offset lies inside a batch that is not to go as a whole.
-    OffsetOutOfRangeError
-        It is below the log's start.
-    CorruptRecordError, InvalidRecordError
-        What would be removed, or where the log ends, cannot be read.
-    """
+    """Return what `pylog.log.unified_log.UnifiedLog.truncate_at_boundary` would remove."""
     end = view.log_end_offset
     if not view.segments or offset >= end:
         return Removal(end, end, 0, 0, 0)
@@ -87,24 +77,6 @@ def preview_record_deletion(
     """Return what would be served no more if the log started at ``offset``.
 
     Bytes and segments are those that retention may then remove: segments below it as a whole.
-
-    Parameters
-    ----------
-    view
-        The partition.
-    config
-        The topic's configuration.
-    offset
-        The high watermark if None.
-    high_watermark
-        Between the log's start and its end.
-
-    Raises
-    ------
-    PolicyViolationError
-        The topic is compacted and nothing else.
-    OffsetAboveHighWatermarkError, OffsetOutOfRangeError
-        The offset is after the high watermark; it is negative or after the end of the log.
     """
     config.ensure_records_may_be_deleted(str(view.topic_partition))
     start, end = view.log_start_offset, view.log_end_offset
@@ -144,5 +116,5 @@ def _batch_around(view: LogView, offset: int) -> BatchOffsets | None:
 
 def count_records(view: LogView, slices: Sequence[SegmentSlice], start: int, end: int) -> int:
     """Return how many records, control records left out, the slices have of ``[start, end)``."""
-    whole = PlannedRange(view.directory, tuple(slices), start, end)
+    whole = ScanTask(view.directory, tuple(slices), start, end)
     return reader.TaskReader(whole, arrow_schema.record_schema(["offset"])).count()

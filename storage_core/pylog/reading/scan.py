@@ -2,48 +2,89 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pylog.columnar.arrow_schema import record_schema, schema_like
 from pylog.columnar.place_rows import PLACE_COLUMNS, place_rows
-from pylog.lazy_modules import LazyModule
 from pylog.locations import in_store
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, check_specs
-from pylog.reading.consumer_record import RECORD_COLUMNS
-from pylog.reading.damage import DamageReport, ReadMode
-from pylog.reading.planner import ScanRange, plan_tasks
+from pylog.reading import parts
+from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
+from pylog.reading.log_directory import LogDirectory, open_directory
+from pylog.reading.notebook_display import directories_repr, scan_choices, scan_html
+from pylog.reading.planner import ScanRequest, plan_last_records, plan_tasks
+from pylog.reading.read_options import ReadMemory, ReadOptions
+from pylog.reading.reader import TaskReader
 from pylog.reading.record_filter import check_filter, conjunction
-from pylog.reading.record_stream import RecordStream
-from pylog.reading.row_limit import check_limit, limited, limited_count
-from pylog.reading.scan_views import covered_views, select_views, views_to_read
+from pylog.reading.record_stream import (
+    RECORD_COLUMNS,
+    RecordStream,
+    check_limit,
+    limited,
+    limited_count,
+)
 from pylog.reading.scanned_bytes import ScannedBytes
-from pylog.reading.short_repr import directories_repr, scan_choices
-from pylog.reading.shown_logs import scan_html
-from pylog.reading.tasks_ahead import read_side_by_side
-from pylog.reading.way_of_reading import WayOfReading
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count
 from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
     from pylog.positions import OffsetSpecs
-    from pylog.reading import last_records
-    from pylog.reading.log_directory import LogDirectory
     from pylog.reading.log_view import LogView
-    from pylog.reading.reader import TaskReader
     from pylog.reading.record_filter import RecordFilter
     from pylog.reading.scan_task import ScanTask
-    from pylog.scheduling.worker_threads import WorkerThreads
-else:
-    last_records = LazyModule("pylog.reading.last_records")
+
+
+def select_views(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | LogDirectory,
+    topics: str | Iterable[str] | None,
+    assign: Mapping[str, Iterable[int]] | None,
+    pattern: str | None,
+) -> list[LogView]:
+    """Return the partitions under ``path`` that one of the other arguments chooses.
+
+    See `LogDirectory.select`, also for the errors; a path may be a ``.log`` file, too.
+    """
+    if isinstance(path, LogDirectory):
+        directory = path
+    else:
+        paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+        directory = open_directory(*paths, takes_segment_files=True)
+    names = [topics] if isinstance(topics, str) else topics
+    return directory.select(topics=names, assign=assign, pattern=pattern)
+
+
+def covered_views(views: list[LogView], where: RecordFilter | None) -> list[LogView]:
+    """Return the views of partitions that have records which can pass."""
+    return [view for view in views if where is None or where.covers(view.topic_partition)]
+
+
+def views_to_read(
+    views: list[LogView],
+    where: RecordFilter | None,
+    mode: ReadMode,
+    *,
+    use_indexes: bool,
+    leave_page_cache: bool,
+) -> list[LogView]:
+    """Return views of the partitions that a filter leaves, which are read as the others say."""
+    views = covered_views(views, where)
+    if mode.skips_damage:
+        # What planning meets, a reader reports: it goes the same way.
+        views = [view.refreshed(DamageReport(is_logged=False)) for view in views]
+    if not use_indexes:
+        views = [view.refreshed(view.damage, uses_indexes=False) for view in views]
+    if leave_page_cache:
+        views = [view.refreshed(view.damage, leaves_page_cache=True) for view in views]
+    return views
 
 
 class Scan(RecordStream):
@@ -64,7 +105,7 @@ class Scan(RecordStream):
         Iterates over the damaged ranges that the readers have left out so far, each once (modes
         DROPMALFORMED and PERMISSIVE).
     scanned
-        How much the readers of records have looked through so far.
+        How much the readers of records have scanned so far.
     limit
         The most rows that it gives, over all partitions; None for all.
     """
@@ -72,9 +113,9 @@ class Scan(RecordStream):
     def __init__(
         self,
         partitions: list[LogView],
-        wanted: ScanRange,
+        wanted: ScanRequest,
         schema: pa.Schema,
-        way: WayOfReading,
+        options: ReadOptions,
         *,
         limit: int | None = None,
     ) -> None:
@@ -84,7 +125,7 @@ class Scan(RecordStream):
         self.damage, self.scanned = DamageReport(), ScannedBytes()
         self.limit = limit
         self._wanted = wanted
-        self._way = way
+        self._options = options
         self._tasks: list[ScanTask] | None = None
         self._ranges: dict[str, tuple[int, int]] = {}
         self._is_of_last_records = False
@@ -98,7 +139,7 @@ class Scan(RecordStream):
         return scan_html(self.partitions, self._tasks, ", ".join(self._choices()))
 
     def _choices(self) -> list[str]:
-        return scan_choices(self.schema.names, self._wanted, self._way.mode, self.limit)
+        return scan_choices(self.schema.names, self._wanted, self._options.mode, self.limit)
 
     def plan(self) -> list[ScanTask]:
         """Return the tasks: one for each partition that has anything to read, more if it is cut.
@@ -124,7 +165,7 @@ class Scan(RecordStream):
         Raises
         ------
         LogStorageError
-            A position cannot be resolved, or damage (mode FAILFAST) lies in a range that was
+            A position cannot be resolved, or damage (mode FAILFAST) is in a range that was
             searched.
         ValueError
             ``count`` is less than 1.
@@ -132,17 +173,15 @@ class Scan(RecordStream):
         if count < 1:
             msg = f"{count} last records were asked for, expected 1 or more"
             raise ValueError(msg)
-        last = Scan(self.partitions, self._wanted, self.schema, self._way, limit=self.limit)
+        last = Scan(self.partitions, self._wanted, self.schema, self._options, limit=self.limit)
         schema = record_schema(("offset",))
         # Damage is reported when the records around it are read.
         looked_through = DamageReport(is_logged=False)
-        last._tasks = last_records.plan_last_records(
+        last._tasks = plan_last_records(
             self.partitions,
             self._wanted,
             count,
-            lambda task: self._way.reader(
-                task, schema, looked_through, self.scanned
-            ).record_batches(),
+            lambda task: self.reader_of(task, schema, damage=looked_through).record_batches(),
         )
         last._is_of_last_records = True
         return last
@@ -184,7 +223,7 @@ class Scan(RecordStream):
             covered_views(self.partitions, where),
             replace(self._wanted, where=conjunction(self._wanted.where, where)),
             self.schema if columns is None else schema_like(self.schema, columns),
-            self._way,
+            self._options,
             limit=min(limits, default=None),
         )
         part.damage, part.scanned, part._ranges = self.damage, self.scanned, self._ranges
@@ -206,21 +245,29 @@ class Scan(RecordStream):
         return limited(self._all_batches(), self.limit)
 
     def _all_batches(self) -> Iterator[pa.RecordBatch]:
-        with self._way.worker_threads() as workers:
-            tasks = self.plan()
-            if workers is not None and len(tasks) > 1 and not self._way.mode.skips_damage:
-                yield from read_side_by_side(tasks, workers, self.reader_of)
-                return
-            for task in tasks:
-                yield from self.reader_of(task, workers).record_batches()
+        size_bytes = sum(task.size_bytes for task in self.plan())
+        if self._options.threads > 1 and size_bytes > parts.FIRST_PART_BYTES:
+            for item in parts.read_ahead(
+                self.plan(),
+                self._options,
+                lambda task, damage, memory: self.reader_of(task, damage=damage, memory=memory),
+            ):
+                if isinstance(item, DamagedRange):
+                    self.damage.add(item)
+                else:
+                    yield item
+            return
+        memory = ReadMemory(self._options)
+        for task in self.plan():
+            yield from self.reader_of(task, memory=memory).record_batches()
 
     def counted_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of `to_batches`, by what batch headers count if those are all they tell.
 
         That is so where `schema` has no column but ``topic`` and ``partition``, as for tools that
-        count. As of `count`, checksums are not verified then, and nothing is `scanned`.
+        count. As for `count`, checksums are not verified then, and nothing is `scanned`.
         """
-        if not PLACE_COLUMNS.issuperset(self.schema.names) or self._way.mode.skips_damage:
+        if not PLACE_COLUMNS.issuperset(self.schema.names) or self._decodes_to_count:
             return self.to_batches()
         self.plan()
         rows = (
@@ -231,10 +278,22 @@ class Scan(RecordStream):
         return limited(rows, self.limit)
 
     def reader_of(
-        self, task: ScanTask, workers: WorkerThreads | None = None, schema: pa.Schema | None = None
+        self,
+        task: ScanTask,
+        schema: pa.Schema | None = None,
+        *,
+        damage: DamageReport | None = None,
+        memory: ReadMemory | None = None,
     ) -> TaskReader:
         """Return what reads a task of the plan, or a part of one, as this scan would."""
-        return self._way.reader(task, schema or self.schema, self.damage, self.scanned, workers)
+        return TaskReader(
+            task,
+            schema or self.schema,
+            self._options,
+            damage=self.damage if damage is None else damage,
+            scanned=self.scanned,
+            memory=memory,
+        )
 
     def _of_whole_records(self) -> Scan:
         whole = self.narrowed()
@@ -246,13 +305,20 @@ class Scan(RecordStream):
 
         No column is decoded, so values that cannot be expressed in `schema` do not matter.
         """
+        if self._decodes_to_count:
+            batches = self.narrowed(("offset",)).to_batches()
+            return sum(batch.num_rows for batch in batches)
         return limited_count((count for _, count in self._counts()), self.limit)
+
+    @property
+    def _decodes_to_count(self) -> bool:
+        where = self._wanted.where
+        return self._options.mode.skips_damage or (where is not None and where.needs_records)
 
     def _counts(self) -> Iterator[tuple[ScanTask, int]]:
         schema = record_schema(("offset",))
-        with self._way.worker_threads() as workers:
-            for task in self.plan():
-                yield task, self.reader_of(task, workers, schema).count()
+        for task in self.plan():
+            yield task, self.reader_of(task, schema).count()
 
 
 @names_nearest_keyword
@@ -337,13 +403,12 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         from the first byte of a segment, and aborted transactions come from the markers. That is
         slower, and a wrong index file cannot matter.
     threads
-        How many threads read, check and decode ahead of the caller's thread: ranges of local files
-        that an offset index cuts; elsewhere batches of gzip, snappy and zstd that the caller's
-        thread reads; and small partitions side by side (mode FAILFAST). Batches of lz4 in large
-        ones are left to the caller's thread. The default is what the environment variable
-        ``PYLOG_NUM_THREADS`` says or, without one, 1: the caller's thread does it all, in the least
-        processor time. Rows, their order, errors and damage do not depend on it. Each thread may
-        decode a batch at a time, so what is said of the memory of one batch holds for each.
+        How many threads read ahead of the caller's, each another part of the plan: partitions,
+        segments, and pieces of them that offset indexes cut off. The default is what the
+        environment variable ``PYLOG_NUM_THREADS`` says or, without one, 1: the caller's thread does
+        it all, in the least processor time. Rows, their order, errors and damage do not depend on
+        it. About 16 MiB of decoded rows are held for each thread, and each may decode a large batch
+        at a time.
     leave_page_cache
         True: what is read of local ``.log`` files and offset indexes does not stay in the page
         cache, and what was there before does, so that a broker beside the reader serves from it as
@@ -378,7 +443,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         include_batch_metadata=include_batch_metadata,
         timestamp_unit=timestamp_unit,
     )
-    wanted = ScanRange(
+    wanted = ScanRequest(
         start,
         end,
         IsolationLevel.parse(isolation),
@@ -388,13 +453,13 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
         max_records_per_partition,
         where,
     )
-    way = WayOfReading(
+    options = ReadOptions(
         mode=ReadMode.parse(mode),
         window_bytes=window_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
         threads=thread_count(threads, default=1),
     )
     views = views_to_read(
-        views, where, way.mode, use_indexes=use_indexes, leave_page_cache=leave_page_cache
+        views, where, options.mode, use_indexes=use_indexes, leave_page_cache=leave_page_cache
     )
-    return Scan(views, wanted, schema, way, limit=limit)
+    return Scan(views, wanted, schema, options, limit=limit)

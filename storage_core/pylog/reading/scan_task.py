@@ -1,17 +1,18 @@
-"""The public `ScanTask`: a planned range that reads itself, in any process that unpickles it.
+"""A planned piece of a read: which bytes of which files hold a range of offsets.
 
-The range is a value of its own (`pylog.reading.planned_range`): the reader imports the range, and
-the task imports the reader. Planning and pickling need neither Arrow nor Numba.
+Frozen and picklable: made on a driver, read on an executor. Planning and pickling need neither
+NumPy nor Arrow.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pylog.lazy_modules import LazyModule
+from pylog.lazy_modules import LazyModule, load_name
+from pylog.locations import name_of
 from pylog.reading.damage import ReadMode
-from pylog.reading.planned_range import PlannedRange
+from pylog.reading.segments import open_segment
 from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
@@ -20,19 +21,87 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pylog.columnar import arrow_schema  # imports Arrow
-    from pylog.reading import reader  # imports Arrow and NumPy
+    from pylog.files.byte_source import ByteSource
+    from pylog.model import AbortedTransaction, TopicPartition
     from pylog.reading.damage import DamageReport
+    from pylog.reading.discovery import PartitionDirectory
+    from pylog.reading.record_filter import RecordFilter
 else:
     arrow_schema = LazyModule("pylog.columnar.arrow_schema")
-    reader = LazyModule("pylog.reading.reader")
 
 
 @dataclass(frozen=True, slots=True)
-class ScanTask(PlannedRange):
-    """A range of one partition, made by `Scan.plan`; see `PlannedRange` for its attributes.
+class SegmentSlice:
+    """Bytes ``[start_position, end_position)`` of one ``.log`` file, beginning where a batch does.
+
+    Attributes
+    ----------
+    path
+        The ``.log`` file.
+    base_offset
+        No record here is below: the segment's base offset, or the offset where a task was cut.
+    next_base_offset
+        No record here is at or above: the base offset of the segment after it, or where the task
+        was cut. None for the end of the log.
+    runs_to_segment_end
+        Whether ``end_position`` is the length of a file that has a segment after it. Then whole
+        batches must reach it, or reach up to ``next_base_offset``: bytes that are left could be
+        lost records. Otherwise whole batches end exactly at ``end_position``.
+    file_id
+        Which file it was when the directory was listed; 0 where the storage tells nothing.
+    leaves_page_cache
+        Whether the file is read without leaving anything in the page cache.
+    """
+
+    path: str
+    base_offset: int
+    next_base_offset: int | None
+    start_position: int
+    end_position: int
+    runs_to_segment_end: bool
+    file_id: int = 0
+    leaves_page_cache: bool = False
+
+    @property
+    def segment_base_offset(self) -> int:
+        """Base offset of the segment, as the file's name tells it."""
+        return int(name_of(self.path)[:20])
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes to read."""
+        return self.end_position - self.start_position
+
+    def open(self) -> ByteSource:
+        """Open the file; `SegmentVanishedError` if it is gone or has been replaced."""
+        return open_segment(self.path, self.file_id, leaves_page_cache=self.leaves_page_cache)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTask:
+    """A range of offsets of one partition, and where its records are; made by `Scan.plan`.
 
     Tasks may be read in any order, by any number of processes: pickle the task, and read it with
     the schema of the scan that planned it.
+
+    Attributes
+    ----------
+    directory
+        Where the partition is.
+    slices
+        In offset order.
+    start_offset, end_offset
+        Records with ``start_offset <= offset < end_offset``; the slices may hold more.
+    aborted
+        Transactions whose batches are left out.
+    fail_on_data_loss
+        Whether records of the range that are deleted before they are read are an error.
+    where
+        Which of the records are wanted; None for all.
+    is_committed
+        Whether the range is read with READ_COMMITTED.
+    looks_for_late
+        Whether slices may begin with batches too early for ``where``, which are skipped.
 
     Examples
     --------
@@ -41,6 +110,26 @@ class ScanTask(PlannedRange):
     ...     for batch in task.read(scan.schema):
     ...         print(batch.num_rows)
     """
+
+    directory: PartitionDirectory
+    slices: tuple[SegmentSlice, ...]
+    start_offset: int
+    end_offset: int
+    aborted: tuple[AbortedTransaction, ...] = ()
+    fail_on_data_loss: bool = True
+    where: RecordFilter | None = None
+    is_committed: bool = False
+    looks_for_late: bool = True
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Whose records."""
+        return self.directory.topic_partition
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of ``.log`` files to read."""
+        return sum(each.size_bytes for each in self.slices)
 
     def read(
         self,
@@ -73,13 +162,10 @@ class ScanTask(PlannedRange):
         ValueError
             There is no such mode.
         """
-        return reader.TaskReader(
-            self,
-            schema,
-            mode=ReadMode.parse(mode),
-            damage=damage,
-            max_decompressed_bytes=max_decompressed_bytes,
+        batches: Iterator[pa.RecordBatch] = self._reader(
+            schema, damage, mode=ReadMode.parse(mode), max_decompressed_bytes=max_decompressed_bytes
         ).record_batches()
+        return batches
 
     def count(
         self,
@@ -92,7 +178,7 @@ class ScanTask(PlannedRange):
         Parameters
         ----------
         mode, max_decompressed_bytes
-            As of `read`.
+            See `read`.
 
         Raises
         ------
@@ -101,9 +187,18 @@ class ScanTask(PlannedRange):
         ValueError
             There is no such mode.
         """
-        return reader.TaskReader(
-            self,
-            arrow_schema.record_schema(("offset",)),
-            mode=ReadMode.parse(mode),
-            max_decompressed_bytes=max_decompressed_bytes,
+        schema = arrow_schema.record_schema(("offset",))
+        count: int = self._reader(
+            schema, mode=ReadMode.parse(mode), max_decompressed_bytes=max_decompressed_bytes
         ).count()
+        return count
+
+    def _reader(
+        self,
+        schema: pa.Schema | None,
+        damage: DamageReport | None = None,
+        **options: Any,  # noqa: ANN401 - of `ReadOptions`
+    ) -> Any:  # noqa: ANN401 - a `TaskReader`, whose module imports this one
+        read_options = load_name(f"{__package__}.read_options", "ReadOptions")(**options)
+        task_reader = load_name(f"{__package__}.reader", "TaskReader")
+        return task_reader(self, schema, read_options, damage=damage)

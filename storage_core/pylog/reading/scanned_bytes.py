@@ -1,14 +1,91 @@
-"""How much of some logs readers have looked through so far."""
+"""How much of some logs is read: so far, before the end of a record batch, and at the most."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from pylog.locations import name_of
+from pylog.reading.slicing import first_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pylog.log_file.segment_windows import SegmentWindow
+    import pyarrow as pa
+
+    from pylog.model import TopicPartition
+    from pylog.reading.scan_task import ScanTask
+    from pylog.record.window import Window
+
+
+def ends_within_bytes(tasks: Iterable[ScanTask], max_bytes: int) -> dict[TopicPartition, int]:
+    """Return where each partition's range ends if about ``max_bytes`` are read of all together.
+
+    Each gets a share in proportion to its bytes. A range ends after a whole batch that the offset
+    index knows, and holds one batch at least: that much there may be more than ``max_bytes``.
+
+    Parameters
+    ----------
+    tasks
+        Of `Scan.plan`, one for each partition.
+    max_bytes
+        Bytes of ``.log`` files, 1 or more.
+
+    Returns
+    -------
+    dict
+        The offset after the last one, by partition.
+    """
+    tasks = list(tasks)
+    total = sum(task.size_bytes for task in tasks)
+    if total <= max_bytes:
+        return {task.topic_partition: task.end_offset for task in tasks}
+    return {
+        task.topic_partition: first_part(
+            task, max(1, max_bytes * task.size_bytes // total)
+        ).end_offset
+        for task in tasks
+    }
+
+
+class PlannedBytes:
+    """How many of the bytes to be read lie before the end of a record batch.
+
+    Parameters
+    ----------
+    tasks
+        Of the scan: `Scan.plan`.
+
+    Attributes
+    ----------
+    COLUMNS
+        What the scan must read for `before_end_of`.
+    total
+        Bytes of ``.log`` files that the tasks read.
+    """
+
+    COLUMNS: ClassVar[tuple[str, ...]] = ("topic", "partition", "batch")
+
+    def __init__(self, tasks: Iterable[ScanTask]) -> None:
+        self.total = 0
+        # By topic, partition and segment: what position 0 of the file would have been preceded by.
+        self._bases: dict[tuple[str, int, str], int] = {}
+        for task in tasks:
+            for each in task.slices:
+                key = (*task.topic_partition, name_of(each.path))
+                self._bases[key] = self.total - each.start_position
+                self.total += each.size_bytes
+
+    def before_end_of(self, batch: pa.RecordBatch) -> int:
+        """Return the bytes up to the end of the batch on disk that gave the last row."""
+        last = batch.slice(batch.num_rows - 1)
+        origin = last.column("batch")[0].as_py()
+        key = (
+            last.column("topic")[0].as_py(),
+            last.column("partition")[0].as_py(),
+            origin["segment"],
+        )
+        return self._bases[key] + int(origin["position"]) + int(origin["sizeInBytes"])
 
 
 class PlannedTask(Protocol):
@@ -44,17 +121,17 @@ class ScannedBytes:
     def report_to(
         self, progress: Callable[[int, int], None] | None, plan: Callable[[], Iterable[PlannedTask]]
     ) -> None:
-        """Call ``progress``, if there is one, with the bytes looked through and those planned."""
+        """Call ``progress``, if there is one, with the bytes scanned and those planned."""
         if progress is not None:
             total_bytes = sum(task.size_bytes for task in plan())
             self.on_change = lambda size_bytes: progress(size_bytes, total_bytes)
 
-    def add(self, window: SegmentWindow) -> None:
+    def add(self, window: Window) -> None:
         """Count the batches of a window."""
-        counts = window.scan.headers.record_counts
+        counts = window.headers.record_counts
         is_known = counts >= 0
         with self._lock:
-            self.size_bytes += window.scan.valid_bytes
+            self.size_bytes += window.size_bytes
             self.batches += counts.size
             self.records += int(counts[is_known].sum())
             self.uncounted_batches += counts.size - int(is_known.sum())

@@ -1,18 +1,108 @@
-"""Offsets to bytes: which parts of which ``.log`` files hold a range."""
+"""From offsets to bytes of ``.log`` files, and where a large range can be cut.
+
+A cut changes nothing about what is read, not even what an error says: it is between two intact
+batches, an index entry that is proved or a walk from batch to batch leads to it, and a part knows
+which offset the batch before it ends with.
+
+Batches at the head of a slice that are too early for a filter are skipped by their headers, one
+after the other: the time index is not needed, so it cannot mislead.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import heapq
+from collections import deque
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pylog.errors import CorruptRecordError, UnreadableFileError
+from pylog.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    LogStorageError,
+    UnreadableFileError,
+)
+from pylog.files.byte_source import LocalFile
+from pylog.files.file_names import INDEX_FILE_SUFFIX, LOG_FILE_SUFFIX
+from pylog.files.offset_index import OffsetIndexEntries
+from pylog.lazy_modules import LazyModule
+from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_headers
+from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
 from pylog.reading.damage import DamagedRange
-from pylog.reading.log_segment_view import open_segment
-from pylog.reading.segment_slice import SegmentSlice
+from pylog.reading.scan_task import SegmentSlice
+from pylog.record.batch_layout import MAGIC_VALUE_V2
+from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
+
+    import numpy as np
+
     from pylog.files.byte_source import ByteSource
+    from pylog.kernels import skip_headers  # compiles
+    from pylog.log_file.batch_walk import PositionedHeader
     from pylog.reading.damage import DamageReport
     from pylog.reading.log_view import LogView
+    from pylog.reading.record_filter import RecordFilter
+    from pylog.reading.scan_task import ScanTask
+    from pylog.record.record import Record
+else:
+    np = LazyModule("numpy")
+    skip_headers = LazyModule("pylog.kernels.skip_headers")
+
+
+_STRIDE = 64 << 20
+_TWO = 2
+
+
+def late_part(segment_slice: SegmentSlice, where: RecordFilter | None) -> SegmentSlice:
+    """Return a slice without what is too early for a filter; as it is if it cannot be read."""
+    if where is None or where.min_timestamp is None:
+        return segment_slice
+    try:
+        with segment_slice.open() as source:
+            return without_early_batches(source, segment_slice, where.min_timestamp)
+    except UnreadableFileError:
+        return segment_slice  # its reader will report it
+
+
+def without_early_batches(
+    source: ByteSource, segment_slice: SegmentSlice, timestamp: int
+) -> SegmentSlice:
+    """Return the rest of a slice from the first batch on that may be as late as ``timestamp`` ms.
+
+    The slice itself where that is uncertain, where the file is not local, since a request for each
+    header would cost more than reading all, and where the page cache is to be left as it was.
+    """
+    if not (isinstance(source, LocalFile) and source.is_read_by_kernels):
+        return segment_slice
+    scratch = np.empty(64, dtype=np.uint8)
+    position, end = segment_slice.start_position, segment_slice.end_position
+    while position < end:
+        until = min(position + _STRIDE, end)
+        source.will_need(position, _STRIDE)
+        position = int(
+            skip_headers.first_late_batch(
+                source.descriptor, position, until, end, timestamp, scratch
+            )
+        )
+        if position < until:
+            break
+    if position < end and not _is_sound(source, position, end):
+        return segment_slice
+    return replace(segment_slice, start_position=position)
+
+
+def _is_sound(source: ByteSource, position: int, end: int) -> bool:
+    """Whether sizes have led to an intact batch, which ends where the slice or another one does."""
+    try:
+        two = list(islice(walk_headers(source, position, end), 2))
+    except CorruptRecordError:
+        return False
+    is_last = len(two) == 1 and two[0].end_position == end
+    return (is_last or len(two) == _TWO) and all(has_valid_checksum(source, each) for each in two)
 
 
 def slice_of(view: LogView, index: int, start: int = 0, end: int | None = None) -> SegmentSlice:
@@ -70,30 +160,9 @@ def segment_slices(
 def open_slice(
     segment_slice: SegmentSlice, damage: DamageReport | None, lowest_offset: int = 0
 ) -> ByteSource | None:
-    """Open the file of a slice; None where it cannot be read and ``damage`` has a note of it.
-
-    Parameters
-    ----------
-    segment_slice
-        The slice.
-    damage
-        Where that is noted; None for an error.
-    lowest_offset
-        The offset after the last batch before this slice.
-
-    Raises
-    ------
-    SegmentVanishedError
-        It is gone, or another file has its name.
-    UnreadableFileError
-        It is not a regular file, or cannot be opened, and there is no report.
-    """
+    """Open the file of a slice; None where it cannot be read and ``damage`` has a note of it."""
     try:
-        return open_segment(
-            segment_slice.path,
-            segment_slice.file_id,
-            leaves_page_cache=segment_slice.leaves_page_cache,
-        )
+        return segment_slice.open()
     except UnreadableFileError as error:
         if damage is None:
             raise
@@ -140,3 +209,291 @@ def _positions(
             raise
         return 0, segment_end  # the reader finds its way through
     return start, end
+
+
+_INDEX_TRIES = 4
+_LARGEST_WRAPPER = 64 << 20
+
+
+class Cut(NamedTuple):
+    """Where a part begins: a byte of the file, its first offset, and the one after those before."""
+
+    position: int
+    offset: int
+    lowest_offset: int
+
+
+def offset_ranges(start: int, end: int, max_records: int | None) -> list[tuple[int, int]]:
+    """Return ``[start, end)`` in ranges of at most ``max_records`` offsets, as even as may be."""
+    size = end - start
+    if max_records is None or size <= max_records:
+        return [(start, end)]
+    parts = -(-size // max_records)
+    edges = [start + size * part // parts for part in range(parts + 1)]
+    return list(pairwise(edges))
+
+
+def split_tasks(
+    tasks: Sequence[ScanTask],
+    *,
+    max_partition_bytes: int | None = None,
+    min_partitions: int | None = None,
+    skips_damage: bool = False,
+) -> list[ScanTask]:
+    """Return the tasks, each cut into parts of about the same number of bytes.
+
+    Parts exceed ``max_partition_bytes`` by a batch or an index interval at most. There are at least
+    ``min_partitions``, or one for each batch. With ``skips_damage``, no batch at a cut has records
+    that break the format: it would be one damaged range with its neighbours.
+    """
+    total = sum(task.size_bytes for task in tasks)
+    most = max_partition_bytes or max(1, total)
+    if min_partitions is not None and total:
+        most = max(1, min(most, -(-total // min_partitions)))
+    parts = [
+        part
+        for task in tasks
+        for part in _split(task, -(-task.size_bytes // most), checks_records=skips_damage)
+    ]
+    if min_partitions is None:
+        return parts
+    return _halve_largest(parts, min_partitions, checks_records=skips_damage)
+
+
+def first_part(task: ScanTask, max_bytes: int) -> ScanTask:
+    """Return the part of about ``max_bytes`` at a task's beginning, one batch at the least."""
+    return next(cut_task(task, lambda: max_bytes))
+
+
+def _halve_largest(
+    parts: Sequence[ScanTask], wanted: int, *, checks_records: bool
+) -> list[ScanTask]:
+    """Return the parts, the largest cut in two again and again until there are ``wanted``.
+
+    Index entries are further apart than small batches, and a batch may be larger than a part was to
+    be: then there are fewer parts than the bytes alone would give.
+    """
+    heap = [(-part.size_bytes, at, part.start_offset, part) for at, part in enumerate(parts)]
+    heapq.heapify(heap)
+    done: list[tuple[int, int, int, ScanTask]] = []
+    while heap and len(heap) + len(done) < wanted:
+        largest = heapq.heappop(heap)
+        _, at, _, part = largest
+        halves = _halves(part, checks_records=checks_records)
+        if halves is None:
+            done.append(largest)
+            continue
+        for half in halves:
+            heapq.heappush(heap, (-half.size_bytes, at, half.start_offset, half))
+    in_order = sorted(heap + done, key=lambda entry: entry[1:3])
+    return [part for _, _, _, part in in_order]
+
+
+def _halves(task: ScanTask, *, checks_records: bool) -> tuple[ScanTask, ScanTask] | None:
+    """Return a task cut near the middle of its bytes; None if it holds a single batch."""
+    middle, at = task.size_bytes // 2, 0
+    while at < len(task.slices) - 1 and task.slices[at].size_bytes <= middle:
+        middle -= task.slices[at].size_bytes
+        at += 1
+    before, segment_slice, after = task.slices[:at], task.slices[at], task.slices[at + 1 :]
+    wanted = segment_slice.start_position + middle
+    for by_index in (True, False) if task.directory.uses_indexes else (False,):
+        with _Cutter(segment_slice, uses_indexes=by_index, checks_records=checks_records) as cutter:
+            cut = cutter.find(segment_slice, wanted)
+        if cut is not None and task.start_offset < cut.offset < task.end_offset:
+            head, rest = _cut_slice(segment_slice, cut)
+            return _cut_at(task, cut.offset, (*before, head), (rest, *after))
+    # The slice is a single batch: between it and its neighbours.
+    for edge in (at, at + 1):
+        if 0 < edge < len(task.slices):
+            offset = task.slices[edge].base_offset
+            if task.start_offset < offset < task.end_offset:
+                return _cut_at(task, offset, task.slices[:edge], task.slices[edge:])
+    return None
+
+
+def _cut_at(
+    task: ScanTask, offset: int, head: tuple[SegmentSlice, ...], rest: tuple[SegmentSlice, ...]
+) -> tuple[ScanTask, ScanTask]:
+    return (
+        replace(task, slices=head, end_offset=offset),
+        replace(task, slices=rest, start_offset=offset),
+    )
+
+
+def _split(task: ScanTask, parts: int, *, checks_records: bool) -> Iterator[ScanTask]:
+    if parts <= 1:
+        yield task
+        return
+    target = -(-task.size_bytes // parts)
+    yield from cut_task(task, lambda: target, checks_records=checks_records)
+
+
+def cut_task(
+    task: ScanTask,
+    size: Callable[[], int],
+    *,
+    is_thorough: bool = True,
+    checks_records: bool = False,
+) -> Iterator[ScanTask]:
+    """Yield parts of about ``size()`` bytes; each is looked for when it is asked for.
+
+    Segments are cut by their offset indexes, and not at all without one or in formats before v2,
+    unless ``is_thorough``: that takes long. ``checks_records`` decodes the batches at a cut, too.
+    """
+    slices: list[SegmentSlice] = []
+    start, taken = task.start_offset, 0
+    uses_indexes = task.directory.uses_indexes
+    for whole in task.slices:
+        rest = whole
+        if taken >= size() and start < rest.base_offset < task.end_offset:
+            yield replace(
+                task, slices=tuple(slices), start_offset=start, end_offset=rest.base_offset
+            )
+            slices, start, taken = [], rest.base_offset, 0
+        if (uses_indexes or is_thorough) and taken + rest.size_bytes > size():
+            with _Cutter(
+                rest,
+                uses_indexes=uses_indexes,
+                is_thorough=is_thorough,
+                checks_records=checks_records,
+            ) as cutter:
+                while taken + rest.size_bytes > size():
+                    cut = cutter.find(rest, rest.start_position + max(0, size() - taken))
+                    if cut is None or not start < cut.offset < task.end_offset:
+                        break
+                    head, rest = _cut_slice(rest, cut)
+                    part = replace(task, slices=(*slices, head), start_offset=start)
+                    slices, start, taken = [], cut.offset, 0
+                    yield replace(part, end_offset=cut.offset)
+        slices.append(rest)
+        taken += rest.size_bytes
+    yield replace(task, slices=tuple(slices), start_offset=start)
+
+
+def _cut_slice(segment_slice: SegmentSlice, cut: Cut) -> tuple[SegmentSlice, SegmentSlice]:
+    """Return the parts before and after a cut, with the bounds that one reader would know of."""
+    return (
+        replace(segment_slice, end_position=cut.position, runs_to_segment_end=False),
+        replace(segment_slice, start_position=cut.position, base_offset=cut.lowest_offset),
+    )
+
+
+class _Cutter:
+    """Finds cuts in one slice, whose files stay open from one to the next."""
+
+    def __init__(
+        self,
+        segment_slice: SegmentSlice,
+        *,
+        uses_indexes: bool,
+        is_thorough: bool = True,
+        checks_records: bool = False,
+    ) -> None:
+        self._slice = segment_slice
+        self._checks_records = checks_records
+        self._uses_indexes = uses_indexes
+        self._is_thorough = is_thorough
+        self._source: ByteSource | None = None
+        self._index: OffsetIndexEntries | None = None
+        self._files = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._files.close()
+
+    def find(self, rest: SegmentSlice, wanted: int) -> Cut | None:
+        """Return a cut near byte ``wanted`` of the file, None if there is none inside ``rest``."""
+        try:
+            two = None
+            source = self._opened()
+            if self._uses_indexes:
+                two = self._two_by_index(source, rest, wanted)
+            if two is None and self._is_thorough:
+                two = _two_by_walk(source, rest, wanted)
+            if two is None:
+                return None
+            before, batch = two
+            if not self._is_thorough and any(each.header.magic < MAGIC_VALUE_V2 for each in two):
+                return None
+            if not all(has_valid_checksum(source, each) for each in two):
+                return None
+            if self._checks_records:
+                for each in two:
+                    _records(source, each)
+            return Cut(batch.position, _first_offset(source, batch), before.header.next_offset)
+        except LogStorageError:
+            return None  # its reader will report it
+
+    def _opened(self) -> ByteSource:
+        if self._source is None:
+            self._source = self._files.enter_context(self._slice.open())
+        return self._source
+
+    def _two_by_index(
+        self, source: ByteSource, rest: SegmentSlice, wanted: int
+    ) -> tuple[PositionedHeader, PositionedHeader] | None:
+        """Return the batch of a proved entry, and the one before it."""
+        if self._index is None:
+            self._index = self._files.enter_context(
+                OffsetIndexEntries.open(
+                    rest.path.replace(LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX),
+                    rest.segment_base_offset,
+                    leaves_page_cache=rest.leaves_page_cache,
+                )
+            )
+        start = ProvedPosition(rest.start_position, rest.base_offset)
+        entries = ProvedPositions(source, self._index, start, rest.end_position)
+        proved = entries.from_position(wanted, _INDEX_TRIES)
+        if proved is None:
+            return None
+        batch = read_header(source, proved.position, rest.end_position)
+        near = entries.before_offset(proved.lowest_offset - 1)
+        headers = walk_headers(
+            source, near.position, proved.position, lowest_offset=near.lowest_offset
+        )
+        for before in deque(headers, maxlen=1):
+            if batch is not None and before.end_position == batch.position:
+                return before, batch
+        return None
+
+
+def _two_by_walk(
+    source: ByteSource, rest: SegmentSlice, wanted: int
+) -> tuple[PositionedHeader, PositionedHeader] | None:
+    """Return the first batch from byte ``wanted`` on, else the last, and the one before it.
+
+    Offsets go up to the batch after them.
+    """
+    before = last = None
+    headers = walk_headers(
+        source, rest.start_position, rest.end_position, lowest_offset=rest.base_offset
+    )
+    for header in headers:
+        before, last = last, header
+        if before is not None and header.position >= wanted:
+            next(headers, None)
+            break
+    return None if before is None or last is None else (before, last)
+
+
+def _first_offset(source: ByteSource, batch: PositionedHeader) -> int:
+    """Return the first offset of a batch; for a v0/v1 wrapper, by decompressing it."""
+    base_offset = batch.header.base_offset
+    return _records(source, batch)[0].offset if base_offset is None else base_offset
+
+
+def _records(source: ByteSource, batch: PositionedHeader) -> list[Record]:
+    """Return the records of a batch; an error if one of them breaks a rule."""
+    if batch.header.size_bytes > _LARGEST_WRAPPER:
+        reason = f"batch of {batch.header.size_bytes} bytes"
+        raise InvalidRecordError(reason, source.path, batch.position)
+    data = source.read_at(batch.position, batch.header.size_bytes)
+    return list(RecordBatch(memoryview(data)).records())

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from pylog.columnar.arrow_buffers import fixed_width_array, int64_values
 from pylog.columnar.arrow_schema import record_schema
-from pylog.reading.row_limit import check_limit, limited
-from pylog.reading.splitting import split_tasks
+from pylog.reading.record_stream import check_limit, limited
+from pylog.reading.slicing import split_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,7 +68,7 @@ def merge_by_timestamp(
     Raises
     ------
     LogStorageError
-        As of `Scan.to_batches`.
+        See `Scan.to_batches`.
     ValueError
         The scan gives a row that stands for damage (mode PERMISSIVE), or has a limit of its own,
         which is one of rows in another order; or ``limit`` is negative.

@@ -7,7 +7,7 @@ the checksum.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -281,7 +281,16 @@ class BadChecksum:
         return wrong_checksum("batch", self.stored, self.computed)
 
 
-def find_bad_checksum(scan: BatchScan, only: BoolArray | None = None) -> BadChecksum | None:
+class _Batches(Protocol):
+    """What was found in a buffer, or a window of a file."""
+
+    @property
+    def buffer(self) -> npt.NDArray[np.uint8]: ...
+    @property
+    def headers(self) -> BatchHeaders: ...
+
+
+def find_bad_checksum(scan: _Batches, only: BoolArray | None = None) -> BadChecksum | None:
     """Return the first batch of ``scan`` whose stored checksum is not the computed one, or None.
 
     CRC-32C for v2, CRC-32 for v0 and v1. About 0.05 s a gigabyte where the processor has an
@@ -330,7 +339,7 @@ def _find_bad_v2(
     return -1, 0
 
 
-def _find_bad_legacy(scan: BatchScan, which: Int64Array) -> BadChecksum | None:
+def _find_bad_legacy(scan: _Batches, which: Int64Array) -> BadChecksum | None:
     headers = scan.headers
     bad, computed = find_bad_crc(scan.buffer, headers.positions[which], headers.sizes_bytes[which])
     if bad < 0:

@@ -54,6 +54,7 @@ class Decompressor:
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         advice: str = RAISE_THE_OPTION,
     ) -> None:
+        self.max_decompressed_bytes = max_decompressed_bytes
         self.buffer = ByteBuffer(max_decompressed_bytes, advice)
         self._zstd = open_zstd_decompressor()
 

@@ -6,15 +6,28 @@ An argument says how many, or an environment variable. No thread is started by a
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Self, TypeVar
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
     from types import TracebackType
 
+
+class _Sized(Protocol):
+    """A record batch, say, or some text."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
 _Result = TypeVar("_Result")
+_Part = TypeVar("_Part")
+_Item = TypeVar("_Item", bound=_Sized)
 
 THREADS_VARIABLE = "PYLOG_NUM_THREADS"
 """Environment variable: how many threads a read uses where its caller does not say."""
@@ -50,8 +63,13 @@ def usable_processors() -> int:
 class WorkerThreads:
     """A pool of threads for one read, started with the first piece of work.
 
-    One thread gives work. A child that was forked meanwhile has the object but not its threads: it
-    asks `are_here` and does the work itself.
+    One thread gives work. A child that is forked meanwhile has the object but not its threads: what
+    was given to them is then made by whoever asks for it.
+
+    Parameters
+    ----------
+    count
+        How many threads, 1 or more.
     """
 
     def __init__(self, count: int) -> None:
@@ -68,11 +86,14 @@ class WorkerThreads:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        """Let the threads end after what they are doing; what has not begun is not done."""
+        if self._pool is not None and self.are_here:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool = None
 
     @property
     def are_here(self) -> bool:
-        """Whether this is the process that the threads are in."""
+        """Whether this is the process that started the threads."""
         return os.getpid() == self._process_id
 
     def submit(self, work: Callable[[], _Result]) -> Future[_Result]:
@@ -81,8 +102,97 @@ class WorkerThreads:
             self._pool = ThreadPoolExecutor(self.count, "pylog-read")
         return self._pool.submit(work)
 
+    def each_ahead(
+        self,
+        parts: Iterable[_Part],
+        make: Callable[[_Part], Iterator[_Item]],
+        most_bytes: int,
+    ) -> Iterator[tuple[_Part, Iterable[_Item]]]:
+        """Yield each part with its items; threads make those of the next parts meanwhile.
+
+        Errors of a part are raised by its iterator, after the items before them. At any time one
+        more part is in flight than there are threads.
+
+        Parameters
+        ----------
+        parts
+            Asked for one at a time, by the caller's thread.
+        make
+            Makes the items of a part; called by a thread, and again in a forked child.
+        most_bytes
+            A thread turns to another part when it has made so much of one that nobody has asked
+            for. So no thread ever waits for the caller.
+        """
+        waiting: deque[tuple[_Part, _Ahead[_Item]]] = deque()
+        try:
+            for part in parts:
+                waiting.append((part, _Ahead(self, partial(make, part), most_bytes)))
+                if len(waiting) > self.count:
+                    yield waiting[0]
+                    waiting.popleft()[1].close()
+            while waiting:
+                yield waiting[0]
+                waiting.popleft()[1].close()
+        finally:
+            for _, each in waiting:
+                each.stop()
+            for _, each in waiting:
+                each.close()
+
+
+class _Ahead(Generic[_Item]):
+    """The items of one part, made by one thread at a time, a step ahead of whoever iterates."""
+
+    def __init__(
+        self, workers: WorkerThreads, make: Callable[[], Iterator[_Item]], most_bytes: int
+    ) -> None:
+        self._workers = workers
+        self._make = make
+        self._most_bytes = most_bytes
+        self._coming: Iterator[_Item] | None = None
+        self._is_stopped = False
+        self._step = workers.submit(self._make_some)
+
+    def _make_some(self) -> tuple[list[_Item], bool, BaseException | None]:
+        """Return the next items, whether there may be more, and what stopped them."""
+        items: list[_Item] = []
+        size = 0
+        try:
+            self._coming = self._coming or self._make()
+            for item in self._coming:
+                items.append(item)
+                size += item.nbytes
+                if size >= self._most_bytes or self._is_stopped:
+                    return items, True, None
+        except BaseException as error:  # noqa: BLE001 - for whoever iterates
+            return items, False, error
+        return items, False, None
+
+    def __iter__(self) -> Iterator[_Item]:
+        given, goes_on = 0, True
+        while goes_on:
+            if not self._workers.are_here:
+                yield from islice(self._make(), given, None)
+                return
+            items, goes_on, error = self._step.result()
+            if goes_on:
+                self._step = self._workers.submit(self._make_some)
+            items.reverse()
+            while items:
+                given += 1
+                yield items.pop()
+            if error is not None:
+                raise error
+
+    def stop(self) -> None:
+        """Have the thread stop after the item that it is making."""
+        self._is_stopped = True
+        if self._workers.are_here:
+            self._step.cancel()
+
     def close(self) -> None:
-        """Let the threads end after what they are doing; what has not begun is not done."""
-        if self._pool is not None and self.are_here:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-        self._pool = None
+        """Close what the items are made of, files for example, once the thread has stopped."""
+        self.stop()
+        if self._workers.are_here and not self._step.cancelled():
+            wait((self._step,))
+        self._coming = None

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.cleaner.checked_windows import CheckedWindow
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.errors import (
     CorruptRecordError,
@@ -41,13 +40,13 @@ if TYPE_CHECKING:
 
     from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.cleaner.offset_map import HashKey
-    from pylog.log_file.segment_windows import SegmentWindow
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
     from pylog.statistics.keys import HotKey, LargeRecord
 
     Int64Array = npt.NDArray[np.int64]
-    WindowReader = Callable[[LogView, int, SegmentWindow], None]
+    WindowReader = Callable[[LogView, int, Window], None]
 
 
 RUN_BYTES = 1 << 18
@@ -79,9 +78,9 @@ class RunChoice:
         self._random = random.Random(str(topic_partition))  # noqa: S311 - a sample, no secret
         self._kept: list[tuple[float, BatchRun]] = []
 
-    def offer(self, segment: int, window: SegmentWindow) -> None:
+    def offer(self, segment: int, window: Window) -> None:
         """Have a window in the choice."""
-        key = self._random.random() ** (1 / max(1, window.scan.valid_bytes))
+        key = self._random.random() ** (1 / max(1, window.size_bytes))
         if len(self._kept) < _MOST_RUNS:
             heapq.heappush(self._kept, (key, self._run_in(segment, window)))
         elif key > self._kept[0][0]:
@@ -91,10 +90,10 @@ class RunChoice:
         """Return the runs with their keys, those that are to be taken first in front."""
         return sorted(self._kept, reverse=True)
 
-    def _run_in(self, segment: int, window: SegmentWindow) -> BatchRun:
-        headers = window.scan.headers
+    def _run_in(self, segment: int, window: Window) -> BatchRun:
+        headers = window.headers
         ends = headers.positions + headers.sizes_bytes
-        last_start = max(0, window.scan.valid_bytes - RUN_BYTES)
+        last_start = max(0, window.size_bytes - RUN_BYTES)
         wanted = self._random.randrange(last_start + 1)
         first = int(np.searchsorted(headers.positions, wanted, side="right")) - 1
         start = int(headers.positions[first])
@@ -171,8 +170,8 @@ def walk_partition(
             choice.offer(index, window)
             if read_window is not None:
                 read_window(view, index, window)
-            pending.add(window.scan.headers, sums)
-            advance(window.scan.valid_bytes)
+            pending.add(window.headers, sums)
+            advance(window.size_bytes)
         pending.finish(sums)
         found.segments.append(
             SegmentStatistics(
@@ -262,12 +261,11 @@ class DataRecords:
         self._hash_key = hash_key
         self._reader = KeyedRecordReader()
 
-    def read(self, path: str, window: SegmentWindow) -> Iterator[KeyedRecords]:
+    def read(self, window: Window) -> Iterator[KeyedRecords]:
         """Yield the records of a window's batches, group by group."""
-        checked = CheckedWindow(path, window.file_position, window.scan)
-        headers = window.scan.headers
+        headers = window.headers
         batches = np.flatnonzero(~headers.is_control & (headers.record_counts != 0))
-        yield from self._reader.read(checked, batches, self._hash_key, _ALL_OFFSETS)
+        yield from self._reader.read(window, batches, self._hash_key, _ALL_OFFSETS)
 
 
 class CountedRecords:
@@ -279,9 +277,9 @@ class CountedRecords:
         self._records = DataRecords(hash_key)
         self._source = source
 
-    def read_window(self, view: LogView, index: int, window: SegmentWindow) -> None:
+    def read_window(self, view: LogView, index: int, window: Window) -> None:
         """Count the records of a window of a segment of the log; errors as of `DataRecords`."""
-        for records in self._records.read(view.segments[index].file_path(), window):
+        for records in self._records.read(window):
             sizes = records.sizes_bytes
             self.keys.add(records.hashes, sizes, records.offsets, records.has_key, self._source)
             self.largest.add(sizes, records.offsets, self._source)

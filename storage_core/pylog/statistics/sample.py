@@ -11,17 +11,16 @@ import numpy as np
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
     LogStorageError,
     SegmentVanishedError,
 )
-from pylog.log_file.segment_windows import SegmentWindow
 from pylog.reading.headers import SegmentHeaders
 from pylog.record.append_rules import MAX_INT64
 from pylog.record.batch_scan import find_bad_checksum, find_batches
+from pylog.record.window import Window
 from pylog.statistics.keys import KeySample, LargestRecords
 from pylog.statistics.partition import DataRecords
 from pylog.statistics.recompression import Recompression, variants_for
@@ -72,8 +71,8 @@ class TopicSample:
                 self._add(source, path, window)
             except LogStorageError as error:
                 self._note(error)
-            self.sampled_bytes += window.scan.valid_bytes
-            advance(window.scan.valid_bytes)
+            self.sampled_bytes += window.size_bytes
+            advance(window.size_bytes)
         self.hot_keys = list(self._keys.hot_keys(self._most, self._sampled_share))
         self._keys = KeySample()  # which may be large
 
@@ -87,7 +86,7 @@ class TopicSample:
         whole = sum(each.valid_bytes for part in self._partitions for each in part.segments)
         return min(1.0, self.sampled_bytes / whole) if whole else 1.0
 
-    def _all_windows(self) -> Iterator[tuple[int, str, SegmentWindow]]:
+    def _all_windows(self) -> Iterator[tuple[int, str, Window]]:
         for source, partition in enumerate(self._partitions):
             try:
                 for index, segment in enumerate(partition.view.segments):
@@ -96,7 +95,7 @@ class TopicSample:
             except LogStorageError as error:
                 self._note(error)
 
-    def _runs(self, budget_bytes: int) -> Iterator[tuple[int, str, SegmentWindow]]:
+    def _runs(self, budget_bytes: int) -> Iterator[tuple[int, str, Window]]:
         chosen = [
             (key, source, run)
             for source, partition in enumerate(self._partitions)
@@ -110,7 +109,7 @@ class TopicSample:
             except LogStorageError as error:
                 self._note(error)
 
-    def _read_run(self, source: int, run: BatchRun) -> tuple[int, str, SegmentWindow]:
+    def _read_run(self, source: int, run: BatchRun) -> tuple[int, str, Window]:
         segment = self._partitions[source].view.segments[run.segment]
         path = segment.file_path()
         with segment.open_log() as log:
@@ -118,10 +117,10 @@ class TopicSample:
         if len(data) < run.size_bytes:
             reason = "file has become shorter since its headers were read"
             raise SegmentVanishedError(reason, path, run.position)
-        window = SegmentWindow(run.position, find_batches(np.frombuffer(data, dtype=np.uint8)))
-        bad = find_bad_checksum(window.scan)
+        window = Window.of(find_batches(np.frombuffer(data, dtype=np.uint8)), path, run.position)
+        bad = find_bad_checksum(window)
         if bad is not None:
-            position = run.position + int(window.scan.headers.positions[bad.index])
+            position = run.position + int(window.headers.positions[bad.index])
             raise CorruptRecordError(bad.reason, path, position)
         return source, path, window
 
@@ -129,7 +128,7 @@ class TopicSample:
         if str(error) not in self.problems:
             self.problems.append(str(error))
 
-    def _add(self, source: int, path: str, window: SegmentWindow) -> None:
+    def _add(self, source: int, path: str, window: Window) -> None:
         self._keys.begin_run()
         wanted_bytes = min(_RECOMPRESSED_A_RUN, _RECOMPRESSED_BYTES - self._plain_bytes)
         plain_bytes = 0
@@ -137,12 +136,12 @@ class TopicSample:
         if wanted_bytes > 0:
             self.recompression.begin_run()
         try:
-            for records in self._records.read(path, window):
+            for records in self._records.read(window):
                 self._keys.add(records, source)
                 sizes = records.sizes_bytes
                 self.largest.add(sizes, records.offsets, source)
                 if plain_bytes < wanted_bytes:
-                    stored = window.scan.headers.sizes_bytes[records.batches]
+                    stored = window.headers.sizes_bytes[records.batches]
                     self.recompression.add_batches(records, int(stored.sum()))
                     plain_bytes += int(sizes.sum())
                     batches += records.batches.tolist()
@@ -154,11 +153,10 @@ class TopicSample:
             raise
         self._plain_bytes += plain_bytes
 
-    def _rebatch(self, source: int, path: str, window: SegmentWindow, batches: list[int]) -> None:
-        headers = window.scan.headers.select(np.array(batches, dtype=np.int64))
+    def _rebatch(self, source: int, path: str, window: Window, batches: list[int]) -> None:
         schema = record_schema(_COLUMNS, timestamp_unit="ms")
         decoder = RecordDecoder(self._partitions[source].view.topic_partition, schema)
-        found = Window(window.scan.buffer, headers, path, window.file_position)
+        found = window.select(np.array(batches, dtype=np.int64))
         records = list(decoder.decode(found, 0, MAX_INT64))
         try:
             self.recompression.add_records(records)

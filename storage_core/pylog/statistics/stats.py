@@ -11,9 +11,8 @@ import pyarrow as pa
 from pylog.cleaner.offset_map import HashKey
 from pylog.errors import LogStorageError, UnknownTopicOrPartitionError
 from pylog.locations import printable_location
-from pylog.reading.attempts import Attempts
-from pylog.reading.log_directory import open_directory
-from pylog.reading.partition_choice import choose_partitions
+from pylog.reading.damage import Attempts
+from pylog.reading.log_directory import choose_partitions, open_directory
 from pylog.reading.scan import scan
 from pylog.scheduling.clock import SystemClock
 from pylog.side_by_side import SharedProgress

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from pylog.reading.headers import HeaderWindow
     from pylog.reading.log_view import LogView
-    from pylog.record.batch_scan import BatchHeaders, BatchScan
+    from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
 
 
 _TEXT = TableText.of_partitions("""\
@@ -77,7 +78,7 @@ def batches_of(view: LogView, *, check_crc: bool = False) -> Iterator[pa.RecordB
 
 
 def _record_batch(view: LogView, headers: HeaderWindow, *, check_crc: bool) -> pa.RecordBatch:
-    scan = headers.window.scan
+    scan = headers.window
     rows = len(scan.headers)
     constants = {
         "topic": view.topic,
@@ -154,7 +155,7 @@ def _last_sequences(headers: BatchHeaders) -> npt.NDArray[np.int64]:
     return last
 
 
-def _valid_checksums(scan: BatchScan) -> npt.NDArray[np.bool_]:
+def _valid_checksums(scan: Window) -> npt.NDArray[np.bool_]:
     valid = np.ones(len(scan.headers), dtype=np.bool_)
     bad = find_bad_checksum(scan)
     while bad is not None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.cleaner.checked_windows import CheckedWindow
 from pylog.cleaner.cleanable_offsets import CleanableBytes, CleanableOffsets, CleanableParams
 from pylog.cleaner.keyed_records import KeyedRecordReader
 from pylog.cleaner.offset_map import HashKey, OffsetMap
@@ -25,11 +24,14 @@ from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
 from pylog.files.high_watermarks import HighWatermarks
 from pylog.locations import is_remote, join, name_of
 from pylog.log.retention import RetentionParams, RetentionReason, deletable_segments
-from pylog.reading.aborted_transactions import AbortedTransactions, find_aborted_transactions
-from pylog.reading.attempts import Attempts
+from pylog.reading.damage import Attempts
 from pylog.reading.dated_segments import dated_segments
 from pylog.reading.headers import SegmentHeaders
-from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.reading.transactions import (
+    AbortedTransactions,
+    find_aborted_transactions,
+    find_last_stable_offset,
+)
 from pylog.record.append_rules import MAX_INT64
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
 from pylog.scheduling.clock import SystemClock
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.config import LogConfig
     from pylog.reading.log_view import LogView
+    from pylog.record.window import Window
 
 
 _TEXT = TableText.of_partitions("""\
@@ -176,7 +179,7 @@ class _Segment:
         headers = SegmentHeaders(view, index)
         live = LiveRecords()
         for window in headers:
-            found = window.scan.headers
+            found = window.headers
             is_live = found.last_offsets >= (start_offset or 0)
             for mask, are_live in ((is_live, True), (~is_live, False)):
                 live.add_batches(
@@ -357,14 +360,13 @@ class _Search:
 
     def _windows(
         self, index: int, whole: LiveRecords | None
-    ) -> Iterator[tuple[CheckedWindow, npt.NDArray[np.int64]]]:
+    ) -> Iterator[tuple[Window, npt.NDArray[np.int64]]]:
         """Yield the windows of a segment, and which of their batches have records to judge.
 
         The other batches are added to ``whole``: they are live or not as headers say.
         """
-        path = self._view.segments[index].file_path()
         for window in SegmentHeaders(self._view, index, verifies_checksums=True):
-            headers = window.scan.headers
+            headers = window.headers
             is_gone = (headers.last_offsets < self._start) | self._aborted.mask(headers)
             is_kept = (
                 headers.is_control
@@ -375,11 +377,10 @@ class _Search:
                 for mask, are_live in ((is_gone, False), (is_kept, True)):
                     sizes, counts = headers.sizes_bytes[mask], headers.record_counts[mask]
                     whole.add_batches(sizes, counts, are_live=are_live)
-            checked = CheckedWindow(path, window.file_position, window.scan)
-            yield checked, np.flatnonzero(~is_gone & ~is_kept)
+            yield window, np.flatnonzero(~is_gone & ~is_kept)
 
     def _read(
-        self, window: CheckedWindow, batches: npt.NDArray[np.int64], hash_key: HashKey
+        self, window: Window, batches: npt.NDArray[np.int64], hash_key: HashKey
     ) -> Iterator[KeyedRecords]:
         return self._reader.read(window, batches, hash_key, range(self._start, self._end))
 

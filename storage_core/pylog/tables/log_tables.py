@@ -30,19 +30,19 @@ from pylog.files.transaction_index import read_transaction_index
 from pylog.locations import join, name_of, printable_location
 from pylog.log_file.batch_walk import find_whole_batches
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP
-from pylog.reading.attempts import Attempts
-from pylog.reading.first_timestamp import first_timestamp
+from pylog.reading.damage import Attempts
 from pylog.reading.headers import HeaderSums, SegmentHeaders, codec_label
-from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.reading.log_view import first_timestamp
 from pylog.reading.producer_transactions import find_transactions
+from pylog.reading.transactions import find_last_stable_offset
 from pylog.tables.metadata_table import table_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.checks.indexes import IndexColumns
-    from pylog.reading.log_segment_view import LogSegmentView
     from pylog.reading.log_view import LogView
+    from pylog.reading.segments import LogSegmentView
     from pylog.record.batch_header import BatchHeader
 
 _SEGMENTS = TableText.of_partitions("""\
@@ -224,7 +224,7 @@ def _segments(view: LogView) -> Iterator[tuple[object, ...]]:
         headers = SegmentHeaders(view, index)
         sums = HeaderSums()
         for window in headers:
-            sums.add(window.scan.headers)
+            sums.add(window.headers)
         path = segment.file_path()
         yield (
             name_of(path),

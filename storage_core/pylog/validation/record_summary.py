@@ -14,7 +14,6 @@ import numpy as np
 from pylog.columnar.arrow_buffers import int64_values
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels import decode_records as kernel
 from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
@@ -22,6 +21,7 @@ from pylog.record.batch_layout import MAGIC_VALUE_V2, MIN_RECORD_SIZE_V2, RECORD
 from pylog.record.batch_scan import find_batches
 from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
+from pylog.record.window import Window
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -148,7 +148,7 @@ def _summarize_in_pieces(
     highest = NO_TIMESTAMP
     next_offset = header.offset if header.magic == MAGIC_VALUE_V2 else None
     is_consecutive = True
-    window = Window(scan.buffer, scan.headers, "", 0)
+    window = Window.of(scan)
     try:
         for columns in decoder.decode(window, -_ANY_END, _ANY_END):
             offsets = int64_values(columns.column("offset"))

@@ -26,8 +26,7 @@ from pylog.files.high_watermarks import HIGH_WATERMARKS
 from pylog.files.meta_properties import read_meta_properties
 from pylog.files.partition_metadata import format_uuid, read_partition_metadata
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
-from pylog.reading.cluster_metadata_log import CLUSTER_METADATA
-from pylog.reading.committed_metadata import read_committed_metadata
+from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
 from pylog.reading.log_directory import open_directory
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from pylog.files.meta_properties import MetaProperties
     from pylog.internal_topics.metadata_image import TopicImage
     from pylog.model import TopicPartition
-    from pylog.reading.committed_metadata import CommittedMetadata
+    from pylog.reading.internal_logs import CommittedMetadata
 
 _LOGGER = logging.getLogger(__name__)
 _ALL_BROKERS = ConfigResource(ConfigResourceType.BROKER, "")

@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pylog.columnar.binary_column import is_binary_type
-from pylog.columnar.encode_input import columns_of
+from pylog.columnar.encode_input import columns_of, is_binary_type
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.staged_files import StagedRecords
 from pylog.log.log_context import LogContext

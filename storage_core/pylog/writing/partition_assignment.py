@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.binary_column import binary_column
+from pylog.columnar.encode_input import binary_column
 from pylog.writing.partitioner import DefaultPartitioner
 
 if TYPE_CHECKING:

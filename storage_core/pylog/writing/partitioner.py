@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.binary_column import binary_column
+from pylog.columnar.encode_input import binary_column
 from pylog.kernels import murmur2 as kernel
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.columnar.open_batch import OpenBatch
+from pylog.columnar.encode import OpenBatch
 from pylog.errors import RecordTooLargeError
 from pylog.files.staged_entries import StagedEntries
 from pylog.files.staged_files import MAX_STAGED_BYTES, StagedFile

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pylog.columnar.binary_column import is_binary_type
-from pylog.columnar.encode_input import is_headers_type, is_timestamp_type
+from pylog.columnar.encode_input import is_binary_type, is_headers_type, is_timestamp_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""That what is found does not depend on how many threads look for it."""
+"""What is found does not depend on how much is read at once, nor on how many threads look."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.checks.doctor import threads_for_each
+import pylog
 from pylog.checks.partition import check_partition
 from pylog.reading.log_directory import open_directory
 from pylog.reading.log_view import LogView
-from pylog.reading.range_ahead import RangeAhead
 from tests.support.batches import COMMIT, batch_v2, marker, plain_records
 from tests.support.corruption import with_sound_checksums
 from tests.support.log_files import segment_path, write_partition
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.checks.partition import PartitionCheck
-    from pylog.reading.window_ahead import WindowAhead
     from tests.support.batches import Built
 
 SEED = 20_261_123
@@ -52,11 +50,11 @@ def batches(codec: str, first: int) -> list[Built]:
     return made
 
 
-def check(directory: Path, threads: int, limit: int = 1 << 20) -> PartitionCheck:
+def check(
+    directory: Path, limit: int = 1 << 20, window_bytes: int = WINDOW_BYTES
+) -> PartitionCheck:
     (view,) = open_directory(directory)
-    return check_partition(
-        view, window_bytes=WINDOW_BYTES, threads=threads, max_decompressed_bytes=limit
-    )
+    return check_partition(view, window_bytes=window_bytes, max_decompressed_bytes=limit)
 
 
 def damage(path: Path, chance: random.Random) -> None:
@@ -82,7 +80,9 @@ def damage(path: Path, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd", "snappy", "lz4"])
-def test_findings_are_the_same_for_any_number_of_threads(tmp_path: Path, codec: str) -> None:
+def test_findings_are_the_same_for_any_number_of_threads_and_size_of_windows(
+    tmp_path: Path, codec: str
+) -> None:
     first = batches(codec, 0)
     bases = (0, first[-1].last_offset + 1)
     segments = {bases[0]: first, bases[1]: batches(codec, bases[1])}
@@ -90,21 +90,22 @@ def test_findings_are_the_same_for_any_number_of_threads(tmp_path: Path, codec: 
     kinds: set[str] = set()
     is_refused = False
     for number in range(25):
-        directory = write_partition(tmp_path / str(number), segments)
+        directory = write_partition(tmp_path, segments, name=f"t-{number}")
         for _ in range(number % 3):
             suffix = chance.choice([".log", ".log", ".log", ".index", ".timeindex"])
             damage(segment_path(directory, chance.choice(bases), suffix), chance)
-        one = check(directory, 1)
+        one = check(directory)
         kinds |= {each.code for each in one.findings}
-        for threads in THREADS:
-            several = check(directory, threads)
-            assert several._replace(view=one.view) == one, (number, threads)
+        assert check(directory, window_bytes=1 << 20)._replace(view=one.view) == one, number
         is_refused |= len(one.damaged) > len([each for each in one.damaged if "CRC" in each.reason])
     assert "damaged_batches" in kinds
     assert is_refused
+    by_one = pylog.doctor(tmp_path, threads=1).to_table()
+    for threads in THREADS:
+        assert pylog.doctor(tmp_path, threads=threads).to_table() == by_one, threads
 
 
-def test_a_batch_that_is_too_large_is_the_same_finding_for_any_number_of_threads(
+def test_a_batch_that_is_too_large_is_the_same_finding_for_any_size_of_windows(
     tmp_path: Path,
 ) -> None:
     made = [
@@ -112,29 +113,11 @@ def test_a_batch_that_is_too_large_is_the_same_finding_for_any_number_of_threads
         for at in range(120)
     ]
     directory = write_partition(tmp_path, {0: made})
-    one = check(directory, 1, limit=50_000)
+    one = check(directory, limit=50_000)
     assert len(one.damaged) == 3
-    for threads in THREADS:
-        assert check(directory, threads, limit=50_000)._replace(view=one.view) == one
-
-
-def test_threads_do_the_reading_where_there_are_several(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    directory = write_partition(tmp_path, {0: batches("none", 0)})
-    one = check(directory, 1)
-    finish, taken = RangeAhead.finish, []
-
-    def noted(self: RangeAhead) -> WindowAhead | None:
-        taken.append(self.start)
-        return finish(self)
-
-    monkeypatch.setattr(RangeAhead, "finish", noted)
-    assert check(directory, 1).scanned_bytes == one.scanned_bytes
-    assert not taken
-    assert check(directory, 3).scanned_bytes == one.scanned_bytes
-    assert taken == sorted(taken)
-    assert taken
+    for window_bytes in (1 << 14, 1 << 18, 1 << 22):
+        found = check(directory, limit=50_000, window_bytes=window_bytes)
+        assert found._replace(view=one.view) == one
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
@@ -164,13 +147,3 @@ def test_an_index_that_is_not_there_at_each_look_but_after_it_is_not_missing(
     assert f"missing_{'time_index' if suffix == '.timeindex' else 'index'}" not in {
         each.code for each in found.findings
     }
-
-
-def test_large_partitions_have_threads_in_proportion() -> None:
-    mebibyte = 1 << 20
-    assert threads_for_each([1000 * mebibyte], 8) == [8]
-    assert threads_for_each([600 * mebibyte, 200 * mebibyte], 8) == [6, 2]
-    assert threads_for_each([900 * mebibyte, *[10 * mebibyte] * 10], 4) == [3, *[1] * 10]
-    assert threads_for_each([mebibyte], 8) == [1]
-    assert threads_for_each([0, 0], 8) == [1, 1]
-    assert threads_for_each([], 8) == []

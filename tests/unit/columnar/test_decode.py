@@ -9,7 +9,6 @@ import pytest
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import GROUP_BYTES, RecordDecoder
-from pylog.columnar.window import Window
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -18,6 +17,7 @@ from pylog.errors import (
     UnsupportedCodecError,
 )
 from pylog.record.batch_scan import find_batches
+from pylog.record.window import Window
 from tests.support.batches import (
     Stored,
     batch_v2,
@@ -97,7 +97,7 @@ def test_a_batch_larger_than_a_group_makes_its_own() -> None:
 def kernel_batches_with_limit(data: bytes, schema: pa.Schema, limit: int) -> list[pa.RecordBatch]:
     scan = find_batches(as_buffer(data))
     decoder = RecordDecoder(PARTITION, schema, max_decompressed_bytes=limit)
-    window = Window(scan.buffer, scan.headers, SEGMENT, FILE_POSITION)
+    window = Window.of(scan, SEGMENT, FILE_POSITION)
     return list(decoder.decode(window, 0, 2**62))
 
 
@@ -140,7 +140,7 @@ def test_a_decoder_may_be_used_for_one_window_after_the_other() -> None:
     for i in range(4):
         built = batch_v2(plain_records(100 * i, 50), codec=("gzip", "none", "lz4", "zstd")[i])
         scan = find_batches(as_buffer(built.data))
-        window = Window(scan.buffer, scan.headers, SEGMENT, 0)
+        window = Window.of(scan, SEGMENT, 0)
         kept.append((list(decoder.decode(window, 0, 2**62)), built))
     for decoded, built in kept:
         assert rows(decoded) == list(built.records)

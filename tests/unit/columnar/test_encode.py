@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog.columnar.arrow_schema import HEADERS_TYPE
-from pylog.columnar.encode import EncodedBatch, RecordEncoder
+from pylog.columnar.encode import CHUNK_BYTES, EncodedBatch, OpenBatch, RecordEncoder
 from pylog.columnar.encode_input import Columns, columns_of
-from pylog.columnar.open_batch import CHUNK_BYTES, OpenBatch
 from pylog.model import CompressionType
 from tests.support import strategies
 from tests.support.batches import Stored, batch_v2, plain_records

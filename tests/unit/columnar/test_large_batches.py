@@ -9,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pylog.columnar import decode_legacy, decode_limits, decode_v2
+from pylog.columnar import decode_legacy, decode_v2
+from pylog.columnar import group_decoder as decode_limits
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.record_columns import RecordColumns
-from pylog.columnar.window import Window
 from pylog.errors import CorruptRecordError, InvalidRecordError, LogStorageError
 from pylog.model import TopicPartition
 from pylog.record.batch_scan import find_batches
+from pylog.record.window import Window
 from tests.support.batches import (
     Built,
     Stored,
@@ -61,7 +62,7 @@ def decoded(
 ) -> Iterator[pa.RecordBatch]:
     scan = find_batches(as_buffer(data))
     decoder = RecordDecoder(TopicPartition(LONGEST_TOPIC, 0), schema, max_decompressed_bytes=limit)
-    window = Window(scan.buffer, scan.headers, "0.log", 0)
+    window = Window.of(scan, "0.log", 0)
     return decoder.decode(window, start_offset, end_offset)
 
 

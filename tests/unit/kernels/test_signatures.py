@@ -6,10 +6,10 @@ from types import ModuleType
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.window import Window
 from pylog.model import TopicPartition
-from pylog.reading.control_batches import control_types
+from pylog.reading.checked_windows import control_types
 from pylog.record.batch_scan import find_bad_checksum, find_batches
+from pylog.record.window import Window
 from tests.support.batches import (
     COMMIT,
     Stored,
@@ -28,7 +28,7 @@ def use_every_decoding_kernel(data: bytes | bytearray) -> None:
     scan = find_batches(as_buffer(data))
     assert find_bad_checksum(scan) is None
     control_types(scan, scan.headers.is_control.nonzero()[0])
-    window = Window(scan.buffer, scan.headers.select(~scan.headers.is_control), "0.log", 0)
+    window = Window.of(scan, "0.log", 0).select(~scan.headers.is_control)
     for unit in ("us", "ms"):
         for headers in (True, False):
             schema = record_schema(include_headers=headers, timestamp_unit=unit)

@@ -13,7 +13,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError, SegmentVanishedError
 from pylog.files.byte_source import LocalFile
-from pylog.log_file.segment_windows import SegmentWindow, SegmentWindows
+from pylog.log_file.segment_windows import SegmentWindows
 from tests.support.batches import ABORT, COMMIT, Built, batch_v2, joined, marker, plain_records
 from tests.support.log_files import segment_path, write_partition
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
+
+    from pylog.record.window import Window
 
 
 def large(offset: int, *, producer_id: int = -1, value_size: int = 9_000) -> Built:
@@ -72,7 +74,7 @@ class CountingFile(LocalFile):
 
 def windows_of(
     source: LocalFile, *, window_bytes: int, only_headers: bool = True, end: int | None = None
-) -> Iterator[SegmentWindow]:
+) -> Iterator[Window]:
     return iter(
         SegmentWindows(
             source,
@@ -91,7 +93,7 @@ def test_headers_are_those_of_a_full_read(path: Path, window_bytes: int) -> None
         with LocalFile(path) as source:
             columns = []
             for window in windows_of(source, window_bytes=window_bytes, only_headers=only_headers):
-                found = window.scan.headers.columns.copy()
+                found = window.headers.columns.copy()
                 found[0] += window.file_position
                 columns.append(found)
         return np.concatenate(columns, axis=1)
@@ -113,26 +115,26 @@ def test_batches_asked_for_are_whole_and_no_others_are_read(path: Path, window_b
     seen = []
     with CountingFile(path) as source:
         for number, window in enumerate(windows_of(source, window_bytes=window_bytes)):
-            headers = window.scan.headers
+            headers = window.headers
             which = headers.is_control if number % 2 else None
             before = source.bytes_read
             window.read_batches(which)
             chosen = np.ones(len(headers), dtype=bool) if which is None else which
-            if window.reader is not None:
+            if window.fetch is not None:
                 assert source.bytes_read - before == headers.sizes_bytes[chosen].sum()
                 seen.append(number % 2)
             for start, size in zip(
                 headers.positions[chosen], headers.sizes_bytes[chosen], strict=True
             ):
                 at = int(window.file_position + start)
-                assert bytes(window.scan.buffer[start : start + size]) == DATA[at : at + int(size)]
+                assert bytes(window.buffer[start : start + size]) == DATA[at : at + int(size)]
     assert set(seen) >= {1}
 
 
 def test_small_batches_are_read_in_whole_stretches(tmp_path: Path) -> None:
     small = [batch_v2(plain_records(i, 1, value_size=1_000)) for i in range(200)]
     with CountingFile(segment_path(write_partition(tmp_path, {0: small}), 0)) as source:
-        assert all(window.reader is None for window in windows_of(source, window_bytes=50_000))
+        assert all(window.fetch is None for window in windows_of(source, window_bytes=50_000))
         assert source.bytes_read >= len(joined(small))
 
 
@@ -153,7 +155,7 @@ def test_a_file_that_has_become_shorter_is_reported_where_records_are_asked_for(
         windows = windows_of(source, window_bytes=100_000)
         next(windows)
         window = next(windows)
-        assert window.reader is not None
+        assert window.fetch is not None
         kept = window.file_position + 5_000
         with path.open("r+b") as file:
             file.truncate(kept)

@@ -10,8 +10,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError
 from pylog.files.byte_source import LocalFile
-from pylog.log_file.possible_headers import possible_headers
-from pylog.log_file.resynchronisation import find_next_batch
+from pylog.log_file.resynchronisation import find_next_batch, possible_headers
 from tests.support.batches import (
     Built,
     Stored,

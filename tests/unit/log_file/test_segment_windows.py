@@ -26,9 +26,9 @@ def read_windows(
         limit = source.size() if end is None else end
         windows = SegmentWindows(source, start, limit, window_bytes=window_bytes)
         for window in windows:
-            found = window.scan.headers.positions + window.file_position
+            found = window.headers.positions + window.file_position
             positions += found.tolist()
-            assert window.end_position == found[-1] + window.scan.headers.sizes_bytes[-1]
+            assert window.end_position == found[-1] + window.headers.sizes_bytes[-1]
             count += 1
     return positions, windows.tail, count
 
@@ -79,7 +79,7 @@ def test_no_byte_is_read_twice(path: Path, window_bytes: int, first_window_bytes
         windows = SegmentWindows(
             source, 0, end, window_bytes=window_bytes, first_window_bytes=first_window_bytes
         )
-        content = [bytes(window.scan.buffer[: window.scan.valid_bytes]) for window in windows]
+        content = [bytes(window.buffer[: window.size_bytes]) for window in windows]
         assert b"".join(content) == joined(BATCHES[:-1])
         assert windows.tail == (batch_starts(BATCHES)[-1], None)
         begins, ends = zip(*source.ranges, strict=True)

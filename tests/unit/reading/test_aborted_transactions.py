@@ -9,8 +9,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptIndexError, CorruptRecordError
-from pylog.reading.aborted_transactions import find_aborted_transactions
-from pylog.reading.last_stable_offset import find_last_stable_offset
+from pylog.reading.transactions import find_aborted_transactions, find_last_stable_offset
 from tests.support.batches import (
     ABORT,
     COMMIT,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pylog.errors import CorruptRecordError
-from pylog.reading.attempts import Attempts
+from pylog.reading.damage import Attempts
 
 
 class CountedError(CorruptRecordError):

@@ -8,8 +8,7 @@ import pytest
 
 from pylog.errors import CorruptCheckpointError, CorruptRecordError, InvalidRecordError
 from pylog.internal_topics.metadata_image import ConfigResource, ConfigResourceType
-from pylog.reading.cluster_metadata_log import CLUSTER_METADATA
-from pylog.reading.committed_metadata import read_committed_metadata
+from pylog.reading.internal_logs import CLUSTER_METADATA, read_committed_metadata
 from pylog.reading.log_directory import open_directory
 from tests.support.log_files import write_log_start_offsets, write_partition
 from tests.support.metadata_log import (
@@ -31,7 +30,7 @@ from tests.support.metadata_log import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.reading.committed_metadata import CommittedMetadata
+    from pylog.reading.internal_logs import CommittedMetadata
     from tests.support.golden import GoldenRoot
 
 ORDERS = ConfigResource(ConfigResourceType.TOPIC, "orders")

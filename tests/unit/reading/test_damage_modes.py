@@ -13,6 +13,7 @@ import zstandard
 import pylog
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.read_options import ReadOptions
 from pylog.reading.reader import TaskReader
 from tests.support.batches import (
     Built,
@@ -198,7 +199,10 @@ def test_a_batch_that_decompresses_to_too_much_is_left_out(tmp_path: Path) -> No
     bomb = compressed("zstd", zstandard.compress(bytes(1 << 24)), 5)
     directory = log(tmp_path, [ALL[0], bomb, *ALL[2:]])
     (task,) = pylog.scan(directory).plan()
-    reader = TaskReader(task, mode=ReadMode.DROPMALFORMED, max_decompressed_bytes=1 << 20)
+    reader = TaskReader(
+        task,
+        options=ReadOptions(mode=ReadMode.DROPMALFORMED, max_decompressed_bytes=1 << 20),
+    )
     found = [each for batch in reader.record_batches() for each in batch["offset"].to_pylist()]
     assert found == [offset for offset in range(30) if offset // 5 != 1]
     (damaged,) = reader.damage.ranges

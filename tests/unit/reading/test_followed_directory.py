@@ -13,7 +13,7 @@ import pytest
 import pylog
 from pylog import TopicPartition
 from pylog.errors import CorruptRecordError, LogDirectoryError, OffsetOutOfRangeError
-from pylog.reading import followed_partition, log_end
+from pylog.reading import followed_directory, log_end
 from pylog.reading.log_view import LogView
 from tests.support.batches import ABORT, COMMIT, batch_v2, joined, marker, plain_records
 from tests.support.log_files import (
@@ -73,7 +73,7 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         listed.append(str(directory.topic_partition))
         return LogView(directory, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(followed_partition, "LogView", listing)
+    monkeypatch.setattr(followed_directory, "LogView", listing)
     return listed
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError
-from pylog.reading import last_records
+from pylog.reading import planner
 from tests.support.batches import ABORT, COMMIT, batch_v2, marker, plain_records, with_bad_crc
 from tests.support.log_files import write_partition
 
@@ -65,7 +65,7 @@ def test_the_last_uncommitted_records_are_found(log_directory: Path, count: int)
 def test_few_offsets_are_looked_through_at_once(
     log_directory: Path, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(last_records, "_MOST_OFFSETS", most)
+    monkeypatch.setattr(planner, "_MOST_OFFSETS", most)
     last = pylog.scan(log_directory, isolation="read_committed").last(7)
     assert offsets(last) == COMMITTED[-7:]
 

@@ -12,7 +12,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptIndexError
 from pylog.reading import log_end
-from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
+from pylog.reading.offset_resolution import find_max_timestamp, find_offset_for_timestamp
 from tests.support.batches import (
     ABORT,
     COMMIT,

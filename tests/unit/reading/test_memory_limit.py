@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError, InvalidRecordError
-from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
+from pylog.reading.offset_resolution import find_max_timestamp, find_offset_for_timestamp
 from tests.support.batches import Built, Stored, batch_v2, batch_v2_of, plain_records, record_v2
 from tests.support.codecs import CODEC_IDS, CODECS, compress
 from tests.support.log_files import write_partition

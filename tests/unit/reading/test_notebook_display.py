@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from pylog.reading.segment_listing import list_segments
+from pylog.reading.segments import list_segments
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.reading.segment_listing import SegmentListing
+    from pylog.reading.segments import SegmentListing
 
 
 def cells(shown: object) -> list[list[str]]:
@@ -187,7 +187,7 @@ def test_the_logs_of_an_object_store_are_not_looked_at(
     directory = pylog.open_directory(tmp_path)
     view = directory["orders", 0]
     scan = pylog.scan(directory)
-    monkeypatch.setattr("pylog.reading.shown_logs.is_remote", lambda _: True)
+    monkeypatch.setattr("pylog.reading.notebook_display.is_remote", lambda _: True)
     monkeypatch.setattr("pylog.reading.log_view.is_remote", lambda _: True)
     shutil.rmtree(tmp_path)  # a look at any file would be a note
     assert cells(directory)[0] == ["orders", "2", "", "", "", ""]

@@ -9,7 +9,7 @@ import pytest
 
 import pylog
 from pylog.errors import CorruptRecordError
-from pylog.reading.offset_order import Misplaced, find_misplaced
+from pylog.reading.checked_windows import Misplaced, find_misplaced
 from tests.support.batches import batch_v2, plain_records, with_bad_crc
 from tests.support.damage import positions, visible_offsets, with_base_offset
 from tests.support.log_files import write_partition

@@ -8,9 +8,8 @@ import pytest
 
 import pylog
 from pylog.model import AbortedTransaction, ControlRecordType
-from pylog.reading.aborted_transactions import AbortedTransactions
-from pylog.reading.open_transactions import OpenTransactions
-from pylog.reading.task_windows import TaskWindows
+from pylog.reading.reader import TaskWindows
+from pylog.reading.transactions import AbortedTransactions, OpenTransactions
 from tests.support.batches import (
     ABORT,
     COMMIT,
@@ -141,5 +140,5 @@ def test_a_range_within_another_does_not_end_it(tmp_path: Path) -> None:
     (task,) = pylog.scan(directory).plan()
     ranges = (AbortedTransaction(1, 1, 4), AbortedTransaction(1, 2, 2))
     ((_, window),) = TaskWindows(task)
-    mask = AbortedTransactions(ranges).mask(window.scan.headers)
+    mask = AbortedTransactions(ranges).mask(window.headers)
     assert mask.tolist() == [False, True, True, True, True, False]

@@ -6,7 +6,7 @@ import pytest
 
 import pylog
 from pylog.errors import LogDirectoryError, UnknownTopicOrPartitionError
-from pylog.reading.partition_choice import choose_partitions
+from pylog.reading.log_directory import choose_partitions
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.reading.log_view import LogView
-    from pylog.reading.planner import ScanRange
+    from pylog.reading.planner import ScanRequest
 
 CONFIG = {"segment.bytes": "3000"}
 
@@ -156,7 +156,7 @@ def test_a_commit_that_comes_while_a_read_is_planned_is_seen_as_a_whole_or_not_a
     planned = 0
 
     def plan_and_commit(
-        view: LogView, wanted: ScanRange, ranges: dict[str, tuple[int, int]]
+        view: LogView, wanted: ScanRequest, ranges: dict[str, tuple[int, int]]
     ) -> list[pylog.ScanTask]:
         nonlocal planned
         tasks = plan_partition(view, wanted, ranges)
@@ -177,7 +177,7 @@ def test_a_commit_that_begins_while_a_read_is_planned_and_does_not_end_is_not_se
     planned = 0
 
     def plan_and_commit(
-        view: LogView, wanted: ScanRange, ranges: dict[str, tuple[int, int]]
+        view: LogView, wanted: ScanRequest, ranges: dict[str, tuple[int, int]]
     ) -> list[pylog.ScanTask]:
         nonlocal planned
         if planned == 1:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pylog
-from pylog.reading import filter_evaluation
-from pylog.reading.filter_evaluation import candidate_batches
+from pylog.reading import filtered_decode
+from pylog.reading.filtered_decode import candidate_batches
 from pylog.record.batch_scan import BatchHeaders, find_batches
 from tests.support.batches import Stored, batch_v2, message, message_bytes, wrapper_of
 from tests.support.codecs import compress
@@ -50,7 +50,7 @@ def test_reading_ends_only_where_both_bounds_say_so(
     latest: int | None, disorder: int | None, *, is_past: bool
 ) -> None:
     where = pylog.RecordFilter(max_timestamp=latest, timestamp_disorder=disorder)
-    assert filter_evaluation.is_past(where, STAMPED) is is_past
+    assert filtered_decode.is_past(where, STAMPED) is is_past
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 import pylog
 from pylog.errors import LogDirectoryError
-from pylog.reading.replicas import open_replicas
+from pylog.reading.log_directory import open_replicas
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import segment_path, write_partition
 

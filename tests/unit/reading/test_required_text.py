@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from pylog.reading.required_text import required_text
+from pylog.reading.record_filter import required_text
 
 
 @pytest.mark.parametrize(

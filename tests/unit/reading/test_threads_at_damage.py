@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from pylog.reading import parts
 from tests.support.batches import batch_v2, plain_records
 from tests.support.log_files import write_partition
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+@pytest.fixture(autouse=True, params=[1, 1 << 12, 1 << 16])
+def part_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "FIRST_PART_BYTES", request.param)
+
 
 BATCHES = 40
 RECORDS = 10

@@ -14,7 +14,7 @@ import pytest
 import pylog
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.files.byte_source import LocalFile
-from pylog.reading.timestamp_lookup import find_max_timestamp, find_offset_for_timestamp
+from pylog.reading.offset_resolution import find_max_timestamp, find_offset_for_timestamp
 from tests.support.batches import (
     COMMIT,
     Built,

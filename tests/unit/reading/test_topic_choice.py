@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pylog.errors import UnknownTopicOrPartitionError
-from pylog.reading.topic_choice import (
+from pylog.reading.log_directory import (
     compile_topic_pattern,
     ensure_known_topics,
     no_topic_matches,

@@ -37,9 +37,9 @@ def test_a_scan_uses_one_thread_unless_asked(
 ) -> None:
     directory = write_partition(tmp_path, {0: [batch_v2(plain_records(0, 1))]})
     monkeypatch.delenv(THREADS_VARIABLE, raising=False)
-    assert pylog.scan(directory)._way.threads == 1
+    assert pylog.scan(directory)._options.threads == 1
     monkeypatch.setenv(THREADS_VARIABLE, "5")
-    assert pylog.scan(directory)._way.threads == 5
+    assert pylog.scan(directory)._options.threads == 5
 
 
 @pytest.mark.parametrize("text", ["0", "-2", "two", "1.5"])

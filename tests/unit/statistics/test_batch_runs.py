@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.log_file.segment_windows import SegmentWindow
 from pylog.model import TopicPartition
 from pylog.record.batch_scan import find_batches
+from pylog.record.window import Window
 from pylog.statistics.partition import RUN_BYTES, RunChoice, shared_budget
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.reading import as_buffer
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 BATCHES = [batch_v2(plain_records(10 * place, 10, value_size=900)) for place in range(300)]
 
 
-def window(position: int, count: int) -> SegmentWindow:
-    return SegmentWindow(position, find_batches(as_buffer(joined(BATCHES[:count]))))
+def window(position: int, count: int) -> Window:
+    return Window.of(find_batches(as_buffer(joined(BATCHES[:count]))), "0.log", position)
 
 
 def starts() -> set[int]:
@@ -46,7 +46,7 @@ def test_a_run_is_whole_batches_within_its_window() -> None:
 def test_a_batch_that_is_larger_than_a_run_is_one() -> None:
     data = batch_v2(plain_records(0, 1, value_size=2 * RUN_BYTES)).data
     choice = RunChoice(TopicPartition("orders", 0))
-    choice.offer(0, SegmentWindow(0, find_batches(as_buffer(data))))
+    choice.offer(0, Window.of(find_batches(as_buffer(data)), "0.log", 0))
     [(_, run)] = choice.runs()
     assert run.size_bytes == len(data)
 

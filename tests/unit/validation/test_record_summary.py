@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.columnar import decode_limits
+from pylog.columnar import group_decoder as decode_limits
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.record.batch_header import parse_batch_header
 from pylog.record.compression import Decompressor

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     default="info",
     help="Show findings that are at least so severe.",
 )
-@options.threads("partitions, and parts of large ones, are read side by side")
+@options.threads("partitions are read side by side")
 @click.option(
     "--repair-to",
     metavar="DIR",

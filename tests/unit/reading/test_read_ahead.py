@@ -1,14 +1,16 @@
-"""Windows that several threads decode: what is given, when they stop, and what stops them."""
+"""Parts of a plan that several threads read: what is given, when they stop, what stops them."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 import threading
 import time
 import traceback
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import zstandard
@@ -16,6 +18,7 @@ import zstandard
 import pylog
 from pylog.columnar.decode import RecordDecoder
 from pylog.files.byte_source import LocalFile
+from pylog.reading import parts
 from tests.support.batches import (
     Built,
     batch_v2,
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.columnar.window import Window
+    from pylog.record.window import Window
 
 BATCHES = 200
 WINDOW_BYTES = 1 << 12
@@ -47,6 +50,10 @@ THREADS = 3
 
 def decoding_threads() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name.startswith("pylog-read")]
+
+
+def is_worker() -> bool:
+    return threading.current_thread().name.startswith("pylog-read")
 
 
 def has_no_threads_soon() -> bool:
@@ -64,7 +71,13 @@ def directory(tmp_path: Path) -> Path:
         for place in range(BATCHES)
     ]
     segments = {0: batches[:90], 900: batches[90:]}
-    return write_partition(tmp_path, segments, with_index=False, with_time_index=False)
+    return write_partition(tmp_path, segments, with_time_index=False)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "FIRST_PART_BYTES", 1 << 10)
+    monkeypatch.setattr(parts, "MOST_DECODED_BYTES", 1 << 12)
 
 
 def scan(directory: Path, threads: int = THREADS) -> pylog.Scan:
@@ -74,19 +87,20 @@ def scan(directory: Path, threads: int = THREADS) -> pylog.Scan:
 def test_rows_are_in_order_and_decoded_by_several_threads(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by: set[str] = set()
+    by: Counter[str] = Counter()
     decode = RecordDecoder.decode
 
     def noting(
         self: RecordDecoder, window: Window, start: int, end: int
     ) -> Iterator[pa.RecordBatch]:
-        by.add(threading.current_thread().name)
+        by[threading.current_thread().name] += 1
         time.sleep(0.001)
         yield from decode(self, window, start, end)
 
     monkeypatch.setattr(RecordDecoder, "decode", noting)
     table = scan(directory).to_table()
     assert table["offset"].to_pylist() == list(range(10 * BATCHES))
+    assert by.pop(threading.current_thread().name) == 1  # the first rows come soon
     assert len(by) >= 2
     assert all(name.startswith("pylog-read") for name in by)
 
@@ -132,12 +146,14 @@ def test_small_partitions_are_read_side_by_side_in_order(
         batches = [batch_v2(plain_records(10 * at, 10, value_size=22_000)) for at in range(5)]
         write_partition(tmp_path, {0: batches}, name=f"t-{partition:02}")
     together = threading.Barrier(THREADS, timeout=30)
+    calls = itertools.count()
     decode = RecordDecoder.decode
 
     def meeting(
         self: RecordDecoder, window: Window, start: int, end: int
     ) -> Iterator[pa.RecordBatch]:
-        together.wait()  # breaks unless as many threads decode at a time
+        if is_worker() and next(calls) < THREADS:
+            together.wait()  # breaks unless as many threads decode at a time
         yield from decode(self, window, start, end)
 
     monkeypatch.setattr(RecordDecoder, "decode", meeting)
@@ -150,6 +166,7 @@ def test_small_partitions_are_read_side_by_side_in_order(
 def test_tiny_partitions_are_read_by_the_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.undo()
     for partition in range(12):
         write_partition(tmp_path, {0: [batch_v2(plain_records(0, 10))]}, name=f"t-{partition:02}")
     read_by: set[str] = set()
@@ -167,6 +184,7 @@ def test_tiny_partitions_are_read_by_the_caller(
 def test_the_threads_end_with_the_reader_that_is_closed_early(directory: Path) -> None:
     batches = scan(directory).to_batches()
     next(batches)
+    next(batches)  # the first part is the caller's
     assert decoding_threads()
     batches.close()  # type: ignore[attr-defined]
     assert has_no_threads_soon()
@@ -180,8 +198,12 @@ def test_the_threads_end_with_the_last_row(directory: Path) -> None:
 def test_what_fails_in_a_thread_has_its_own_traceback(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(*_: object) -> Iterator[pa.RecordBatch]:
-        raise ZeroDivisionError
+    decode = RecordDecoder.decode
+
+    def failing(*arguments: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - of decode
+        if is_worker():
+            raise ZeroDivisionError
+        return decode(*arguments)
 
     monkeypatch.setattr(RecordDecoder, "decode", failing)
     with pytest.raises(ZeroDivisionError) as caught:
@@ -199,7 +221,8 @@ def test_an_interrupt_ends_the_read_and_its_threads(
 
     batches = scan(directory).to_batches()
     next(batches)
-    monkeypatch.setattr("pylog.reading.head_start.HeadStart.__iter__", interrupted)
+    next(batches)
+    monkeypatch.setattr("pylog.scheduling.worker_threads._Ahead.__iter__", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(batches)
     assert has_no_threads_soon()
@@ -209,8 +232,10 @@ def test_an_interrupt_ends_the_read_and_its_threads(
 def test_a_forked_child_reads_on_without_threads(directory: Path) -> None:
     script = """
 import os, sys, pylog
+from pylog.reading import parts
+parts.FIRST_PART_BYTES, parts.MOST_DECODED_BYTES = 1 << 10, 1 << 12
 batches = pylog.scan(sys.argv[1], threads=3, window_bytes=4096).to_batches()
-rows = next(batches).num_rows
+rows = next(batches).num_rows + next(batches).num_rows
 child = os.fork()
 rows += sum(batch.num_rows for batch in batches)
 fresh = pylog.scan(sys.argv[1], threads=3, window_bytes=4096).to_table().num_rows
@@ -231,7 +256,10 @@ print(rows, fresh, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_an_abandoned_reader_does_not_keep_the_process_alive(directory: Path) -> None:
     script = """
 import sys, pylog
+from pylog.reading import parts
+parts.FIRST_PART_BYTES, parts.MOST_DECODED_BYTES = 1 << 10, 1 << 12
 batches = pylog.scan(sys.argv[1], threads=3, window_bytes=4096).to_batches()
+next(batches)
 print(next(batches).num_rows > 0)
 """
     done = subprocess.run(
@@ -279,3 +307,34 @@ def test_sound_batches_before_one_that_breaks_its_format_are_given_before_the_er
         offsets = [each for batch in given for each in batch.column("offset").to_pylist()]
         assert offsets == list(range(50))
     assert len(joined(sound)) < 1 << 18  # all in one window
+
+
+def test_what_a_thread_has_read_before_the_filter_ends_the_read_is_given(tmp_path: Path) -> None:
+    batches = [
+        batch_v2(plain_records(10 * at, 10, value_size=90, timestamp=10 * at)) for at in range(99)
+    ]
+    directory = write_partition(tmp_path, {0: batches}, with_time_index=False)
+    for highest in range(5, 990, 50):
+        where = pylog.RecordFilter(max_timestamp=highest, timestamp_disorder=0)
+        coming = pylog.scan(
+            directory, threads=THREADS, window_bytes=WINDOW_BYTES, where=where
+        ).to_batches()
+        offsets = []
+        for batch in coming:
+            offsets += batch["offset"].to_pylist()
+            time.sleep(0.001)  # the threads are done with the next parts
+        assert offsets == list(range(highest + 1))
+
+
+def test_a_file_that_is_gone_when_it_is_to_be_cut_is_left_to_its_reader(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def gone(cutter: object) -> LocalFile:
+        asked.append(cutter)
+        raise pylog.errors.SegmentVanishedError("gone", "")
+
+    monkeypatch.setattr("pylog.reading.slicing._Cutter._opened", gone)
+    assert scan(directory).to_table().num_rows == 10 * BATCHES
+    assert asked

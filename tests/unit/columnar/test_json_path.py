@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from pylog.reading.json_path import JsonPath
+from pylog.columnar.json_path import JsonPath
 
 DOCUMENT = (
     b'{"user":{"id":7,"name":"Ann","roles":["admin","dev"]},"n":1.0,"big":100000000000000000001,'
@@ -105,7 +105,7 @@ def test_no_member_hides_another(
     monkeypatch: pytest.MonkeyPatch, beginning: bytes, path: str, *, passes: bool
 ) -> None:
     if beginning == b"{":
-        monkeypatch.setattr("pylog.reading.json_path._MOST_PARSED", 0)
+        monkeypatch.setattr("pylog.columnar.json_path._MOST_PARSED", 0)
     members = b'"again":1,"again" : 2 ,' + DOCUMENT.lstrip(b"{")
     assert JsonPath.parse(path).holds(beginning + members) is passes
 

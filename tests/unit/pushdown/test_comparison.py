@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pylog.reading.comparison import Comparison, to_record_filter, utc_time
+from pylog.pushdown.comparison import Comparison, to_record_filter, utc_time
 
 HIGHEST = 2**63 - 1
 LOWEST = -(2**63)

@@ -1,4 +1,8 @@
-"""What ``__cluster_metadata`` says for certain: its newest snapshot, and the log from there on.
+"""The logs of Kafka's own topics: a coordinator's records, and what ``__cluster_metadata`` says.
+
+A snapshot, ``<end offset>-<epoch>.checkpoint``, is a file of batches that stands for all records
+below its end offset; records below one may be gone from the log. The oldest that the log follows on
+is taken: of what was deleted since then, the log still has the records.
 
 Nothing on a disk tells up to which offset the controllers have agreed. This is known without it:
 
@@ -11,35 +15,162 @@ change is named in `CommittedMetadata.undecided`, and whoever acts on it would b
 voters are is said by records of the log or snapshot (KIP-853), else by ``quorum-state``, else by
 the last change of leader.
 
-Source: KafkaRaftClient, LeaderState.highWatermark, Snapshots, RecordsSnapshotReader (Kafka 4.3);
-KIP-595, KIP-630, KIP-853.
+Source: Snapshots, KafkaMetadataLog, KafkaRaftClient, LeaderState.highWatermark,
+RecordsSnapshotReader (Kafka 4.3); KIP-595, KIP-630, KIP-853.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.errors import CorruptRecordError, InvalidRecordError, LogDirectoryError
 from pylog.files.partition_metadata import format_uuid
 from pylog.files.quorum_state import QUORUM_STATE, read_quorum_voters
+from pylog.files.storage import list_directory, open_file
 from pylog.internal_topics.control_messages import control_fields
 from pylog.internal_topics.metadata_image import MetadataImage
-from pylog.locations import join
-from pylog.model import ControlRecordType
+from pylog.locations import join, printable_location
+from pylog.log_file.segment_windows import SegmentWindows
+from pylog.model import ControlRecordType, TopicPartition
 from pylog.reading.checked_windows import CheckedWindows
-from pylog.reading.cluster_metadata_log import batches_in, snapshot_batches, usable_snapshots
+from pylog.reading.log_directory import LogDirectory
+from pylog.reading.scan import scan
 from pylog.reading.slicing import open_slice, segment_slices
 from pylog.record.control_record import parse_control_record_type
+from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.internal_topics.metadata_image import ConfigResource
-    from pylog.model import TopicPartition
-    from pylog.reading.cluster_metadata_log import MetadataBatch, MetadataSnapshot
     from pylog.reading.log_view import LogView
     from pylog.record.record import Record
+    from pylog.record.window import Window
+
+
+_COLUMNS = ("key", "value", "offset", "timestamp", "batch")
+
+
+class StoredRecord(NamedTuple):
+    """A record of a coordinator; ``timestamp`` in ms, -1 for none.
+
+    ``producer_id`` is that of a transaction's record, None of any other.
+    """
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    producer_id: int | None
+
+
+def coordinator_records(view: LogView) -> Iterator[StoredRecord]:
+    """Yield the records of one partition in offset order, those of any transaction included."""
+    directory = LogDirectory([view.directory], views={view.topic_partition: view})
+    records = scan(directory, topics=[view.topic], columns=_COLUMNS, timestamp_unit="ms")
+    for batch in records.to_batches():
+        metadata = batch.column("batch")
+        producers = metadata.field("producerId").to_pylist()
+        are_transactional = metadata.field("isTransactional").to_pylist()
+        yield from map(
+            StoredRecord,
+            batch.column("offset").to_pylist(),
+            batch.column("timestamp").cast("int64").to_pylist(),
+            batch.column("key").to_pylist(),
+            batch.column("value").to_pylist(),
+            [
+                producer_id if is_transactional else None
+                for producer_id, is_transactional in zip(producers, are_transactional, strict=True)
+            ],
+        )
+
+
+CLUSTER_METADATA = TopicPartition("__cluster_metadata", 0)
+
+_SNAPSHOT_NAME = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
+
+
+class MetadataSnapshot(NamedTuple):
+    """A snapshot: the offset after the last record that it stands for, that record's epoch."""
+
+    end_offset: int
+    epoch: int
+    path: str
+
+
+class MetadataBatch(NamedTuple):
+    """The records of a batch, and whether they are control records."""
+
+    is_control: bool
+    records: tuple[Record, ...]
+
+
+def metadata_snapshots(view: LogView) -> list[MetadataSnapshot]:
+    """Return the snapshots beside a log, the oldest first."""
+    found = []
+    for entry in list_directory(view.directory.path):
+        match = _SNAPSHOT_NAME.fullmatch(entry.name)
+        if match is not None:
+            found.append(MetadataSnapshot(int(match[1]), int(match[2]), entry.path))
+    return sorted(found)
+
+
+def usable_snapshots(view: LogView) -> list[MetadataSnapshot]:
+    """Return the snapshots that the log follows on, the oldest first; none if it is whole."""
+    start = view.log_start_offset
+    usable = [each for each in metadata_snapshots(view) if each.end_offset >= start]
+    if start > 0 and not usable:
+        path = printable_location(view.directory.path)
+        reason = (
+            f"the log of the cluster's metadata begins at offset {start}, and no snapshot "
+            f"(<offset>-<epoch>.checkpoint) of that offset or a later one is here"
+        )
+        raise LogDirectoryError(reason, path)
+    return usable
+
+
+def metadata_values(view: LogView) -> Iterator[bytes | None]:
+    """Yield the values of the metadata records, in order; control records are left out."""
+    start = view.log_start_offset
+    usable = usable_snapshots(view)
+    if usable:
+        for batch in snapshot_batches(usable[0]):
+            if not batch.is_control:
+                yield from (record.value for record in batch.records)
+        start = usable[0].end_offset
+    if start >= view.log_end_offset:
+        return
+    directory = LogDirectory([view.directory], views={view.topic_partition: view})
+    records = scan(directory, topics=[view.topic], start=start, columns=["value"])
+    for batch in records.to_batches():
+        yield from batch.column(0).to_pylist()
+
+
+def snapshot_batches(snapshot: MetadataSnapshot) -> Iterator[MetadataBatch]:
+    """Yield the batches of a snapshot, control batches among them."""
+    with open_file(snapshot.path) as source:
+        size = source.size()
+        windows = SegmentWindows(source, 0, size)
+        for window in windows:
+            yield from batches_in(window, snapshot.path)
+        if windows.tail.position < size:
+            reason = windows.tail.defect or "the last batch of this snapshot is cut short"
+            raise CorruptRecordError(reason, snapshot.path, windows.tail.position)
+
+
+def batches_in(window: Window, path: str) -> Iterator[MetadataBatch]:
+    """Yield the batches of a window of a file, each with a right checksum."""
+    buffer = window.buffer.data
+    for position in window.headers.positions.tolist():
+        try:
+            batch = RecordBatch(buffer[position:])
+            batch.ensure_valid()
+            yield MetadataBatch(batch.header.is_control_batch, tuple(batch.records()))
+        except (CorruptRecordError, InvalidRecordError) as error:
+            at = window.file_position + position
+            raise CorruptRecordError(error.reason, path, at) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +204,8 @@ class CommittedMetadata:
 def read_committed_metadata(view: LogView) -> CommittedMetadata:
     """Return what the log of ``__cluster_metadata-0`` says.
 
-    Parameters
-    ----------
-    view
-        That log.
-
-    Raises
-    ------
-    CorruptRecordError
-        The log or its newest snapshot is damaged.
-    InvalidRecordError
-        A record is not understood, since a later version of Kafka wrote it, or a part is missing.
-    CorruptCheckpointError
-        ``quorum-state`` does not follow the format.
-    LogDirectoryError
-        The log begins after offset 0 and no snapshot leads up to it, or a file cannot be read.
+    `InvalidRecordError`: a record is not understood, since a later version of Kafka wrote it, or a
+    part is missing.
     """
     snapshots = usable_snapshots(view)
     reading = _Reading(view.directory.path)

@@ -1,4 +1,4 @@
-"""The tables that a notebook shows of several logs: those of a directory, and those of a scan.
+"""What a notebook or a `repr` shows of several logs: those of a directory, and those of a scan.
 
 A look at an object has to be quick, and must not fail: at most `MOST_LOGS` logs are looked at, each
 by names, side files and a few headers; what cannot be read is a note after the table. The logs of
@@ -7,21 +7,70 @@ an object store are not looked at, since every look is a request.
 
 from __future__ import annotations
 
+import reprlib
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.locations import is_remote, printable_location
 from pylog.model import NO_TIMESTAMP
-from pylog.reading.attempts import Attempts
-from pylog.reading.first_timestamp import first_timestamp
+from pylog.reading.damage import Attempts
 from pylog.reading.html_table import MOST_ROWS, html_table, shown_time
+from pylog.reading.log_view import first_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from pylog.reading.damage import ReadMode
     from pylog.reading.discovery import PartitionDirectory
     from pylog.reading.log_view import LogView
+    from pylog.reading.planner import ScanRequest
     from pylog.reading.scan_task import ScanTask
+
+
+_SHORTENED = reprlib.Repr()
+_SHORTENED.maxdict = _SHORTENED.maxlist = _SHORTENED.maxset = 8
+_SHORTENED.maxfrozenset = 8
+_SHORTENED.maxstring = _SHORTENED.maxother = 120
+
+
+def short_repr(value: object) -> str:
+    """Return the `repr` of ``value``, with "..." for what is more than eight members of it."""
+    return _SHORTENED.repr(value)
+
+
+def directories_repr(directories: Iterable[PartitionDirectory]) -> str:
+    """Return the paths and, by topic, the partition numbers, without secrets of a URI.
+
+    For example ``'/mnt/kafka-logs', topics={'orders': [0, 1], 'payments': [0]}``.
+    """
+    paths: dict[str, None] = {}
+    topics: dict[str, list[int]] = {}
+    for each in directories:
+        paths[printable_location(each.path if each.is_named else each.log_directory)] = None
+        topics.setdefault(each.topic_partition.topic, []).append(each.topic_partition.partition)
+    given = [repr(path) for path in paths]
+    if len(given) > 2:
+        given[1:] = [f"and {len(given) - 1} more"]
+    return f"{', '.join(given)}, topics={short_repr(topics)}"
+
+
+def scan_choices(
+    columns: list[str], wanted: ScanRequest, mode: ReadMode, limit: int | None
+) -> list[str]:
+    """Return what was chosen for a scan, such as ``start='earliest'``."""
+    choices = [
+        f"columns={short_repr(columns)}",
+        f"start={short_repr(wanted.start)}",
+        f"end={short_repr(wanted.end)}",
+        f"isolation={wanted.isolation.label!r}",
+        f"mode={str(mode)!r}",
+    ]
+    if wanted.where is not None:
+        choices.append(f"where={short_repr(wanted.where)}")
+    if limit is not None:
+        choices.append(f"limit={limit}")
+    return choices
+
 
 MOST_LOGS = 100
 
@@ -59,17 +108,7 @@ def topics_html(
     others: Sequence[PartitionDirectory],
     view_of: Callable[[PartitionDirectory], LogView],
 ) -> str:
-    """Return a table of topics.
-
-    Parameters
-    ----------
-    directories
-        The live partitions, in topic and partition order.
-    others
-        Those that are not live.
-    view_of
-        Returns the view of one of ``directories``; asked for those that are looked at.
-    """
+    """Return a table of topics."""
     topics: dict[str, list[PartitionDirectory]] = {}
     for each in directories:
         topics.setdefault(each.topic_partition.topic, []).append(each)
@@ -124,17 +163,7 @@ def _topic_rows(
 
 
 def scan_html(views: Sequence[LogView], tasks: Sequence[ScanTask] | None, choices: str) -> str:
-    """Return a table of what a scan reads.
-
-    Parameters
-    ----------
-    views
-        The logs.
-    tasks
-        The plan, if it has been made. None: the logs are shown as they lie on disk.
-    choices
-        What is asked for.
-    """
+    """Return a table of what a scan reads."""
     attempts = Attempts()
     if tasks is not None:
         return html_table(

@@ -1,0 +1,344 @@
+"""The segments of a log that is being read: which there are, their files, and look-ups inside one.
+
+Indexes are hints: an entry is used once the batches around it have proved it
+(`pylog.log_file.proved_position`), so a missing, stale, zero-tailed or lying index costs time and
+never rows.
+
+Compaction replaces segments in steps: the new one is written as ``.cleaned``, renamed to ``.swap``,
+the old ones to ``.deleted``, and at last ``.swap`` is taken off the name. From ``.swap`` on the
+replacement counts, as it does for a broker that starts after a crash in between: ``.log`` files
+whose base offsets lie in the range of the ``.swap`` files are left out. A ``.swap`` at or above a
+``.cleaned`` file was not renamed with all its like and does not count.
+
+Source: LogLoader, LocalLog.replaceSegments (Kafka 3.9, 4.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pylog.errors import LogDirectoryError, SegmentVanishedError, UnreadableFileError
+from pylog.files.file_names import (
+    CLEANED_FILE_SUFFIX,
+    INDEX_FILE_SUFFIX,
+    LOG_FILE_SUFFIX,
+    PRODUCER_SNAPSHOT_FILE_SUFFIX,
+    SWAP_FILE_SUFFIX,
+    TIME_INDEX_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+    file_name_prefix,
+    find_segment_file_name,
+    is_kafka_0_7_log,
+)
+from pylog.files.offset_index import OffsetIndexEntries
+from pylog.files.storage import list_directory, open_file, settled_since, stat_file
+from pylog.locations import join
+from pylog.log_file.batch_walk import (
+    PositionedHeader,
+    find_whole_batches,
+    walk_headers,
+)
+from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
+
+if TYPE_CHECKING:
+    from pylog.files.byte_source import ByteSource
+    from pylog.files.file_names import SegmentFileName
+    from pylog.files.storage import DirectoryEntry, FileStatus
+
+
+def open_segment(path: str, file_id: int, *, leaves_page_cache: bool = False) -> ByteSource:
+    """Open a listed ``.log`` file; `SegmentVanishedError` if it is gone or has been replaced.
+
+    Compaction replaces files under the same name, so ``file_id`` is the inode from the listing (0
+    if the store has none).
+    """
+    source = open_file(path, leaves_page_cache=leaves_page_cache)
+    if file_id and source.file_id() not in (file_id, 0):
+        source.close()
+        reason = "file was replaced (by compaction, say) since the directory was listed"
+        raise SegmentVanishedError(reason, path)
+    return source
+
+
+@dataclass(frozen=True, slots=True)
+class LogSegmentView:
+    """The files of one segment as the directory listing showed them.
+
+    Attributes
+    ----------
+    directory
+        The partition directory.
+    base_offset
+        What the file name says.
+    size_bytes
+        Length of the ``.log`` file when it was listed.
+    suffixes
+        Which files there are.
+    state
+        ``.swap`` for a segment that compaction has put in place but not renamed yet, else "".
+    file_id
+        Which file the ``.log`` was when it was listed; 0 where the storage tells nothing.
+    defect
+        Why the ``.log`` cannot be read at all: it is not a regular file, or a link that leads
+        nowhere. Its size is 0 then, and not known.
+    uses_indexes
+        Whether look-ups may ask the index files; else they walk from the segment's first byte.
+    leaves_page_cache
+        Whether the ``.log`` and the offset index are read without leaving anything in the page
+        cache.
+    """
+
+    directory: str
+    base_offset: int
+    size_bytes: int
+    suffixes: frozenset[str]
+    state: str = ""
+    file_id: int = 0
+    defect: str | None = None
+    uses_indexes: bool = True
+    leaves_page_cache: bool = False
+
+    def file_path(self, suffix: str = LOG_FILE_SUFFIX) -> str:
+        """Return the path of the segment's file of that kind."""
+        return join(self.directory, f"{file_name_prefix(self.base_offset)}{suffix}{self.state}")
+
+    def ensure_readable(self) -> None:
+        """Raise `UnreadableFileError` if the listing said that the ``.log`` cannot be read."""
+        if self.defect is not None:
+            raise UnreadableFileError(self.defect, self.file_path())
+
+    @property
+    def has_transaction_index(self) -> bool:
+        """Whether a ``.txnindex`` was listed and may be used."""
+        return self.uses_indexes and TXN_INDEX_FILE_SUFFIX in self.suffixes
+
+    @property
+    def has_time_index(self) -> bool:
+        """Whether a ``.timeindex`` was listed and may be used."""
+        return self.uses_indexes and TIME_INDEX_FILE_SUFFIX in self.suffixes
+
+    def open_log(self) -> ByteSource:
+        """Open the ``.log`` file."""
+        return open_segment(
+            self.file_path(), self.file_id, leaves_page_cache=self.leaves_page_cache
+        )
+
+    def find_batch(self, source: ByteSource, offset: int, end: int) -> PositionedHeader | None:
+        """Return the first batch whose last offset is at or above ``offset``."""
+        _, batch = self._batches_around(source, offset, end)
+        return batch
+
+    def find_start(
+        self, source: ByteSource, offset: int, end: int, *, checks_gap: bool
+    ) -> tuple[int, PositionedHeader | None]:
+        """Return where a reader of the records from ``offset`` on begins, and `find_batch`.
+
+        It starts at the first batch whose last offset is at or above ``offset``. Where there is a
+        gap before it in which ``offset`` lies, it starts at the batch before the gap: damage to a
+        header may have made that one end too early, and its checksum is to be looked at. Without
+        ``checks_gap`` what is before ``offset`` has been read already.
+        """
+        before, batch = self._batches_around(source, offset, end)
+        base_offset = None if batch is None else batch.header.base_offset
+        is_in_gap = base_offset is None or base_offset > offset  # or nobody knows
+        if checks_gap and is_in_gap and before is not None:
+            return before.position, batch
+        return self._whole_end(source, offset, end) if batch is None else batch.position, batch
+
+    def _batches_around(
+        self, source: ByteSource, offset: int, end: int
+    ) -> tuple[PositionedHeader | None, PositionedHeader | None]:
+        """Return the last batch below ``offset`` that a walk passes, and the first not below."""
+        start = self._position_at_or_before(source, offset, end)
+        before = None
+        for batch in walk_headers(source, start.position, end, lowest_offset=start.lowest_offset):
+            if batch.header.last_offset >= offset:
+                return before, batch
+            before = batch
+        return before, None
+
+    def _whole_end(self, source: ByteSource, offset: int, end: int) -> int:
+        """Return where whole batches end, walking from the indexed position before ``offset``."""
+        position, lowest = self._position_at_or_before(source, offset, end)
+        return find_whole_batches(source, position, end, lowest_offset=lowest).end_position
+
+    def _position_at_or_before(self, source: ByteSource, offset: int, end: int) -> ProvedPosition:
+        """Return where a batch begins that is not after the one holding ``offset``."""
+        if offset <= self.base_offset:
+            return self._beginning
+        with self.open_offset_index() as index:
+            return self._proved_positions(source, index, end).before_offset(offset)
+
+    def last_indexed_position(
+        self, source: ByteSource, end: int, *, is_sound: bool = False
+    ) -> ProvedPosition:
+        """Return where the last batch before ``end`` that the offset index proves begins.
+
+        The segment's beginning if it proves none; with ``is_sound``, none with a right checksum.
+        The index may know of more by now: a broker continues appending.
+        """
+        with self.open_offset_index() as index:
+            return self._proved_positions(source, index, end).last(is_sound=is_sound)
+
+    def open_offset_index(self) -> OffsetIndexEntries:
+        """Open the offset index; one without entries if there is none, or none is to be used."""
+        if not self.uses_indexes:
+            return OffsetIndexEntries.empty(self.base_offset)
+        return OffsetIndexEntries.open(
+            self.file_path(INDEX_FILE_SUFFIX),
+            self.base_offset,
+            leaves_page_cache=self.leaves_page_cache,
+        )
+
+    @property
+    def _beginning(self) -> ProvedPosition:
+        return ProvedPosition(0, self.base_offset)
+
+    def _proved_positions(
+        self, source: ByteSource, index: OffsetIndexEntries, end: int
+    ) -> ProvedPositions:
+        return ProvedPositions(source, index, self._beginning, end)
+
+
+_MOST_LOOKS = 100
+
+
+@dataclass(slots=True)
+class SegmentListing:
+    """What a partition directory holds.
+
+    Attributes
+    ----------
+    segments
+        In offset order.
+    producer_snapshot_offsets
+        From the names of ``.snapshot`` files, in no order.
+    file_count
+        Files and directories of any kind.
+    leftover_file_count
+        Those of ``.deleted``, ``.cleaned`` and ``.swap``.
+    base_offsets_without_log
+        Of segments of which index files are there and no ``.log``, ascending. A broker deletes such
+        files at its start.
+    misnamed_logs
+        Names that end in ``.log`` and are not those of a segment: other than 20 ASCII digits.
+    """
+
+    segments: list[LogSegmentView] = field(default_factory=list)
+    producer_snapshot_offsets: list[int] = field(default_factory=list)
+    file_count: int = 0
+    leftover_file_count: int = 0
+    base_offsets_without_log: list[int] = field(default_factory=list)
+    misnamed_logs: list[str] = field(default_factory=list)
+
+
+class _Names:
+    """The files of one state (live, or ``.swap``) by base offset."""
+
+    def __init__(self, directory: str, state: str) -> None:
+        self._directory = directory
+        self._state = state
+        self._suffixes: dict[int, set[str]] = {}
+        self._logs: dict[int, FileStatus | UnreadableFileError] = {}
+
+    def add(self, name: SegmentFileName, entry: DirectoryEntry) -> None:
+        if name.suffix == LOG_FILE_SUFFIX:
+            try:
+                self._logs[name.base_offset] = stat_file(entry)
+            except UnreadableFileError as error:
+                self._logs[name.base_offset] = error
+        self._suffixes.setdefault(name.base_offset, set()).add(name.suffix)
+
+    def segments(self) -> list[LogSegmentView]:
+        return [self._segment(base, status) for base, status in sorted(self._logs.items())]
+
+    def base_offsets_without_log(self) -> set[int]:
+        return self._suffixes.keys() - self._logs.keys()
+
+    def _segment(self, base: int, status: FileStatus | UnreadableFileError) -> LogSegmentView:
+        suffixes = frozenset(self._suffixes[base])
+        if isinstance(status, UnreadableFileError):
+            return LogSegmentView(
+                self._directory, base, 0, suffixes, self._state, defect=status.reason
+            )
+        return LogSegmentView(
+            self._directory, base, status.st_size, suffixes, self._state, status.st_ino
+        )
+
+
+def list_segments(directory: str) -> SegmentListing:
+    """Return what the partition directory at ``directory`` holds.
+
+    A file that is renamed while a directory is listed may be listed under its old name, its new
+    one, both or none. So the directory is listed again until nothing has changed in it meanwhile.
+    """
+    for _ in range(_MOST_LOOKS):
+        before = settled_since(directory)
+        try:
+            listing = _list_once(directory)
+        except SegmentVanishedError:
+            continue  # renamed or deleted between listing and stat, or before it was read
+        if before == settled_since(directory):
+            return listing
+    reason = "files come and go faster than the directory can be listed"
+    raise LogDirectoryError(reason, directory)
+
+
+def _list_once(directory: str) -> SegmentListing:
+    listing = SegmentListing()
+    live, swap = _Names(directory, ""), _Names(directory, SWAP_FILE_SUFFIX)
+    cleaned: list[int] = []
+    is_kafka_0_7 = False
+    for entry in list_directory(directory):
+        listing.file_count += 1
+        name = find_segment_file_name(entry.name)
+        if name is None:
+            is_kafka_0_7 = is_kafka_0_7 or is_kafka_0_7_log(entry.name)
+            if entry.name.endswith(LOG_FILE_SUFFIX):
+                listing.misnamed_logs.append(entry.name)
+            continue
+        if name.state:
+            listing.leftover_file_count += 1
+        if name.state == CLEANED_FILE_SUFFIX:
+            cleaned.append(name.base_offset)
+        elif name.state == SWAP_FILE_SUFFIX:
+            swap.add(name, entry)
+        elif not name.state and name.suffix == PRODUCER_SNAPSHOT_FILE_SUFFIX:
+            listing.producer_snapshot_offsets.append(name.base_offset)
+        elif not name.state:
+            live.add(name, entry)
+    replacing = [
+        segment for segment in swap.segments() if not cleaned or segment.base_offset < min(cleaned)
+    ]
+    replaced = _Replaced(replacing)
+    kept = [each for each in live.segments() if each.base_offset not in replaced]
+    listing.segments = sorted([*kept, *replacing], key=lambda each: each.base_offset)
+    if is_kafka_0_7 and not listing.segments:
+        reason = (
+            "cannot read segments of Kafka 0.7 (.kafka files), only those of Kafka 0.8 and later "
+            "(.log files); the KafkaMigrationTool of Kafka 0.8 copies topics of 0.7"
+        )
+        raise LogDirectoryError(reason, directory)
+    without_log = live.base_offsets_without_log()
+    listing.base_offsets_without_log = sorted(base for base in without_log if base not in replaced)
+    return listing
+
+
+class _Replaced:
+    """The base offsets of segments whose places those of a compaction have taken."""
+
+    def __init__(self, replacing: list[LogSegmentView]) -> None:
+        # One that compaction left empty has no range, and still takes its name.
+        self._names = {segment.base_offset for segment in replacing}
+        self._start = min(self._names, default=0)
+        self._end = max(map(_next_offset, replacing), default=0)
+
+    def __contains__(self, base_offset: int) -> bool:
+        return base_offset in self._names or self._start <= base_offset < self._end
+
+
+def _next_offset(segment: LogSegmentView) -> int:
+    with segment.open_log() as source:
+        last = find_whole_batches(source, 0, source.size(), lowest_offset=segment.base_offset).last
+    return segment.base_offset if last is None else last.header.next_offset

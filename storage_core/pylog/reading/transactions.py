@@ -1,0 +1,460 @@
+"""What READ_COMMITTED leaves out, and where it ends.
+
+A transactional data batch is decided by the next marker of its producer: COMMIT delivers it, ABORT
+drops it, and where no marker follows the transaction is open. The last stable offset (LSO) is the
+first offset of the oldest open transaction, or the log end offset. The newest intact producer
+snapshot lists the transactions that are open at its offset, and the headers after it give the rest;
+without a snapshot all headers are read.
+
+``.txnindex`` files give the aborted ranges of the segments that hold the markers, without reading
+the log. Kafka makes the file only when it sees an ABORT, so a segment without one is normal, and
+also what a lost file looks like: then, and where damage is skipped, the ranges are taken from the
+batch headers and markers themselves, from the range's beginning to where its last transaction is
+decided.
+
+A ``.txnindex`` has no checksum: one that was cut between two entries looks intact, and one that
+lists a committed transaction, too. Both show at the next marker of the producer, in the range that
+is read or after it (`AbortWatch`, for FAILFAST), but only where offsets have no gap in between:
+compaction removes COMMIT markers, and what was committed by one may then precede another
+transaction's ABORT.
+
+Source: ProducerStateManager (firstUnstableOffset), ProducerAppendInfo,
+TransactionIndex.collectAbortedTxns (Kafka 4.3); KIP-98.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.errors import (
+    CorruptIndexError,
+    CorruptRecordError,
+    CorruptSnapshotError,
+    SegmentVanishedError,
+    UnreadableFileError,
+)
+from pylog.files.file_names import (
+    LOG_FILE_SUFFIX,
+    PRODUCER_SNAPSHOT_FILE_SUFFIX,
+    TXN_INDEX_FILE_SUFFIX,
+    file_name_prefix,
+)
+from pylog.files.producer_snapshot import read_producer_snapshot
+from pylog.files.transaction_index import read_transaction_index
+from pylog.locations import join
+from pylog.model import AbortedTransaction, ControlRecordType
+from pylog.reading.checked_windows import CheckedWindows, control_types
+from pylog.reading.log_view import LogView
+from pylog.reading.slicing import open_slice, segment_slices
+from pylog.record.batch_layout import TRANSACTIONAL_FLAG_MASK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from pylog.reading.scan_task import ScanTask
+    from pylog.record.batch_scan import BatchHeaders
+    from pylog.record.window import Window
+
+
+class OpenTransactions:
+    """The transactions that are open, by producer id.
+
+    After damage nobody knows whether a transaction that was open before it has been decided in
+    it. Its batches count as aborted, up to the next marker of its producer.
+    """
+
+    def __init__(self, since: dict[int, int]) -> None:
+        self._since = since
+        self._undecidable: set[int] = set()
+
+    def note_damage(self) -> None:
+        """Note that batches are missing here."""
+        self._undecidable.update(self._since)
+
+    def note_data(self, producer_id: int, offset: int) -> None:
+        """Note a data batch."""
+        self._since.setdefault(producer_id, offset)
+
+    def end(self, producer_id: int, kind: ControlRecordType) -> int | None:
+        """Note a marker; return the first offset of the transaction if it counts as aborted."""
+        since = self._since.pop(producer_id, None)
+        is_aborted = kind is ControlRecordType.ABORT or producer_id in self._undecidable
+        self._undecidable.discard(producer_id)
+        return since if is_aborted else None
+
+    def __bool__(self) -> bool:
+        return bool(self._since)
+
+    @property
+    def first_offsets(self) -> dict[int, int]:
+        """First offset by producer id, of all that are open."""
+        return self._since
+
+    @property
+    def decidable(self) -> list[int]:
+        """First offsets of those that a marker may still decide."""
+        return [at for each, at in self._since.items() if each not in self._undecidable]
+
+
+END_TYPES = (ControlRecordType.ABORT, ControlRecordType.COMMIT)
+"""The markers that end a transaction."""
+
+
+def follow_transactions(
+    view: LogView,
+    transactions: OpenTransactions,
+    offsets: tuple[int, int],
+    below: int | None = None,
+) -> Iterator[AbortedTransaction | None]:
+    """Note what the batches of a range say of transactions; yield each that is aborted.
+
+    Only transactions that began below ``below`` are of interest; then None is yielded after every
+    window, for a look at what is still open.
+    """
+    start, end = offsets
+    for scan, is_behind_damage in _windows(view, start, end):
+        if is_behind_damage:
+            transactions.note_damage()
+        for producer_id, offset, kind in _transaction_events(scan, start):
+            if kind is None:
+                if below is None or offset < below:
+                    transactions.note_data(producer_id, offset)
+            elif kind in END_TYPES:
+                since = transactions.end(producer_id, kind)
+                if since is not None:
+                    yield AbortedTransaction(producer_id, since, offset)
+        if below is not None:
+            yield None
+
+
+def _windows(view: LogView, start_offset: int, end_offset: int) -> Iterator[tuple[Window, bool]]:
+    """Yield the scans of all windows that hold offsets ``[start_offset, end_offset)``.
+
+    With each comes whether damage was left out before it. Checksums are verified: a marker of
+    another producer, or a batch that does not look transactional, would make wrong rows of right
+    ones elsewhere.
+    """
+    damage = view.damage
+    gaps = 0 if damage is None else damage.skip_count
+    for segment_slice in segment_slices(view, start_offset, end_offset):
+        opened = open_slice(segment_slice, damage)
+        if opened is None:
+            continue
+        with opened as source:
+            for window in CheckedWindows(source, segment_slice, damage=damage):
+                now = 0 if damage is None else damage.skip_count
+                yield window, now > gaps
+                gaps = now
+
+
+def _transaction_events(
+    scan: Window, from_offset: int
+) -> Iterator[tuple[int, int, ControlRecordType | None]]:
+    """Yield (producer id, offset, marker type or None for data) of transactional batches."""
+    headers = scan.headers
+    which = np.flatnonzero(headers.is_transactional & (headers.last_offsets >= from_offset))
+    if not which.size:
+        return
+    kinds = np.full(which.size, -1, dtype=np.int64)
+    control = headers.is_control[which]
+    kinds[control] = control_types(scan, which[control])
+    rows = zip(
+        headers.producer_ids[which].tolist(),
+        headers.offsets[which].tolist(),
+        control.tolist(),
+        kinds.tolist(),
+        strict=True,
+    )
+    for producer_id, offset, is_control, kind in rows:
+        yield producer_id, offset, ControlRecordType(kind) if is_control else None
+
+
+def find_last_stable_offset(view: LogView, end_offset: int | None = None) -> int:
+    """Return the first offset of the oldest open transaction; the log's end if none is open.
+
+    What is asked for is below ``end_offset``: what follows it is looked at only while transactions
+    that began before it are open, and the answer is at most this offset.
+    """
+    log_end = view.log_end_offset
+    limit = log_end if end_offset is None else min(end_offset, log_end)
+    if view.known_last_stable_offset is not None:
+        return min(limit, view.known_last_stable_offset)
+    since, offset = _newest_snapshot(view)
+    transactions = OpenTransactions(since)
+    for _ in follow_transactions(view, transactions, (offset, limit)):
+        pass
+    if any(at < limit for at in transactions.decidable):
+        for _ in follow_transactions(
+            view, transactions, (max(offset, limit), log_end), below=limit
+        ):
+            if not transactions:
+                break
+    return min([limit, *transactions.decidable])
+
+
+class FollowedTransactions:
+    """The transactions that are open at the end of a log, kept up to date while it grows.
+
+    What was looked at once is not looked at again.
+    """
+
+    def __init__(self) -> None:
+        self._open: OpenTransactions | None = None
+        self._offset = 0
+
+    def last_stable_offset(self, view: LogView) -> int:
+        """Return what `find_last_stable_offset` does, of a log whose known part is what it was."""
+        # After an error in the middle of the walk, the next one begins anew.
+        transactions, self._open = self._open, None
+        log_end = view.log_end_offset
+        if transactions is None or log_end < self._offset:
+            since, self._offset = _newest_snapshot(view)
+            transactions = OpenTransactions(since)
+        for _ in follow_transactions(view, transactions, (self._offset, log_end)):
+            pass
+        self._open, self._offset = transactions, log_end
+        # Of a transaction that began before the log does now, what is left is undecided.
+        return max(view.log_start_offset, min([log_end, *transactions.decidable]))
+
+
+def _newest_snapshot(view: LogView) -> tuple[dict[int, int], int]:
+    """Return open transactions (producer id to first offset) and the offset they are known at."""
+    for offset in sorted(view.producer_snapshot_offsets, reverse=True):
+        if offset > view.log_end_offset:
+            continue
+        name = file_name_prefix(offset) + PRODUCER_SNAPSHOT_FILE_SUFFIX
+        try:
+            entries = read_producer_snapshot(join(view.directory.path, name))
+        except (CorruptSnapshotError, SegmentVanishedError, UnreadableFileError):
+            continue  # an older one, and more headers, say the same
+        return {
+            entry.producer_id: entry.current_txn_first_offset
+            for entry in entries
+            if entry.current_txn_first_offset >= 0
+        }, offset
+    return {}, 0
+
+
+class AbortedTransactions:
+    """Tells which batches belong to aborted transactions."""
+
+    def __init__(self, transactions: tuple[AbortedTransaction, ...]) -> None:
+        self._ranges: dict[int, tuple[list[int], list[int]]] = {}
+        for transaction in sorted(transactions, key=lambda each: each.first_offset):
+            firsts, lasts = self._ranges.setdefault(transaction.producer_id, ([], []))
+            firsts.append(transaction.first_offset)
+            # Ranges overlap after damage: an offset is in one if it is below the farthest end.
+            lasts.append(max([transaction.last_offset, *lasts[-1:]]))
+
+    def mask(self, headers: BatchHeaders) -> npt.NDArray[np.bool_]:
+        """Return True for every batch that READ_COMMITTED drops; shape (batches,)."""
+        dropped = np.zeros(len(headers), dtype=np.bool_)
+        if not self._ranges:
+            return dropped
+        for index in np.flatnonzero(headers.is_transactional & ~headers.is_control).tolist():
+            ranges = self._ranges.get(int(headers.producer_ids[index]))
+            if ranges is None:
+                continue
+            offset = int(headers.last_offsets[index])
+            place = bisect_right(ranges[0], offset) - 1
+            dropped[index] = place >= 0 and offset <= ranges[1][place]
+        return dropped
+
+
+def find_aborted_transactions(
+    view: LogView, start_offset: int, end_offset: int
+) -> tuple[AbortedTransaction, ...]:
+    """Return the aborted transactions that overlap ``[start_offset, end_offset)``.
+
+    ``end_offset`` is not above the last stable offset.
+    """
+    if start_offset >= end_offset:
+        return ()
+    first = view.find_segment(start_offset) or 0
+    # Where damage is skipped the markers alone decide: nothing there could raise an error about an
+    # index that they contradict, and its lie would be wrong rows in silence.
+    transactions = _from_indexes(view, first, end_offset) if view.damage is None else None
+    if transactions is None:
+        transactions = _from_markers(view, first, end_offset)
+    return tuple(
+        each
+        for each in transactions
+        if each.first_offset < end_offset and each.last_offset >= start_offset
+    )
+
+
+def _from_indexes(view: LogView, first: int, end_offset: int) -> list[AbortedTransaction] | None:
+    """Return what the ``.txnindex`` files say; None if one is missing or unsound on the way.
+
+    An entry whose last stable offset is at or above ``end_offset`` ends the search: nothing below
+    that offset is decided later.
+    """
+    transactions: list[AbortedTransaction] = []
+    for segment in view.segments[first:]:
+        if not segment.has_transaction_index:
+            return None
+        try:
+            entries = read_transaction_index(segment.file_path(TXN_INDEX_FILE_SUFFIX))
+        except (CorruptIndexError, UnreadableFileError):
+            return None
+        if not entries:  # made for an ABORT that is not in it: lost in a crash, or truncated away
+            return None
+        for entry in entries:
+            transactions.append(
+                AbortedTransaction(entry.producer_id, entry.first_offset, entry.last_offset)
+            )
+            if entry.last_stable_offset >= end_offset:
+                return transactions
+    return transactions
+
+
+def _from_markers(view: LogView, first: int, end_offset: int) -> list[AbortedTransaction]:
+    """Return what the batches and markers from segment ``first`` on say.
+
+    A range begins with the producer's first batch since its last marker; batches before the first
+    segment looked at are not of interest. The walk ends when every transaction that began below
+    ``end_offset`` is decided. One that no marker ends counts as aborted: it has not been committed.
+    """
+    transactions = OpenTransactions({})
+    start = view.segments[first].base_offset
+    decided = list(_until_decided(view, transactions, start, end_offset))
+    undecided = transactions.first_offsets.items()
+    return [
+        *decided,
+        *(AbortedTransaction(producer_id, since, end_offset) for producer_id, since in undecided),
+    ]
+
+
+def _until_decided(
+    view: LogView, transactions: OpenTransactions, start_offset: int, end_offset: int
+) -> Iterator[AbortedTransaction]:
+    for each in follow_transactions(
+        view, transactions, (start_offset, end_offset), below=end_offset
+    ):
+        if each is not None:
+            yield each
+    if not transactions:
+        return
+    for each in follow_transactions(
+        view, transactions, (end_offset, view.log_end_offset), below=end_offset
+    ):
+        if each is not None:
+            yield each
+        elif not transactions:
+            return
+
+
+_FIRST_WINDOW_BYTES = 1 << 14  # a transaction's marker is seldom far away
+_WAY_OUT = (
+    "read without index files, then the markers decide (pylog.scan: use_indexes=False; Spark: "
+    "useIndexes=false; pylog cat: --ignore-indexes)"
+)
+
+
+class AbortWatch:
+    """Watches the batches that one pass over a task reads, in order."""
+
+    def __init__(self, task: ScanTask) -> None:
+        self._task = task
+        # Producer ids whose records in the range were given, or left out as aborted, since their
+        # last marker, to how many gaps there were before.
+        self._given: dict[int, int] = {}
+        self._left_out: dict[int, int] = {}
+        self._gaps = 0
+        self._next_offset = 0
+
+    def look(self, scan: Window, wanted: npt.NDArray[np.bool_] | None, path: str) -> None:
+        """Note the batches of a window.
+
+        Its transactional control batches have been read as a whole. ``wanted`` masks the batches
+        whose records are given; None for all. `CorruptIndexError`: records of a transaction were
+        given that turns out to be aborted, or left out of one that turns out to be committed.
+        """
+        headers = scan.headers
+        follows = np.append(self._next_offset, headers.last_offsets[:-1] + 1)
+        gaps = self._gaps + np.cumsum(headers.offsets != follows)
+        self._gaps, self._next_offset = int(gaps[-1]), int(headers.last_offsets[-1]) + 1
+        if not headers.traits.any_has(TRANSACTIONAL_FLAG_MASK):
+            return
+        which = np.flatnonzero(headers.is_transactional)
+        control = headers.is_control[which]
+        kinds = np.full(which.size, ControlRecordType.UNKNOWN, dtype=np.int64)
+        kinds[control] = control_types(scan, which[control])
+        in_range = ~control & (headers.last_offsets[which] >= self._task.start_offset)
+        in_range &= headers.offsets[which] < self._task.end_offset
+        given = in_range if wanted is None else in_range & wanted[which]
+        rows = zip(
+            headers.producer_ids[which].tolist(),
+            headers.offsets[which].tolist(),
+            kinds.tolist(),
+            in_range.tolist(),
+            given.tolist(),
+            gaps[which].tolist(),
+            strict=True,
+        )
+        for producer_id, offset, kind, is_in_range, is_given, gaps_before in rows:
+            if is_in_range and is_given:
+                self._given[producer_id] = gaps_before
+            elif is_in_range:
+                self._left_out[producer_id] = gaps_before
+            elif kind in END_TYPES:
+                self._end(producer_id, ControlRecordType(kind), gaps_before, (offset, path))
+
+    def look_on(self) -> None:
+        """Look at what comes after the range, up to the markers of the transactions that it cuts.
+
+        Notes
+        -----
+        Damage outside the range that was asked for is not reported: the search ends there.
+        """
+        try:
+            for scan, path in self._windows_after():
+                self.look(scan, np.zeros(len(scan.headers), dtype=np.bool_), path)
+                if not self._is_waiting():
+                    return
+        except (CorruptRecordError, SegmentVanishedError):
+            return
+
+    def _end(
+        self, producer_id: int, kind: ControlRecordType, gaps: int, place: tuple[int, str]
+    ) -> None:
+        offset, path = place
+        given, left_out = self._given.pop(producer_id, -1), self._left_out.pop(producer_id, -1)
+        reason = None
+        if kind is ControlRecordType.ABORT and given == gaps:
+            reason = (
+                f"transaction index lacks the transaction of producer {producer_id} that is "
+                f"aborted at offset {offset}, and its records were taken for committed"
+            )
+        if kind is ControlRecordType.COMMIT and left_out == gaps:
+            reason = (
+                f"transaction index lists the transaction of producer {producer_id} that is "
+                f"committed at offset {offset}, and its records were taken for aborted"
+            )
+        if reason is not None:
+            raise CorruptIndexError(f"{reason}; {_WAY_OUT}", _index_path(path))
+
+    def _is_waiting(self) -> bool:
+        """Whether a marker could still contradict, gaps considered."""
+        return any(gaps == self._gaps for gaps in (*self._given.values(), *self._left_out.values()))
+
+    def _windows_after(self) -> Iterator[tuple[Window, str]]:
+        if not self._is_waiting():
+            return
+        view = LogView(self._task.directory)
+        for segment_slice in segment_slices(view, self._next_offset, view.log_end_offset):
+            with segment_slice.open() as source:
+                windows = CheckedWindows(
+                    source, segment_slice, first_window_bytes=_FIRST_WINDOW_BYTES
+                )
+                for window in windows:
+                    yield window, segment_slice.path
+
+
+def _index_path(log_path: str) -> str:
+    return log_path.replace(LOG_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
