@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from pylog.config import LogConfig
+from pylog.config import LogConfig, RecoveryMode
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.testing import ManualClock, ManualScheduler
@@ -168,6 +168,8 @@ def lead(log: UnifiedLog, kafkas: Path) -> None:
         newest = epochs_in(path)[-1][0]
         if newest > (log.latest_epoch or 0):
             log.leader_epochs.assign(newest, log.log_end_offset)
+    # A leader without followers has replicated all that it holds.
+    log.update_high_watermark(log.log_end_offset)
 
 
 @pytest.fixture(params=CASES)
@@ -182,6 +184,7 @@ def pair(request: pytest.FixtureRequest, golden_root: GoldenRoot, tmp_path: Path
         config_of(request.param),
         context=context,
         broker_epoch=json.loads(marker)["brokerEpoch"] if marker else -1,
+        recovery_mode=RecoveryMode.BROKER_START,
     )
     with manager:
         for log in manager.logs.values():

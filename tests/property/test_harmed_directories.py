@@ -251,6 +251,15 @@ COMMANDS: tuple[Callable[[Path, str], None], ...] = (
 REWRITING = (compact, compact_by_job)
 
 
+def starting_after_their_ends(directory: Path) -> set[str]:
+    path = directory / "log-start-offset-checkpoint"
+    return (
+        {f"{line.split()[0]}-0" for line in path.read_text().splitlines()[2:]}
+        if path.exists()
+        else set()
+    )
+
+
 def contents(partition: Path) -> list[bytes]:
     return [path.read_bytes() for path in sorted(partition.glob("*.log"))]
 
@@ -291,6 +300,8 @@ def test_every_intact_batch_is_still_there_after_any_writing_command(
             for name, expected in there.items():
                 if command in REWRITING and expected and expected[0][16] < 2:
                     continue  # what is of an old format is written anew
+                if command is keep_all and name in starting_after_their_ends(made):
+                    continue  # retention removes what lies below the log start
                 left = contents(directory / name)
                 lost = [each for each in expected if not any(each in log for log in left)]
                 assert not lost, f"seed {seed}: {command.__name__} cost {len(lost)} of {name}"
