@@ -108,14 +108,32 @@ def test_what_says_nothing_about_places_reads_all(spark: SparkSession, logs: Log
 
 _CLIENT = """
 import json, sys, urllib.error, urllib.request
+from functools import reduce
+from operator import and_
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark_pylog import table
+
+def column_of(name, operator, value):
+    column = F.col(name)
+    values = [literal(name, each) for each in (value if isinstance(value, list) else [value])]
+    compared = {
+        "=": column.__eq__, "<": column.__lt__, ">": column.__gt__, ">=": column.__ge__,
+        "between": column.between, "in": column.isin, "is null": lambda _: column.isNull(),
+    }
+    return compared[operator](*values)
+
+def literal(name, value):
+    if name == "timestamp":
+        return F.timestamp_millis(F.lit(value))
+    return F.lit(bytes.fromhex(value) if name == "key" and value is not None else value)
 
 uri, endpoint, queries = sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 found = []
 for number, (isolation, condition, columns, limit) in enumerate(queries):
+    if not isinstance(condition, str):
+        condition = reduce(and_, [column_of(*term) for term in condition], F.lit(True))
     frame = table(spark, uri, isolationLevel=isolation).where(condition)
     columns = [F.unix_millis(F.col(c)).alias(c) if c == "timestamp" else
                F.hex(c).alias(c) if c in ("key", "value") else F.col(c) for c in columns]
@@ -140,12 +158,18 @@ def test_connect_gives_the_rows_that_were_written_and_reads_no_more_than_it_need
         monkeypatch.delenv(name, raising=False)
     whole = Query("what says nothing about places", 2.0)
     asked = [*QUERIES, whole]
-    described = [(each.isolation, each.spark(), each.columns, each.limit) for each in QUERIES] + [
+    # Conditions made of columns: those that are text narrow nothing there.
+    described = [(each.isolation, each.terms, each.columns, each.limit) for each in QUERIES] + [
         ("read_uncommitted", "offset % 2 = 0 OR offset % 2 = 1", whole.columns, None)
     ]
     logs.proxy.begin()
     found: Any = run_client(
-        _CLIENT, logs.directory, monkeypatch, logs.uri, logs.proxy.endpoint, json.dumps(described)
+        _CLIENT,
+        logs.directory,
+        monkeypatch,
+        logs.uri,
+        logs.proxy.endpoint,
+        json.dumps(described, default=bytes.hex),
     )
     shares = [logs.share(each) for each in _split(logs.proxy.traffic())]
     assert len(found) == len(asked)

@@ -2,10 +2,22 @@ from __future__ import annotations
 
 import signal
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pylog.cli.interruption import Interruption, stopped_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_pythons_to_answer() -> Iterator[None]:
+    """Whatever started the tests: a shell's background jobs ignore SIGINT, Spark takes it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_a_ctrl_c_waits_until_it_is_allowed() -> None:
