@@ -18,7 +18,7 @@ CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' |
 NO_VENV := { echo "cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster-demo notebooks test test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock test-matrix release-check clean
+.PHONY: help demo cluster-demo notebooks test test-all test-fast test-spark-versions fuzz soak bench bench-against mutants lint import-graph docs format lock test-matrix release-check clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -32,11 +32,14 @@ cluster-demo: $(VENV)/.dev ## Jobs on a standalone cluster of Spark: a master an
 notebooks: $(VENV)/.dev ## Run the notebooks; write them as HTML to build/notebooks
 	@cd notebooks && ../$(BIN)/python -m nbconvert --to html --execute --output-dir ../build/notebooks *.ipynb
 
-test: $(VENV)/.dev ## All tests
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not spark and not broker"
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "spark or broker"
+test: $(VENV)/.dev ## The tests that every change has to pass
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not spark and not broker" $(CHOSEN)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "spark or broker" $(CHOSEN)
 
-test-fast: $(VENV)/.dev ## All tests but those that need Spark or a broker, or take long
+test-all: ## Every case, older brokers and kills; in parts: make test-all PART=1/3
+	@$(MAKE) --no-print-directory test CHOSEN="--all $(addprefix --part ,$(PART))"
+
+test-fast: $(VENV)/.dev ## Of make test, what needs neither Spark nor a broker and is quick
 	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not spark and not broker and not slow"
 
 test-spark-versions: $(VENV)/.dev ## The Spark tests with the newest 4.0, 4.1, 4.2 and 4.3

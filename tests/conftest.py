@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+import zlib
 from collections import Counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Protocol
@@ -18,7 +19,7 @@ from tests.support.memory_directory import memory_directory
 from tests.support.short_lived_java import SHORT_LIVED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _COUNTED = "counted"
@@ -50,6 +51,51 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="how many: cases of a property, kills, or seconds of the stream beside a broker",
     )
+    parser.addoption("--all", action="store_true", help="what is marked thorough, too")
+    parser.addoption("--part", metavar="K/N", help="the K-th of N parts of all tests, such as 1/3")
+
+
+def _in_part(text: str, items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the K-th of N parts, such as 1/3; all parts together have each test once."""
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        message = f"--part {text}: expected such as 1/3"
+        raise pytest.UsageError(message)
+    # What a file's tests share is dear where Spark or a broker is started: files are dealt there.
+    dear = [each for each in items if any(map(each.get_closest_marker, ("broker", "spark")))]
+    files = sorted({each.path for each in dear})
+    dealt = {path: index for index, path in enumerate(files)}
+    at = {id(each): dealt[each.path] for each in dear}
+    return [
+        each
+        for each in items
+        if at.get(id(each), zlib.crc32(each.nodeid.encode())) % int(count) == int(number) - 1
+    ]
+
+
+def _is_chosen(item: pytest.Item, seen: Counter[str]) -> bool:
+    """Say whether a test runs without ``--all``: unmarked ones, and one in so many cases."""
+    mark = item.get_closest_marker("thorough")
+    if mark is None:
+        return True
+    if "one_in" not in mark.kwargs:
+        return False
+    name = item.nodeid.partition("[")[0]
+    seen[name] += 1
+    return bool((seen[name] - 1) % mark.kwargs["one_in"] == 0)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    chosen = items[:]
+    if not (config.getoption("--all") or config.getoption("--soak")):
+        seen: Counter[str] = Counter()
+        chosen = [each for each in chosen if _is_chosen(each, seen)]
+    if text := config.getoption("--part"):
+        chosen = _in_part(text, chosen)
+    if len(chosen) < len(items):
+        left_out = set(map(id, items)) - set(map(id, chosen))
+        config.hook.pytest_deselected(items=[each for each in items if id(each) in left_out])
+        items[:] = chosen
 
 
 @pytest.hookimpl(tryfirst=True)  # hypothesis reads the seed in its own pytest_configure
@@ -71,6 +117,40 @@ def pytest_report_header(config: pytest.Config) -> str:
     seed = config.option.hypothesis_seed
     how = f"--hypothesis-seed={seed}" if seed is not None else "derandomized"
     return f"hypothesis: {settings.get_current_profile_name()} {how}"
+
+
+class HowMany(Protocol):
+    """The fixture `how_many`."""
+
+    def __call__(self, few: int, all_of_them: int) -> int:
+        """Return the second number with ``--all``, else the first one."""
+
+
+@pytest.fixture(scope="session")
+def how_many(pytestconfig: pytest.Config) -> HowMany:
+    """Choose how many random cases a test tries; ``--soak`` says it for those that ask it."""
+    is_all = pytestconfig.getoption("--all")
+    soak: int = pytestconfig.getoption("--soak")
+    return lambda few, all_of_them: soak or (all_of_them if is_all else few)
+
+
+class SomeOf(Protocol):
+    """The fixture `some_of`."""
+
+    def __call__(self, points: Sequence[int], *, one_in: int) -> Sequence[int]:
+        """Return all points with ``--all``, else the first, the last and one in so many."""
+
+
+@pytest.fixture(scope="session")
+def some_of(pytestconfig: pytest.Config) -> SomeOf:
+    """Choose the points at which a test lets a machine or a disk fail."""
+
+    def choose(points: Sequence[int], *, one_in: int) -> Sequence[int]:
+        if pytestconfig.getoption("--all"):
+            return points
+        return sorted({*points[::one_in], *points[-1:]})
+
+    return choose
 
 
 class Counted(Protocol):

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+BROKER_VERSIONS = [NEWEST_VERSION, pytest.param(LAST_VERSION_3, marks=pytest.mark.thorough)]
+
+
 class NewBroker(Protocol):
     """The fixture `new_broker`."""
 

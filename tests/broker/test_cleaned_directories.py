@@ -19,8 +19,8 @@ from tests.broker.cleaned_acceptance import (
     TRIMMED_TOPICS,
     CleanedAcceptance,
 )
+from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.kafka_broker import KafkaBroker
-from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
 from tests.support.kafka_broker_tools import segment_files
 from tests.support.partition_account import ISOLATIONS
 
@@ -40,7 +40,7 @@ of_stages = pytest.mark.parametrize("stage_name", ["read", "cleaned_again"])
 of_isolations = pytest.mark.parametrize("isolation", ISOLATIONS)
 
 
-@pytest.fixture(scope="module", params=[NEWEST_VERSION, LAST_VERSION_3])
+@pytest.fixture(scope="module", params=BROKER_VERSIONS)
 def acceptance(
     request: pytest.FixtureRequest, kafka_is_here: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[CleanedAcceptance]:

@@ -10,8 +10,8 @@ import pytest
 
 from pylog.errors import LogLockedError
 from pylog.log.log_manager import LogManager
+from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.kafka_broker import BrokerFailedError
-from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(directory.iterdir())}
 
 
-@pytest.mark.parametrize("version", [NEWEST_VERSION, LAST_VERSION_3])
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_a_broker_and_an_owner_refuse_each_other(new_broker: NewBroker, version: str) -> None:
     broker = new_broker(version)
     broker.create_topic("orders")

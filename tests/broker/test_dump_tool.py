@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.batches import (
     ABORT,
     COMMIT,
@@ -196,7 +197,7 @@ def ours(paths: list[Path], flags: list[str], version: str) -> tuple[list[str], 
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_random_files_are_dumped_as_kafkas_tool_dumps_them(
     files: list[Path], version: str, mode: str
 ) -> None:
@@ -246,7 +247,7 @@ def damaged_logs(directory: Path) -> Iterator[tuple[str, Path]]:
         yield name, path
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_damaged_files_are_dumped_up_to_where_the_tool_ends(tmp_path: Path, version: str) -> None:
     for name, path in damaged_logs(tmp_path):
         for flags in ([], ["--print-data-log"]):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
+from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.batches import Stored
 from tests.support.kafka_broker import BrokerFailedError
 from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
@@ -63,7 +64,7 @@ def fill(broker: KafkaBroker) -> list[Stored]:
     return records
 
 
-@pytest.mark.parametrize("version", [NEWEST_VERSION, LAST_VERSION_3])
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_what_is_produced_is_consumed_scanned_and_dumped_alike(
     new_broker: NewBroker, version: str
 ) -> None:
@@ -86,7 +87,7 @@ def test_what_is_produced_is_consumed_scanned_and_dumped_alike(
     assert [tuple(map(int, found)) for found in DUMPED_BATCH.findall(dumped)] == scanned_batches
 
 
-@pytest.mark.parametrize("version", [NEWEST_VERSION, LAST_VERSION_3])
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_a_broker_starts_again_on_what_it_left(new_broker: NewBroker, version: str) -> None:
     # A broker that is back before its session has ended has to wait for that.
     broker = new_broker(version, {"broker.session.timeout.ms": "2000"})

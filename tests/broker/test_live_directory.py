@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
     from tests.broker.conftest import NewBroker
     from tests.broker.directory_watch import Seen
+    from tests.conftest import HowMany
     from tests.support.batches import Stored
     from tests.support.kafka_broker import KafkaBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
-LIVE_SECONDS = 60.0
+LIVE_SECONDS = 60
 LONGEST_WAIT_SECONDS = 180.0
 """How much longer, on a busy machine, until the broker has had enough to do."""
 FEWEST_SEGMENTS = 10
@@ -74,7 +75,7 @@ KEEP_EVERYTHING = {"cleanup.policy": "delete", "retention.bytes": "-1", "retenti
 
 
 def test_a_read_beside_a_writing_broker_is_right_or_tells_of_loss(
-    new_broker: NewBroker, capsys: pytest.CaptureFixture[str]
+    new_broker: NewBroker, capsys: pytest.CaptureFixture[str], how_many: HowMany
 ) -> None:
     broker = new_broker(properties=BRISK_BROKER)
     for topic, config in TOPIC_CONFIGS.items():
@@ -102,7 +103,7 @@ def test_a_read_beside_a_writing_broker_is_right_or_tells_of_loss(
             ) as transactional_writer,
         ):
             time.sleep(WARM_UP_SECONDS)
-            deadline = time.monotonic() + LIVE_SECONDS
+            deadline = time.monotonic() + how_many(15, LIVE_SECONDS)
             latest = deadline + LONGEST_WAIT_SECONDS
             while time.monotonic() < (deadline if _is_kept_busy(watch.seen) else latest):
                 reads.read(requests.next())

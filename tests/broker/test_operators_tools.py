@@ -9,7 +9,7 @@ import confluent_kafka
 import pytest
 
 import pylog
-from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
+from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.kafka_broker_tools import run_tool
 
 if TYPE_CHECKING:
@@ -71,9 +71,7 @@ def table(printed: str) -> list[dict[str, str]]:
     return rows
 
 
-@pytest.mark.parametrize(
-    "version", [NEWEST_VERSION, pytest.param(LAST_VERSION_3, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_groups_transactions_and_topics_are_what_kafkas_tools_say(
     new_broker: NewBroker, tmp_path: Path, version: str
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pylog
-from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
+from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.spark_session import last_line, load, save, spark
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def read(spark: SparkSession, directory: Path) -> dict[int, list[tuple[bytes, by
     return found
 
 
-@pytest.mark.parametrize("version", [NEWEST_VERSION, LAST_VERSION_3])
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_a_broker_and_spark_take_turns_in_one_log_directory(
     spark: SparkSession, new_broker: NewBroker, version: str
 ) -> None:

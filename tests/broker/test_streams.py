@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tests.broker.conftest import NewBroker
     from tests.broker.directory_watch import Seen
     from tests.broker.live_consumer import Row
+    from tests.conftest import HowMany
     from tests.support.kafka_broker import KafkaBroker
 
 __all__ = ["spark"]
@@ -102,10 +103,10 @@ def test_a_stream_gives_what_kafkas_consumer_gets(
     new_broker: NewBroker,
     spark: SparkSession,
     tmp_path: Path,
-    request: pytest.FixtureRequest,
+    how_many: HowMany,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    live_seconds = request.config.getoption("--soak") or LIVE_SECONDS
+    live_seconds = how_many(15, LIVE_SECONDS)
     broker = new_broker(properties=BRISK_BROKER)
     broker.create_topic(PLAIN, 2, SMALL_SEGMENTS)
     broker.create_topic(TRANSACTIONS, 1, SMALL_SEGMENTS)

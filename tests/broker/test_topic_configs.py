@@ -12,7 +12,7 @@ from confluent_kafka.admin._resource import ResourceType
 
 import pylog
 from pylog.errors import UnknownTopicConfigError
-from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
+from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.kafka_broker_tools import run_tool
 
 if TYPE_CHECKING:
@@ -71,9 +71,7 @@ def ensure_same(broker: KafkaBroker, topic: str, retention_ms: str, source: str)
     assert found_on_the_disk(broker) == said
 
 
-@pytest.mark.parametrize(
-    "version", [NEWEST_VERSION, pytest.param(LAST_VERSION_3, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_a_topics_configuration_is_what_the_broker_says(
     new_broker: NewBroker, version: str
 ) -> None:

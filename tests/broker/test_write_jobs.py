@@ -15,7 +15,7 @@ import pytest
 import pylog
 from pylog.errors import KafkaStorageError, LogLockedError
 from pylog.files.file_names import MANIFEST
-from tests.support.kafka_broker_jars import LAST_VERSION_3, NEWEST_VERSION
+from tests.broker.conftest import BROKER_VERSIONS
 from tests.support.recording_io import Fault, FaultyIO, Kind
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def expected(partition: int) -> list[str]:
     return [value for value, at in zip(values, partitions, strict=True) if at == partition]
 
 
-@pytest.mark.parametrize("version", [NEWEST_VERSION, LAST_VERSION_3])
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_a_broker_starts_on_staged_files_a_manifest_and_a_ledger_and_serves_the_job(
     new_broker: NewBroker, version: str
 ) -> None:
@@ -152,7 +152,7 @@ def test_a_broker_starts_on_staged_files_a_manifest_and_a_ledger_and_serves_the_
     assert scanned(directory) == found
 
 
-@pytest.mark.parametrize("version", [NEWEST_VERSION, LAST_VERSION_3])
+@pytest.mark.parametrize("version", BROKER_VERSIONS)
 def test_a_committed_job_needs_no_recovery_by_a_broker(new_broker: NewBroker, version: str) -> None:
     broker = new_broker(version)
     broker.create_topic("orders", PARTITIONS)

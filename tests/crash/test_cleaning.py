@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.files.durable_io import DurableIO
-    from tests.conftest import Counted
+    from tests.conftest import Counted, HowMany
     from tests.support.crash_replay import Operation
 
 PROPERTIES = {"segment_bytes": 200, "segment_index_bytes": 1_200, "index_interval_bytes": 0}
@@ -174,11 +174,11 @@ def test_a_crash_leaves_each_group_old_or_new(tmp_path: Path, kind: str, counted
 @pytest.mark.slow
 @pytest.mark.parametrize("disk", DISKS)
 def test_a_disk_that_fails_leaves_each_group_old_or_new(
-    tmp_path: Path, disk: str, counted: Counted
+    tmp_path: Path, disk: str, how_many: HowMany, counted: Counted
 ) -> None:
     cleaning = Cleaning(tmp_path / "recorded")
     survived = 0
-    for at in itertools.count(1):
+    for at in itertools.count(1, how_many(3, 1)):
         root = tmp_path / "failing"
         shutil.copytree(cleaning.root, root)
         io = FaultyIO()

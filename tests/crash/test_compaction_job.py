@@ -25,7 +25,7 @@ from tests.support.recording_io import ForgetfulIO, RecordingIO
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.conftest import Counted
+    from tests.conftest import Counted, HowMany, SomeOf
 
 PROJECT = Path(__file__).parents[2]
 SEED = 16
@@ -74,12 +74,12 @@ def recorded(memory_path: Path) -> Recorded:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CRASHES)
 def test_a_crash_leaves_each_group_old_or_new(
-    recorded: Recorded, memory_path: Path, kind: str, counted: Counted
+    recorded: Recorded, memory_path: Path, kind: str, some_of: SomeOf, counted: Counted
 ) -> None:
     lose_unsynced, names = CRASHES[kind]
     reached, seen = set(), set()  # directories that look the same are looked at once
     count = len(recorded.operations)
-    for done in range(count + 1):
+    for done in some_of(range(count + 1), one_in=3):
         directory = memory_path / "crashed"
         shutil.copytree(recorded.begun, directory)
         replay(recorded.operations[:done], directory, lose_unsynced=lose_unsynced, names=names)
@@ -115,10 +115,10 @@ def test_an_owner_that_is_killed_leaves_each_group_old_or_new(
     memory_path: Path,
     worker: subprocess.Popen[str],
     counted: Counted,
-    request: pytest.FixtureRequest,
+    how_many: HowMany,
 ) -> None:
     steps = range(1, len(recorded.operations) + 1)
-    kills = min(request.config.getoption("--soak") or KILLS, len(steps))
+    kills = min(how_many(10, KILLS), len(steps))
     replacing = [
         number
         for number, each in enumerate(recorded.operations, 1)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.log.unified_log import UnifiedLog
-    from tests.conftest import Counted
+    from tests.conftest import Counted, SomeOf
     from tests.crash.script import Step
 
 NEW_VALUE = b"appended after the crash 999999"
@@ -107,11 +107,11 @@ def recording(
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
 def test_a_crash_at_any_point_leaves_what_was_flushed_and_a_prefix_of_the_rest(
-    recording: Recording, loss: Loss, tmp_path: Path, counted: Counted
+    recording: Recording, loss: Loss, tmp_path: Path, some_of: SomeOf, counted: Counted
 ) -> None:
     known: dict[bytes, Recovered] = {}
     failures: list[str] = []
-    points = range(len(recording.operations) + 1)
+    points = some_of(range(len(recording.operations) + 1), one_in=5)
     for count in points:
         operations = recording.operations[:count]
         if loss.is_torn:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.conftest import Counted
+    from tests.conftest import Counted, SomeOf
 
 
 class Recording(NamedTuple):
@@ -83,10 +83,12 @@ def _announced(operations: list[Operation]) -> Iterator[_Announced]:
             yield from [_Announced(becomes_segment=True)] * text.count('"becomes_segment": true')
 
 
-def crashes(recording: Recording, loss: Loss, root: Path) -> Iterator[tuple[int, str]]:
+def crashes(
+    recording: Recording, loss: Loss, root: Path, some_of: SomeOf
+) -> Iterator[tuple[int, str]]:
     """Make ``root`` what each crash leaves, once each; yield how far the job had come."""
     known = set()
-    for count in range(recording.begun, len(recording.operations) + 1):
+    for count in some_of(range(recording.begun, len(recording.operations) + 1), one_in=3):
         operations = recording.operations[:count]
         if loss.is_torn:
             if operations[-1].kind is not Kind.WRITE:
@@ -112,10 +114,11 @@ def check_all(
     loss: Loss,
     root: Path,
     check: Callable[[Path, int, str], None],
+    some_of: SomeOf,
     counted: Counted,
 ) -> None:
     failures, points = [], 0
-    for count, where in crashes(recording, loss, root):
+    for count, where in crashes(recording, loss, root, some_of):
         points += 1
         try:
             check(root / "logs", count, where)
@@ -128,20 +131,22 @@ def check_all(
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
 def test_a_job_is_there_as_a_whole_or_not_at_all_and_once_after_it_ran_again(
-    recording: Recording, loss: Loss, tmp_path: Path, counted: Counted
+    recording: Recording, loss: Loss, tmp_path: Path, some_of: SomeOf, counted: Counted
 ) -> None:
-    check_whole_and_once(recording, loss, tmp_path / "crashed", counted)
+    check_whole_and_once(recording, loss, tmp_path / "crashed", some_of, counted)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["process death in a write", "unsynced content and names lost"])
 def test_so_is_a_job_whose_partitions_were_appended_side_by_side(
-    side_by_side: Recording, loss: str, tmp_path: Path, counted: Counted
+    side_by_side: Recording, loss: str, tmp_path: Path, some_of: SomeOf, counted: Counted
 ) -> None:
-    check_whole_and_once(side_by_side, LOSSES[loss], tmp_path / "crashed", counted)
+    check_whole_and_once(side_by_side, LOSSES[loss], tmp_path / "crashed", some_of, counted)
 
 
-def check_whole_and_once(recording: Recording, loss: Loss, root: Path, counted: Counted) -> None:
+def check_whole_and_once(
+    recording: Recording, loss: Loss, root: Path, some_of: SomeOf, counted: Counted
+) -> None:
     def check(directory: Path, count: int, where: str) -> None:
         seen = visible(directory)
         assert seen in (before(), after()), where
@@ -154,13 +159,13 @@ def check_whole_and_once(recording: Recording, loss: Loss, root: Path, counted: 
         assert not leftovers(directory), where
         assert job_in(directory).is_committed(), where
 
-    check_all(recording, loss, root, check, counted)
+    check_all(recording, loss, root, check, some_of, counted)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["process death", "process death in a write"])
 def test_the_next_opener_completes_what_was_announced(
-    recording: Recording, loss: str, tmp_path: Path, counted: Counted
+    recording: Recording, loss: str, tmp_path: Path, some_of: SomeOf, counted: Counted
 ) -> None:
     def check(directory: Path, count: int, where: str) -> None:
         is_announced = (directory / ".pylog-manifest").exists()
@@ -174,13 +179,13 @@ def test_the_next_opener_completes_what_was_announced(
         findings = pylog.read_table(directory, "findings").to_pylist()
         assert not [each for each in findings if each["severity"] != "info"], where
 
-    check_all(recording, LOSSES[loss], tmp_path / "crashed", check, counted)
+    check_all(recording, LOSSES[loss], tmp_path / "crashed", check, some_of, counted)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["process death", "unsynced content and names lost"])
 def test_a_broker_that_comes_in_between_neither_loses_nor_doubles_anything(
-    recording: Recording, loss: str, tmp_path: Path, counted: Counted
+    recording: Recording, loss: str, tmp_path: Path, some_of: SomeOf, counted: Counted
 ) -> None:
     def check(directory: Path, count: int, where: str) -> None:
         append_as_a_broker(directory)
@@ -195,4 +200,4 @@ def test_a_broker_that_comes_in_between_neither_loses_nor_doubles_anything(
         assert not content, where
         assert not leftovers(directory), where
 
-    check_all(recording, LOSSES[loss], tmp_path / "crashed", check, counted)
+    check_all(recording, LOSSES[loss], tmp_path / "crashed", check, some_of, counted)

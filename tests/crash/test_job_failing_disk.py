@@ -25,7 +25,7 @@ from tests.support.recording_io import ForgetfulIO
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.conftest import Counted
+    from tests.conftest import Counted, SomeOf
 
 SHOWN = ("full", "full in the middle of a write", "one sync fails", "nothing works any more")
 
@@ -52,11 +52,12 @@ def count_operations(prepared: Path, disk: Disk, directory: Path) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_failure_is_loud_and_leaves_the_job_whole_or_not_at_all(
-    prepared: Path, name: str, tmp_path: Path, counted: Counted
+    prepared: Path, name: str, tmp_path: Path, some_of: SomeOf, counted: Counted
 ) -> None:
     disk = DISKS[name]
     failed = completed = 0
-    for at in range(1, count_operations(prepared, disk, tmp_path / "healthy") + 1):
+    operations = count_operations(prepared, disk, tmp_path / "healthy")
+    for at in some_of(range(1, operations + 1), one_in=4):
         directory = tmp_path / "logs"
         shutil.copytree(prepared, directory)
         where = f"operation {at} fails"

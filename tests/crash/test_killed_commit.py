@@ -21,7 +21,7 @@ from tests.crash.job_script import append_as_a_broker, leftovers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.conftest import Counted
+    from tests.conftest import Counted, HowMany
 
 ROUNDS = 40
 """How many processes are killed; ``--soak`` asks for more."""
@@ -96,9 +96,9 @@ def visible(directory: Path) -> dict[int, Counter[str]]:
 
 @pytest.mark.slow
 def test_a_killed_commit_leaves_its_job_whole_or_not_at_all_and_it_is_written_once(
-    worker: Worker, memory_path: Path, counted: Counted, request: pytest.FixtureRequest
+    worker: Worker, memory_path: Path, counted: Counted, how_many: HowMany
 ) -> None:
-    rounds = request.config.getoption("--soak") or ROUNDS
+    rounds = how_many(15, ROUNDS)
     directory = memory_path / "logs"
     random_source = random.Random(SEED)
     outcomes: Counter[str] = Counter()

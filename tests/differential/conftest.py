@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give each seed a test of its own: as many as the module's ``LOGS`` says, or ``--soak``."""
+    """Give each seed a test of its own: ``LOGS`` or a fourth, or as ``--soak`` says."""
     if "seed" in metafunc.fixturenames:
-        seeds = range(metafunc.config.option.soak or metafunc.module.LOGS)
+        option = metafunc.config.option
+        seeds = range(option.soak or metafunc.module.LOGS // (1 if option.all else 4))
         metafunc.parametrize("seed", seeds)
 
 

@@ -43,6 +43,7 @@ def processes_that_name(path: Path) -> list[bytes]:
     return lines
 
 
+@pytest.mark.thorough
 def test_every_job_runs_on_a_cluster_which_is_stopped_then(tmp_path: Path) -> None:
     stdout, stderr = start(tmp_path / "demo").communicate(timeout=1200)
     assert stdout.endswith("\nAll counts are right; the cluster has been stopped.\n"), stderr

@@ -140,7 +140,8 @@ def _by_reference(scan: BatchScan) -> Batches:
         # What the reference, which knows one batch only, cannot see: messages that overlap.
         if records and is_legacy and records[0].offset <= last_before:
             records = None
-        last_before = batch.header.last_offset
+        # As 64 bits hold it: a hostile delta goes below the least offset.
+        last_before = (batch.header.last_offset - INT64_MIN) % 2**64 + INT64_MIN
         batches.append(records)
     return batches
 

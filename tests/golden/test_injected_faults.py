@@ -86,6 +86,7 @@ def test_every_fault_is_found(golden_root: GoldenRoot, tmp_path: Path, make: Mak
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_every_fault_is_found_in_many_places(
     golden_root: GoldenRoot, tmp_path: Path, counted: Counted
 ) -> None:

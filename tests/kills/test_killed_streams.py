@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Counted
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.thorough]
 
 SEED = 20_261_122
 MICRO_BATCHES_A_DRIVER = 7

@@ -29,6 +29,12 @@ NOTEBOOKS = {
 READING = ["02_find_and_follow_records", "04_anatomy_of_a_segment"]
 
 
+def _marks_of(name: str) -> list[pytest.MarkDecorator]:
+    if name in READING:
+        return []
+    return [*NEEDS_SPARK, *([pytest.mark.thorough] if name.startswith("03_") else [])]
+
+
 def code_cells(name: str) -> list[dict[str, Any]]:
     book = json.loads((FOLDER / f"{name}.ipynb").read_text(encoding="utf-8"))
     return [cell for cell in book["cells"] if cell["cell_type"] == "code"]
@@ -78,7 +84,7 @@ def test_a_notebook_carries_no_output(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[] if name in READING else NEEDS_SPARK) for name in NOTEBOOKS],
+    [pytest.param(name, marks=_marks_of(name)) for name in NOTEBOOKS],
 )
 @pytest.mark.slow
 def test_a_notebook_runs_from_top_to_bottom_and_draws(name: str, tmp_path: Path) -> None:

@@ -255,7 +255,9 @@ class CleanedLog:
 @pytest.mark.parametrize(
     "first",
     [
-        pytest.param(first, marks=[pytest.mark.slow] if first else [])
+        pytest.param(
+            first, marks=[pytest.mark.slow, pytest.mark.thorough(one_in=4)] if first else []
+        )
         for first in range(0, LOGS, LOGS_A_TEST)
     ],
 )

@@ -16,7 +16,7 @@ from tests.support.log_files import write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.conftest import Counted
+    from tests.conftest import Counted, HowMany
 
 CASES = 10_000
 LOGS = 100
@@ -145,11 +145,11 @@ def passes(row: Row, where: pylog.RecordFilter) -> bool:
 
 @pytest.mark.slow
 def test_any_filter_is_that_filter_after_a_full_scan(
-    tmp_path: Path, counted: Counted, request: pytest.FixtureRequest
+    tmp_path: Path, counted: Counted, how_many: HowMany
 ) -> None:
-    cases = request.config.getoption("--soak") or CASES
+    cases = how_many(2_500, CASES)
     chance = random.Random(SEED)
-    logs = max(LOGS, cases // 100)
+    logs = max(LOGS // 4, cases // 100)
     for number in range(logs):
         log = random_log(chance, tmp_path / str(number))
         for _ in range(cases // logs):

@@ -20,7 +20,7 @@ from tests.support.query_predicates import Row, random_predicate
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.conftest import Counted
+    from tests.conftest import Counted, HowMany
 
 CASES = 500
 LOGS = 50
@@ -76,11 +76,12 @@ def of_duckdb(database: pylog.LogDatabase, sql: str) -> list[Row]:
 
 @pytest.mark.slow
 def test_a_query_gives_what_its_predicate_keeps_of_the_whole_log(
-    tmp_path: Path, counted: Counted, request: pytest.FixtureRequest
+    tmp_path: Path, counted: Counted, how_many: HowMany
 ) -> None:
-    cases = request.config.getoption("--soak") or CASES
+    cases = how_many(100, CASES)
     chance = random.Random(SEED)
-    for number in range(LOGS):
+    logs = min(LOGS, cases // 10)
+    for number in range(logs):
         directory = random_directory(chance, tmp_path / str(number))
         arguments: dict[str, Any] = {
             "mode": chance.choice(("DROPMALFORMED", "PERMISSIVE")),
@@ -92,7 +93,7 @@ def test_a_query_gives_what_its_predicate_keeps_of_the_whole_log(
         frame = pylog.polars.scan(directory, **arguments)
         unit = chance.choice(("us", "ms"))
         with pylog.LogDatabase(directory, **arguments, timestamp_unit=unit) as database:
-            for _ in range(cases // LOGS):
+            for _ in range(cases // logs):
                 where = random_predicate(chance, rows)
                 case = (SEED, number, where.sql)
                 expected = [row for row in rows if where.holds(row)]

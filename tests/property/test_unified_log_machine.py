@@ -48,7 +48,7 @@ from tests.support import peers
 if TYPE_CHECKING:
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import AbortedTransaction
-    from tests.conftest import Counted
+    from tests.conftest import Counted, HowMany
 
 STEPS_A_CASE = 50
 CASES = 300
@@ -630,8 +630,8 @@ class UnifiedLogMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-def test_a_log_is_what_a_plain_list_says(request: pytest.FixtureRequest, counted: Counted) -> None:
-    cases = request.config.getoption("--soak") or CASES
+def test_a_log_is_what_a_plain_list_says(how_many: HowMany, counted: Counted) -> None:
+    cases = how_many(100, CASES)
     UnifiedLogMachine.steps.clear()
     run_state_machine_as_test(
         UnifiedLogMachine,

@@ -121,6 +121,7 @@ def table(path: object, assign: Mapping[str, list[int]]) -> pa.Table:
     return scan.to_table()
 
 
+@pytest.mark.thorough(one_in=3)
 @pytest.mark.parametrize("partition_id", PARTITIONS)
 def test_rows_and_offsets_are_those_of_the_local_copy(
     store: Store, golden_root: GoldenRoot, partition_id: str
@@ -220,6 +221,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_an_error(store: Store, pref
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("is_bounded")
 def test_a_server_that_is_not_there_is_reported(store: Store) -> None:
     nowhere = {

@@ -155,6 +155,7 @@ def test_a_file_that_may_not_be_read_is_reported(bucket: Bucket, prefix: str, pr
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("is_bounded")
 def test_a_server_that_is_not_there_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -190,7 +191,13 @@ def only_reads(what: str | int) -> Callable[[str, str, int], str | int | None]:
 @pytest.mark.usefixtures("is_bounded")
 @pytest.mark.parametrize(
     "what",
-    ["close", *(pytest.param(each, marks=pytest.mark.slow) for each in ("cut", "hang", 500, 503))],
+    [
+        "close",
+        *(
+            pytest.param(each, marks=[pytest.mark.slow, pytest.mark.thorough])
+            for each in ("cut", "hang", 500, 503)
+        ),
+    ],
 )
 def test_a_server_that_fails_in_the_middle_of_a_read_is_given_up(
     bucket: Bucket, prefix: str, proxy: Proxy, what: str | int

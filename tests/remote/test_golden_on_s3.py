@@ -82,6 +82,7 @@ def view_of(path: object, partition: GoldenPartition) -> LogView:
     return pylog.open_directory(path)[partition.topic, partition.partition]  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough(one_in=3)
 @pytest.mark.parametrize("isolation", ["uncommitted", "committed"])
 @pytest.mark.parametrize("partition_id", PARTITIONS)
 def test_a_scan_of_the_bucket_gives_the_rows_of_the_local_copy(
@@ -95,6 +96,7 @@ def test_a_scan_of_the_bucket_gives_the_rows_of_the_local_copy(
         assert local.num_rows == expected.count("\n")
 
 
+@pytest.mark.thorough(one_in=3)
 @pytest.mark.parametrize("partition_id", PARTITIONS)
 def test_offsets_of_a_log_and_by_timestamp_are_those_of_the_local_copy(
     place_of: Callable[[str], Place], partition_id: str

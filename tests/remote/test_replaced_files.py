@@ -100,6 +100,7 @@ def all_of(letter: str, start: int = 0) -> list[tuple[int, str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough(one_in=3)
 @pytest.mark.parametrize(
     ("mode", "content", "start"),
     [

@@ -19,7 +19,7 @@ from tests.unit.writing.test_compaction_run import NOW_MS, rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [*NEEDS_SPARK, pytest.mark.slow]
+pytestmark = [*NEEDS_SPARK, pytest.mark.slow, pytest.mark.thorough]
 
 RECORDS = 100_000
 BYTES_PER_SECOND = 500_000

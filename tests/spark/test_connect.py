@@ -26,6 +26,8 @@ from tests.support.spark_session import NEEDS_SPARK, SPARK_CONF, require_java
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.conftest import HowMany
+
 pytestmark = NEEDS_SPARK
 
 SEED = 20_261_123
@@ -238,7 +240,7 @@ spark.stop()
 
 @needs_connect
 def test_random_predicates_give_the_rows_that_python_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how_many: HowMany
 ) -> None:
     logs = tmp_path / "logs"
     for topic, partition in TOPICS:
@@ -249,7 +251,7 @@ def test_random_predicates_give_the_rows_that_python_finds(
         ]
         write_partition(logs, {0: stored[:10], 10: stored[10:]}, name=f"{topic}-{partition}")
     source = random.Random(SEED)
-    count = request.config.getoption("--soak") or PREDICATES
+    count = how_many(10, PREDICATES)
     predicates = [random_predicate(source, depth=1) for _ in range(count)]
     conditions = json.dumps([each.column for each in predicates])
     found = run_client(_RANDOM, logs, monkeypatch, conditions, seconds=300 + 10 * count)["found"]

@@ -131,6 +131,7 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
         each.wait()
 
 
+@pytest.mark.thorough
 def test_a_stream_ends_in_order_at_sigterm_and_goes_on_later(
     tmp_path: Path, started: list[subprocess.Popen[str]]
 ) -> None:
@@ -160,6 +161,7 @@ def test_a_stream_ends_in_order_at_sigterm_and_goes_on_later(
     assert sorted(values) == list(range(len(values)))
 
 
+@pytest.mark.thorough
 def test_a_batch_that_is_ended_by_sigterm_leaves_nothing_staged(
     tmp_path: Path, started: list[subprocess.Popen[str]]
 ) -> None:
@@ -201,6 +203,7 @@ def published(output: Path) -> list[int]:
     )
 
 
+@pytest.mark.thorough
 def test_an_export_that_is_killed_loses_no_record_and_doubles_none(
     tmp_path: Path, started: list[subprocess.Popen[str]], request: pytest.FixtureRequest
 ) -> None:
@@ -287,6 +290,7 @@ def srv(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 def test_the_line_for_cron_runs(srv: Path) -> None:
     [line] = [line for line in PAGE.splitlines() if line.startswith("15 3 * * *  ")]
     # As cron does: five fields, then a command in which only \% is a percent sign.
@@ -299,6 +303,7 @@ def test_the_line_for_cron_runs(srv: Path) -> None:
     assert log_lines((srv / "ingest.log").read_text())
 
 
+@pytest.mark.thorough
 def test_the_dag_for_airflow_runs_and_runs_again(
     srv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

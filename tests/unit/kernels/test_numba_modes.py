@@ -28,6 +28,7 @@ def way_to_run() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(any(mode in os.environ for mode in MODES), reason="already in one of them")
 @pytest.mark.parametrize("mode", MODES)
 def test_kernel_tests_pass_in_the_other_modes(mode: str, pytestconfig: pytest.Config) -> None:

@@ -87,6 +87,7 @@ def test_a_process_that_finds_its_kernels_imports_neither_numba_nor_llvm(kept: P
 
 @only_images
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_files_that_are_damaged_or_foreign_are_made_again(cache: Path) -> None:
     paths = sorted(cache.iterdir())
     good = [path.read_bytes() for path in paths]

@@ -22,6 +22,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.thorough(one_in=5)
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.signature.name)
 def test_every_kernel_of_the_product_becomes_an_image(kernel: Kernel) -> None:
     from pylog.native.numba_compiler import compile_image  # noqa: PLC0415 - imports Numba
