@@ -61,13 +61,13 @@ _PUBLIC = LazyNames(
             "LargeCleaning",
             "LargeCleaningPlan",
         ),
-        "pylog.cleaner.log_cleaner": ("LogCleaner",),
-        "pylog.cleaner.record_keys": ("RecordKeysTask",),
-        "pylog.cleaner.segment_transactions": (
+        "pylog.cleaner.large_cleaning_tasks": (
+            "RecordKeysTask",
             "SegmentTransactions",
             "SegmentTransactionsTask",
         ),
-        "pylog.cleaner.staged_cleaning": (
+        "pylog.cleaner.log_cleaner": ("LogCleaner",),
+        "pylog.cleaner.log_snapshot": (
             "CleanedGroup",
             "StagedCleaning",
         ),
@@ -107,12 +107,12 @@ _PUBLIC = LazyNames(
             "absolute_location",
             "location",
         ),
-        "pylog.log.fetch_data_info": (
+        "pylog.log.log_context": ("LogContext",),
+        "pylog.log.log_manager": ("LogManager",),
+        "pylog.log.log_segment": (
             "FetchDataInfo",
             "FetchIsolation",
         ),
-        "pylog.log.log_context": ("LogContext",),
-        "pylog.log.log_manager": ("LogManager",),
         "pylog.log.metrics": (
             "CleanerMetrics",
             "LogManagerMetrics",
@@ -160,8 +160,8 @@ _PUBLIC = LazyNames(
             "follow",
             "FollowedDirectory",
             "FollowedLog",
+            "FollowedRecords",
         ),
-        "pylog.reading.followed_records": ("FollowedRecords",),
         "pylog.reading.log_directory": (
             "choose_partitions",
             "LogDirectory",
@@ -181,7 +181,7 @@ _PUBLIC = LazyNames(
             "PlannedBytes",
         ),
         "pylog.reading.timeline": ("merge_by_timestamp",),
-        "pylog.record.decompression_limit": ("DEFAULT_MAX_DECOMPRESSED_BYTES",),
+        "pylog.record.byte_buffer": ("DEFAULT_MAX_DECOMPRESSED_BYTES",),
         "pylog.record.legacy_builder": ("LegacyBatchBuilder",),
         "pylog.record.record": (
             "Record",
@@ -221,43 +221,41 @@ _PUBLIC = LazyNames(
             "json_name",
             "JSON_SCHEMA_VERSION",
         ),
-        "pylog.text.printable": ("printable",),
+        "pylog.text.words": ("printable",),
         "pylog.validation.log_append_info": (
             "AppendedBatches",
             "LogAppendInfo",
         ),
         "pylog.versions": ("show_versions",),
-        "pylog.writing.compaction_job": ("CompactionJob",),
-        "pylog.writing.compaction_run": ("compact",),
-        "pylog.writing.compaction_summary": (
+        "pylog.writing.compaction": (
+            "compact",
             "CompactionSummary",
             "CompactionTotals",
             "PartitionCompaction",
         ),
-        "pylog.writing.held_back": ("HeldBack",),
+        "pylog.writing.compaction_job": ("CompactionJob",),
         "pylog.writing.line_appender": ("LineAppender",),
-        "pylog.writing.moved_offset": ("MovedOffset",),
-        "pylog.writing.owned_directory": ("own_log_directory",),
+        "pylog.writing.owned_directory": (
+            "HeldBack",
+            "own_log_directory",
+        ),
         "pylog.writing.partitioner_names": ("PARTITIONER_NAMES",),
         "pylog.writing.record_removal": (
             "delete_records",
-            "truncate_log",
-        ),
-        "pylog.writing.removal_plan": (
+            "MovedOffset",
             "plan_record_deletion",
             "plan_truncation",
+            "truncate_log",
         ),
-        "pylog.writing.retention_run": ("apply_retention",),
-        "pylog.writing.retention_summary": (
+        "pylog.writing.retention": (
+            "apply_retention",
             "PartitionRetention",
             "RetentionSummary",
             "RetentionTotals",
         ),
-        "pylog.writing.topic_alteration": (
+        "pylog.writing.topics": (
             "alter_topic",
             "AlteredTopic",
-        ),
-        "pylog.writing.topic_creation": (
             "create_topic",
             "delete_topic",
         ),
@@ -303,14 +301,14 @@ if TYPE_CHECKING:
     from pylog.cleaner.large_cleaning import GroupTask as GroupTask
     from pylog.cleaner.large_cleaning import LargeCleaning as LargeCleaning
     from pylog.cleaner.large_cleaning import LargeCleaningPlan as LargeCleaningPlan
-    from pylog.cleaner.log_cleaner import LogCleaner as LogCleaner
-    from pylog.cleaner.record_keys import RecordKeysTask as RecordKeysTask
-    from pylog.cleaner.segment_transactions import SegmentTransactions as SegmentTransactions
-    from pylog.cleaner.segment_transactions import (
+    from pylog.cleaner.large_cleaning_tasks import RecordKeysTask as RecordKeysTask
+    from pylog.cleaner.large_cleaning_tasks import SegmentTransactions as SegmentTransactions
+    from pylog.cleaner.large_cleaning_tasks import (
         SegmentTransactionsTask as SegmentTransactionsTask,
     )
-    from pylog.cleaner.staged_cleaning import CleanedGroup as CleanedGroup
-    from pylog.cleaner.staged_cleaning import StagedCleaning as StagedCleaning
+    from pylog.cleaner.log_cleaner import LogCleaner as LogCleaner
+    from pylog.cleaner.log_snapshot import CleanedGroup as CleanedGroup
+    from pylog.cleaner.log_snapshot import StagedCleaning as StagedCleaning
     from pylog.columnar.arrow_schema import record_schema as record_schema
     from pylog.config.broker_config import CleanerConfig as CleanerConfig
     from pylog.config.broker_config import LogManagerConfig as LogManagerConfig
@@ -335,10 +333,10 @@ if TYPE_CHECKING:
     from pylog.kernel_compilation import compile_kernels as compile_kernels
     from pylog.locations import absolute_location as absolute_location
     from pylog.locations import location as location
-    from pylog.log.fetch_data_info import FetchDataInfo as FetchDataInfo
-    from pylog.log.fetch_data_info import FetchIsolation as FetchIsolation
     from pylog.log.log_context import LogContext as LogContext
     from pylog.log.log_manager import LogManager as LogManager
+    from pylog.log.log_segment import FetchDataInfo as FetchDataInfo
+    from pylog.log.log_segment import FetchIsolation as FetchIsolation
     from pylog.log.metrics import CleanerMetrics as CleanerMetrics
     from pylog.log.metrics import LogManagerMetrics as LogManagerMetrics
     from pylog.log.metrics import LogMetrics as LogMetrics
@@ -372,8 +370,8 @@ if TYPE_CHECKING:
     from pylog.reading.discovery import PartitionDirectory as PartitionDirectory
     from pylog.reading.followed_directory import FollowedDirectory as FollowedDirectory
     from pylog.reading.followed_directory import FollowedLog as FollowedLog
+    from pylog.reading.followed_directory import FollowedRecords as FollowedRecords
     from pylog.reading.followed_directory import follow as follow
-    from pylog.reading.followed_records import FollowedRecords as FollowedRecords
     from pylog.reading.log_directory import LogDirectory as LogDirectory
     from pylog.reading.log_directory import choose_partitions as choose_partitions
     from pylog.reading.log_directory import open_directory as open_directory
@@ -387,7 +385,7 @@ if TYPE_CHECKING:
     from pylog.reading.scanned_bytes import PlannedBytes as PlannedBytes
     from pylog.reading.scanned_bytes import ends_within_bytes as ends_within_bytes
     from pylog.reading.timeline import merge_by_timestamp as merge_by_timestamp
-    from pylog.record.decompression_limit import (
+    from pylog.record.byte_buffer import (
         DEFAULT_MAX_DECOMPRESSED_BYTES as DEFAULT_MAX_DECOMPRESSED_BYTES,
     )
     from pylog.record.legacy_builder import LegacyBatchBuilder as LegacyBatchBuilder
@@ -413,32 +411,32 @@ if TYPE_CHECKING:
     from pylog.text.instants import parse_time as parse_time
     from pylog.text.names import JSON_SCHEMA_VERSION as JSON_SCHEMA_VERSION
     from pylog.text.names import json_name as json_name
-    from pylog.text.printable import printable as printable
+    from pylog.text.words import printable as printable
     from pylog.validation.log_append_info import AppendedBatches as AppendedBatches
     from pylog.validation.log_append_info import LogAppendInfo as LogAppendInfo
     from pylog.versions import show_versions as show_versions
+    from pylog.writing.compaction import CompactionSummary as CompactionSummary
+    from pylog.writing.compaction import CompactionTotals as CompactionTotals
+    from pylog.writing.compaction import PartitionCompaction as PartitionCompaction
+    from pylog.writing.compaction import compact as compact
     from pylog.writing.compaction_job import CompactionJob as CompactionJob
-    from pylog.writing.compaction_run import compact as compact
-    from pylog.writing.compaction_summary import CompactionSummary as CompactionSummary
-    from pylog.writing.compaction_summary import CompactionTotals as CompactionTotals
-    from pylog.writing.compaction_summary import PartitionCompaction as PartitionCompaction
-    from pylog.writing.held_back import HeldBack as HeldBack
     from pylog.writing.line_appender import LineAppender as LineAppender
-    from pylog.writing.moved_offset import MovedOffset as MovedOffset
+    from pylog.writing.owned_directory import HeldBack as HeldBack
     from pylog.writing.owned_directory import own_log_directory as own_log_directory
     from pylog.writing.partitioner_names import PARTITIONER_NAMES as PARTITIONER_NAMES
+    from pylog.writing.record_removal import MovedOffset as MovedOffset
     from pylog.writing.record_removal import delete_records as delete_records
+    from pylog.writing.record_removal import plan_record_deletion as plan_record_deletion
+    from pylog.writing.record_removal import plan_truncation as plan_truncation
     from pylog.writing.record_removal import truncate_log as truncate_log
-    from pylog.writing.removal_plan import plan_record_deletion as plan_record_deletion
-    from pylog.writing.removal_plan import plan_truncation as plan_truncation
-    from pylog.writing.retention_run import apply_retention as apply_retention
-    from pylog.writing.retention_summary import PartitionRetention as PartitionRetention
-    from pylog.writing.retention_summary import RetentionSummary as RetentionSummary
-    from pylog.writing.retention_summary import RetentionTotals as RetentionTotals
-    from pylog.writing.topic_alteration import AlteredTopic as AlteredTopic
-    from pylog.writing.topic_alteration import alter_topic as alter_topic
-    from pylog.writing.topic_creation import create_topic as create_topic
-    from pylog.writing.topic_creation import delete_topic as delete_topic
+    from pylog.writing.retention import PartitionRetention as PartitionRetention
+    from pylog.writing.retention import RetentionSummary as RetentionSummary
+    from pylog.writing.retention import RetentionTotals as RetentionTotals
+    from pylog.writing.retention import apply_retention as apply_retention
+    from pylog.writing.topics import AlteredTopic as AlteredTopic
+    from pylog.writing.topics import alter_topic as alter_topic
+    from pylog.writing.topics import create_topic as create_topic
+    from pylog.writing.topics import delete_topic as delete_topic
     from pylog.writing.write_job import WriteJob as WriteJob
     from pylog.writing.write_summary import PartitionSummary as PartitionSummary
     from pylog.writing.write_summary import WriteJobSummary as WriteJobSummary

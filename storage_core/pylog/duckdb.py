@@ -31,11 +31,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from pylog.pushdown.comparison import missing_package
 from pylog.pushdown.log_datasets import RecordsDataset, TableDataset
-from pylog.pushdown.missing_package import missing_package
 from pylog.reading.log_directory import LogDirectory, open_directory
 from pylog.reading.scan import scan
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.tables.tables import table_views, tables_with_options
 
 try:

@@ -22,8 +22,7 @@ from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pylog.pushdown.comparison import to_record_filter
-from pylog.pushdown.missing_package import missing_package
+from pylog.pushdown.comparison import missing_package, to_record_filter
 from pylog.reading.scan import scan as scan_records
 
 try:

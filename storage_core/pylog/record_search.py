@@ -13,7 +13,7 @@ from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST
 from pylog.reading.log_directory import choose_partitions, open_directory
 from pylog.reading.record_filter import HasHeader, RecordFilter, ValueContains, ValueMatches
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 import pylog
+from pylog.cleaner.cleanable_offsets import LogToClean
 from pylog.cleaner.cleaner import Cleaner
-from pylog.cleaner.log_to_clean import LogToClean
 from pylog.columnar.encode import RecordEncoder
 from pylog.config import CleanerConfig, LogConfig
 from pylog.model import CompressionType, TopicPartition

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pylog.log.fetch_data_info import FetchIsolation
+from pylog.log.log_segment import FetchIsolation
 from pylog.record.record_batch import RecordBatch
 from tests.broker.server_log import log_lines_of_trouble
 from tests.support.partition_account import PartitionAccount

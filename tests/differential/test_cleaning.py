@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from pylog.cleaner.cleanable_offsets import LogToClean
     from pylog.cleaner.cleaner import CleanerResult
-    from pylog.cleaner.log_to_clean import LogToClean
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
     from tests.conftest import Counted

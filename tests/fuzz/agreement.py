@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.errors import LogStorageError, TimestampOverflowError
-from pylog.record.batch_scan import BatchScan, find_bad_checksum, find_batches
+from pylog.record.batch_scan import BatchScan, Window, find_bad_checksum, find_batches
 from pylog.record.compression import Decompressor
 from pylog.record.record_batch import RecordBatch
-from pylog.record.window import Window
 from tests.fuzz.repair import MIN_ENTRY_BYTES
 from tests.support.batches import INT64_MAX, Stored, crc32c
 from tests.support.decoding import PARTITION, SEGMENT

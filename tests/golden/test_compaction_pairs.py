@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.cleaner.cleanable_offsets import LogToClean
 from pylog.cleaner.cleaner import Cleaner
-from pylog.cleaner.log_to_clean import LogToClean
 from pylog.config import CleanerConfig
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager

@@ -9,8 +9,7 @@ import pytest
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.model import TopicPartition
-from pylog.record.batch_scan import find_batches
-from pylog.record.window import Window
+from pylog.record.batch_scan import Window, find_batches
 from tests.support.golden import Holds, golden_partitions
 from tests.support.peers import PEERS, peer_records
 from tests.support.reading import as_buffer, rows

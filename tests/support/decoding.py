@@ -8,11 +8,10 @@ from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.errors import CorruptRecordError
 from pylog.model import TopicPartition
-from pylog.record.batch_scan import find_batches
+from pylog.record.batch_scan import Window, find_batches
 from pylog.record.compression import Decompressor
 from pylog.record.record import wrap_int64
 from pylog.record.record_batch import RecordBatch
-from pylog.record.window import Window
 from tests.support.batches import INT64_MAX, Stored
 from tests.support.reading import as_buffer, rows, stored
 

@@ -27,7 +27,7 @@ from tests.support.log_files import segment_path, write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
     from tests.support.batches import Built
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pylog.side_by_side import SharedProgress, StoppedError
+from pylog.scheduling.worker_threads import SharedProgress, StoppedError
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:

@@ -25,7 +25,7 @@ from pylog.reading.log_directory import open_replicas
 from pylog.reading.offset_resolution import find_offset_for_timestamp
 from pylog.reading.producer_transactions import find_transactions
 from pylog.reading.transactions import find_last_stable_offset
-from pylog.side_by_side import SharedProgress
+from pylog.scheduling.worker_threads import SharedProgress
 from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:

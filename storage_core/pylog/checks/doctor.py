@@ -12,9 +12,8 @@ from pylog.errors import LogStorageError
 from pylog.locations import parent_of, printable_location
 from pylog.reading.discovery import directory_identity, discover_partitions
 from pylog.reading.log_directory import LogDirectory, ensure_known_topics
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
-from pylog.scheduling.worker_threads import thread_count, usable_processors
-from pylog.side_by_side import SharedProgress
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.scheduling.worker_threads import SharedProgress, thread_count, usable_processors
 from pylog.text.names import names_nearest_keyword
 
 if TYPE_CHECKING:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import BatchHeaders, Window
 
 
 MAX_INDEX_BYTES = 64 * 1024 * 1024

@@ -23,15 +23,15 @@ import numpy as np
 
 from pylog.checks.report import Finding, OffsetTotals, Severity
 from pylog.config.stored_topic_configs import INTERNAL_TOPIC_PROPERTIES
-from pylog.record.batch_layout import DELETE_HORIZON_FLAG_MASK
+from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pylog.checks.walk import SegmentWalk
+    from pylog.checks.batches import SegmentWalk
     from pylog.reading.damage import DamagedRange
     from pylog.reading.log_view import LogView
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
 
 _MOST_GAPS = 10_000

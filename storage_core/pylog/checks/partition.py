@@ -10,6 +10,7 @@ from pylog.checks.batches import (
     UNREADABLE,
     EpochFindings,
     LegacyFindings,
+    LogWalk,
     can_be_opened,
     damage_findings,
     empty_batch_findings,
@@ -30,20 +31,19 @@ from pylog.checks.report import Finding, OffsetTotals, Severity
 from pylog.checks.sequences import SequenceFindings
 from pylog.checks.snapshots import SnapshotFindings
 from pylog.checks.transactions import TransactionFindings
-from pylog.checks.walk import LogWalk
 from pylog.errors import LogDirectoryError, SegmentVanishedError
 from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.reading.damage import DamagedRange, DamageReport
-from pylog.reading.pending_commit import NoPendingCommit
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.reading.discovery import NoPendingCommit
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pylog.checks.walk import SegmentWalk
+    from pylog.checks.batches import SegmentWalk
     from pylog.reading.log_view import LogView
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
 
 _MOST_LOOKS = 4

@@ -46,7 +46,7 @@ from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import read_partition_metadata
 from pylog.files.storage import open_file
 from pylog.locations import is_remote, join, parse_location
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.text.names import names_nearest_keyword
 from pylog.writing.owned_directory import own_log_directory
 

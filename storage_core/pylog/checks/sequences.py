@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
     Int64Array = npt.NDArray[np.int64]
 

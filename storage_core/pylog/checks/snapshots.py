@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pylog.checks.report import Finding
     from pylog.files.producer_snapshot import ProducerStateEntry
     from pylog.reading.log_view import LogView
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
 
 _MOST_CLAIMS = 1 << 18

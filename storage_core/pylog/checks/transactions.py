@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pylog.reading.log_view import LogView
     from pylog.reading.producer_transactions import Transaction
     from pylog.reading.segments import LogSegmentView
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
     Aborted = dict[tuple[int, int], int | None]
     Entries = dict[tuple[int, int], TransactionIndexEntry]

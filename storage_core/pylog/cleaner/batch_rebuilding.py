@@ -35,9 +35,7 @@ from pylog.errors import CorruptRecordError
 from pylog.kernels import rebuild_batches as kernel
 from pylog.model import NO_TIMESTAMP
 from pylog.native.checksum import crc32c
-from pylog.record.append_rules import MAX_INT64
-from pylog.record.batch_header import codec_of
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     ATTRIBUTES_OFFSET,
     COMPRESSION_CODEC_MASK,
     CONTROL_FLAG_MASK,
@@ -49,19 +47,19 @@ from pylog.record.batch_layout import (
     SIZE_OFFSET,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_FLAG_MASK,
+    codec_of,
 )
-from pylog.record.compressor import Compressor
+from pylog.record.batch_writer import MAX_INT64
+from pylog.record.compression import Compressor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
 
-    from pylog.cleaner.batch_retention import BatchRetention
+    from pylog.cleaner.batch_retention import BatchRetention, RetainedRecords
     from pylog.cleaner.keyed_records import KeyedRecords
-    from pylog.cleaner.record_retention import RetainedRecords
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import BatchHeaders, Window
 
     Int64Array = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]

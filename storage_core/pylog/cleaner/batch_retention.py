@@ -23,26 +23,105 @@ Source: Cleaner.cleanInto, shouldDiscardBatch (Kafka 4.3; KAFKA-17076).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import heapq
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from pylog.errors import InvalidRecordError
-from pylog.record.batch_layout import DELETE_HORIZON_FLAG_MASK
+from pylog.model import ControlRecordType
+from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import numpy.typing as npt
 
-    from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadata
-    from pylog.model import ControlRecordType
+    from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.producers.producer_state_entry import LastRecord
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import BatchHeaders, Window
 
     BoolArray = npt.NDArray[np.bool_]
+    from pylog.cleaner.keyed_records import KeyedRecords
+    from pylog.cleaner.offset_map import HashKey
+
+    Int64Array = npt.NDArray[np.int64]
+
+
+# Which transactions a cleaning has met, batch by batch, and which of their markers may go.
+#
+# A marker outlives the data of its transaction: a reader that finds data without their marker would
+# take the transaction for open, or aborted data for committed.
+#
+# Source: CleanedTransactionMetadata (Kafka 4.3).
+
+
+class CleanedTransactionMetadata:
+    """The transactions that are open at a batch, as those before it show. One thread.
+
+    Batches without a transaction need not be shown.
+
+    Attributes
+    ----------
+    keep_aborted
+        Called with each aborted transaction of which data have been met, when its marker comes:
+        the marker stays, and so does the entry in the transaction index. None to do nothing.
+    """
+
+    def __init__(self) -> None:
+        self.keep_aborted: Callable[[TransactionIndexEntry], object] | None = None
+        self._committed: set[int] = set()
+        self._aborted: dict[int, TransactionIndexEntry] = {}
+        self._with_data: set[int] = set()
+        self._coming: list[tuple[int, int, TransactionIndexEntry]] = []  # a heap by first offset
+        self._added = 0
+
+    def add_aborted_transactions(self, entries: Iterable[TransactionIndexEntry]) -> None:
+        """Note transactions that were aborted; one may be noted again while it is open."""
+        for entry in entries:
+            self._added += 1
+            heapq.heappush(self._coming, (entry.first_offset, self._added, entry))
+
+    def on_batch_read(self, producer_id: int, last_offset: int) -> bool:
+        """Return whether a transactional data batch was aborted."""
+        self._begin_aborted(last_offset)
+        if producer_id in self._aborted:
+            self._with_data.add(producer_id)
+            return True
+        self._committed.add(producer_id)
+        return False
+
+    def on_control_batch_read(
+        self, producer_id: int, last_offset: int, control_type: ControlRecordType | None
+    ) -> bool:
+        """Return whether a control batch may be discarded; ``control_type`` None for an empty one.
+
+        A marker may if no data of its transaction have been met.
+        """
+        self._begin_aborted(last_offset)
+        if control_type is None:
+            return True  # emptied by an earlier cleaning
+        if control_type is ControlRecordType.ABORT:
+            entry = self._aborted.pop(producer_id, None)
+            if entry is None or producer_id not in self._with_data:
+                return True
+            self._with_data.remove(producer_id)
+            if self.keep_aborted is not None:
+                self.keep_aborted(entry)
+            return False
+        if control_type is ControlRecordType.COMMIT:
+            has_data = producer_id in self._committed
+            self._committed.discard(producer_id)
+            return not has_data
+        return False
+
+    def _begin_aborted(self, offset: int) -> None:
+        """Take the aborted transactions that begin up to ``offset`` for open."""
+        while self._coming and self._coming[0][0] <= offset:
+            entry = heapq.heappop(self._coming)[2]
+            self._aborted.setdefault(entry.producer_id, entry)
+
 
 _NO_DATA = -1
 
@@ -193,3 +272,96 @@ def has_horizon(headers: BatchHeaders) -> BoolArray:
     """Return which batches have a delete horizon, in the place of their base timestamp."""
     mask: BoolArray = headers.is_v2 & (headers.attributes & DELETE_HORIZON_FLAG_MASK != 0)
     return mask
+
+
+# Which records of a batch stay.
+#
+# ========================================= ========================================================
+# record                                    stays
+# ========================================= ========================================================
+# of a batch that drops its records         never
+# of a control batch                        always
+# above the offset map's end                always: there may be later ones of its key, unknown
+# without a key                             never
+# that the map has a later one for          never
+# with a value                              always
+# without a value (a tombstone)             until the batch's delete horizon, if it has one; in v0
+#                                           and v1, unless the segment is older than its time
+# ========================================= ========================================================
+#
+# Source: Cleaner.shouldRetainRecord (Kafka 4.3; KAFKA-8522).
+
+
+class LatestRecords(Protocol):
+    """What knows the last record of each key: an offset map, or what the keys' owner found.
+
+    Attributes
+    ----------
+    latest_offset
+        Up to here, inclusive, it knows all keys.
+    hash_key
+        What keys are hashed with for it.
+    """
+
+    latest_offset: int
+    hash_key: HashKey
+
+    def are_latest(self, offsets: Int64Array, hashes: Int64Array, rows: Int64Array) -> BoolArray:
+        """Return for some records with keys whether there is no later one of the same key."""
+        ...
+
+
+class RetainedRecords(NamedTuple):
+    """Which records of a group stay, and how many had no key where one is needed."""
+
+    kept: BoolArray
+    invalid_count: int
+
+
+def retained_records(
+    records: KeyedRecords,
+    retention: BatchRetention,
+    latest: LatestRecords,
+    now_ms: int,
+    *,
+    keeps_legacy_tombstones: bool,
+) -> RetainedRecords:
+    """Return which records stay.
+
+    Parameters
+    ----------
+    records
+        Of some batches of a window, hashed up to the map's end.
+    retention
+        Of all batches of the window.
+    latest
+        The last record of each key.
+    now_ms
+        When the cleaning began.
+    keeps_legacy_tombstones
+        Whether tombstones of formats v0 and v1 stay.
+    """
+    headers, has_key = records.headers, records.has_key
+    by_rule = records.offsets <= latest.latest_offset
+    # By batch, then by record.
+    drops = retention.drops_records[records.batches]
+    keeps = headers.is_control & ~drops
+    keeps_tombstones = np.where(
+        headers.is_v2,
+        ~has_horizon(headers) | (now_ms < headers.base_timestamps),
+        keeps_legacy_tombstones,
+    )
+    counts = records.batch_ends - records.batch_starts
+    if (drops | keeps).any():
+        by_rule &= ~np.repeat(drops | keeps, counts)
+    kept = ~by_rule
+    looked_up = np.flatnonzero(by_rule & has_key)
+    is_latest = latest.are_latest(records.offsets, records.hashes, looked_up)
+    if keeps_tombstones.all():
+        kept[looked_up] = is_latest
+    else:
+        may_be_null = np.repeat(keeps_tombstones, counts)
+        kept[looked_up] = is_latest & (records.has_value | may_be_null)[looked_up]
+    if drops.any():
+        kept &= ~np.repeat(drops, counts)
+    return RetainedRecords(kept, int((by_rule & ~has_key).sum()))

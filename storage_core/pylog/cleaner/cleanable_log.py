@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
+from pylog.errors import CorruptRecordError
+from pylog.log_file.segment_windows import SegmentWindows
+from pylog.record.batch_scan import find_bad_checksum
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pylog.config import LogConfig
-    from pylog.log.log_segment import LogSegment
-    from pylog.log.log_segments import LogSegments
+    from pylog.log.log_segment import LogSegment, LogSegments
     from pylog.model import TopicPartition
     from pylog.producers.producer_state_entry import LastRecord
+    from pylog.record.batch_scan import Window
 
 
 class WithSegments(Protocol):
@@ -67,7 +74,7 @@ class CleanableLog(Protocol):
 
 
 class LogWithBounds(Protocol):
-    """A log, and from where to where it is cleaned; see `pylog.cleaner.log_to_clean`."""
+    """A log, and from where to where it is cleaned; see `pylog.cleaner.cleanable_offsets`."""
 
     @property
     def log(self) -> CleanableLog:
@@ -83,3 +90,73 @@ class LogWithBounds(Protocol):
     def first_uncleanable_offset(self) -> int:
         """Where cleaning ends, exclusive; the base offset of a segment."""
         ...
+
+
+# A segment that is to be cleaned, in windows of whole batches that have been found sound.
+#
+# Cleaning replaces what it reads, so nothing is taken on trust: checksums are computed, offsets
+# have to go up, and the file has to end where a batch does. Kafka's cleaner does not check the
+# first two.
+
+
+def checked_windows(segment: LogSegment, start: int, window_bytes: int) -> Iterator[Window]:
+    """Yield the batches of a segment from byte ``start`` on.
+
+    Parameters
+    ----------
+    segment
+        Not appended to meanwhile.
+    start
+        Where a batch begins.
+    window_bytes
+        How much is read at once; more if a batch is larger.
+
+    Raises
+    ------
+    CorruptRecordError
+        A checksum is wrong, an offset is not above those before it or not the segment's, a batch
+        is larger than 256 MiB, or what the file ends with is not a whole batch.
+    KafkaStorageError, SegmentVanishedError
+        The file cannot be read.
+    """
+    path, size = segment.log.path, segment.size_bytes
+    windows = SegmentWindows(
+        segment.log,
+        start,
+        size,
+        window_bytes=window_bytes,
+        first_window_bytes=window_bytes,
+        max_decompressed_bytes=DEFAULT_MAX_DECOMPRESSED_BYTES,
+    )
+    lowest = segment.base_offset
+    for window in windows:
+        _check_sums(window)
+        _check_offsets(window, lowest)
+        lowest = int(window.headers.last_offsets[-1]) + 1
+        yield window
+    tail = windows.tail
+    if tail.position < size:
+        reason = tail.defect or "no whole batch"
+        left = f"{size - tail.position} bytes are left of the segment's {size}"
+        raise CorruptRecordError(f"cannot clean: {reason} where {left}", path, tail.position)
+
+
+def _check_sums(window: Window) -> None:
+    bad = find_bad_checksum(window)
+    if bad is not None:
+        raise CorruptRecordError(bad.reason, window.path, window.position_of(bad.index))
+
+
+def _check_offsets(window: Window, lowest: int) -> None:
+    headers = window.headers
+    lasts = headers.last_offsets
+    ends_before = np.concatenate([[lowest - 1], lasts[:-1]])
+    firsts = np.where(headers.is_v2, headers.offsets, lasts)
+    is_wrong = (firsts <= ends_before) | (lasts < firsts)
+    if is_wrong.any():
+        batch = int(is_wrong.argmax())
+        reason = (
+            f"batch has offsets {firsts[batch]} to {lasts[batch]}, "
+            f"expected them from {ends_before[batch] + 1} on"
+        )
+        raise CorruptRecordError(reason, window.path, window.position_of(batch))

@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog.cleaner.cleaned_segments import CleanedSegments
+from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments
 from pylog.cleaner.cleaner import Cleaner
-from pylog.cleaner.counted_segments import CountedSegments
-from pylog.cleaner.log_snapshot import SnapshotLog
+from pylog.cleaner.log_cleaner import Throttler
+from pylog.cleaner.log_snapshot import SnapshotLog, StagedCleaning
 from pylog.cleaner.offset_map import OffsetMap
-from pylog.cleaner.staged_cleaning import StagedCleaning
-from pylog.cleaner.throttler import Throttler
 from pylog.errors import KafkaStorageError, LogStorageError, SegmentVanishedError
 from pylog.scheduling.clock import SystemClock
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.cleaner.cleaning_states import CleaningAbortedError
+from pylog.cleaner.log_cleaner_manager import CleaningAbortedError
 from pylog.errors import LogStorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pylog.cleaner.cleaner import Cleaner
-    from pylog.cleaner.cleaner_stats import CleanerProgress, CleanerStats
+    from pylog.cleaner.cleaning_round import CleanerProgress, CleanerStats
     from pylog.cleaner.log_cleaner_manager import LogCleanerManager
     from pylog.log.unified_log import UnifiedLog
 

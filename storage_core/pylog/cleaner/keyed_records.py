@@ -2,30 +2,199 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.cleaner.plain_batches import PlainBatchReader, invalid_batch
-from pylog.kernels import hash_record_keys as kernel
-from pylog.record.batch_layout import MIN_RECORD_SIZE_V2
+from pylog.errors import CorruptRecordError, InvalidRecordError
+from pylog.kernels import decode_headers as fields
+from pylog.kernels import hash_record_keys, legacy_to_v2
+from pylog.record.batch_header import (
+    COMPRESSION_CODEC_MASK,
+    MAGIC_VALUE_V2,
+    MIN_RECORD_SIZE_V2,
+    RECORDS_OFFSET,
+    TIMESTAMP_TYPE_MASK,
+    codec_of,
+)
+from pylog.record.batch_scan import BatchHeaders
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.compression import Decompressor
+from pylog.record.legacy_batch import wrapped_stream
+from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
 
-    from pylog.cleaner.offset_map import HashKey
-    from pylog.cleaner.plain_batches import PlainBatches
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
     Int64Array = npt.NDArray[np.int64]
+    from pylog.cleaner.offset_map import HashKey
+
+
+# Batches of any format and codec as uncompressed v2, in one buffer.
+#
+# Uncompressed v2 batches stay where they are. Others are decompressed; those of v0 and v1 are
+# rewritten as v2, which they will be once they are cleaned.
+#
+# Source: MemoryRecords.buildRetainedRecordsInto (Kafka 4.3).
+
+
+_GROUP_BYTES = 4 << 20
+"""Batches are decompressed until together they have so many bytes."""
+_ADVICE = "; the partition cannot be cleaned"
+_LEGACY_REASONS = {
+    legacy_to_v2.STATUS_BAD_MESSAGE: "a message in it is damaged, or compressed once more",
+    legacy_to_v2.STATUS_EMPTY_SET: "compressed message holds no inner message",
+    legacy_to_v2.STATUS_BAD_OFFSET: (
+        "the messages' offsets do not go up, or are above the wrapper's"
+    ),
+    legacy_to_v2.STATUS_NO_ROOM: "its messages do not fit v2",
+}
+
+
+class PlainBatches(NamedTuple):
+    """Some batches of a window.
+
+    Attributes
+    ----------
+    batches
+        int64: which batches of the window.
+    headers
+        Theirs. Of a v0 or v1 batch those that it has as v2, but for the magic, which tells that.
+    buffer
+        uint8: what their records lie in; valid until the next batches are asked for.
+    starts, ends
+        int64: where in ``buffer`` the records of each batch begin and end.
+    """
+
+    batches: Int64Array
+    headers: BatchHeaders
+    buffer: npt.NDArray[np.uint8]
+    starts: Int64Array
+    ends: Int64Array
+
+
+class PlainBatchReader:
+    """Reads batches in groups that take a bounded memory. One thread."""
+
+    def __init__(self) -> None:
+        self._decompressor = Decompressor(DEFAULT_MAX_DECOMPRESSED_BYTES, _ADVICE)
+
+    def read(self, window: Window, batches: Int64Array) -> Iterator[PlainBatches]:
+        """Yield some batches of a window, in order.
+
+        Raises
+        ------
+        CorruptRecordError, InvalidRecordError
+            A batch cannot be decompressed, or not be rewritten as v2.
+        """
+        is_v2 = window.headers.is_v2[batches]
+        bounds = [0, *(np.flatnonzero(np.diff(is_v2)) + 1).tolist(), batches.size]
+        for start, end in itertools.pairwise(bounds):
+            rest = batches[start:end]
+            while rest.size:
+                group = self._next_group(window, rest)
+                yield group if is_v2[start] else _as_v2(window, group)
+                rest = rest[group.batches.size :]
+
+    def _next_group(self, window: Window, batches: Int64Array) -> PlainBatches:
+        """Return the first of some batches of one format family, decompressed."""
+        headers = window.headers.select(batches)
+        starts = headers.positions + np.where(headers.is_v2, RECORDS_OFFSET, 0)
+        ends = headers.positions + headers.sizes_bytes
+        # As in Kafka, which does not look at what follows the header of an empty batch.
+        ends = np.where((headers.record_counts == 0) & (headers.codec_ids == 0), starts, ends)
+        if not headers.codec_ids.any():
+            return PlainBatches(batches, headers, window.buffer, starts, ends)
+        stored = PlainBatches(batches, headers, window.buffer, starts, ends)
+        return self._decompressed(window, stored)
+
+    def _decompressed(self, window: Window, stored: PlainBatches) -> PlainBatches:
+        decompressor, headers = self._decompressor, stored.headers
+        decompressor.buffer.clear()
+        data = window.buffer.data
+        bounds = []
+        columns = (stored.starts, stored.ends, headers.magics, headers.codec_ids)
+        for start, end, magic, codec_id in zip(*(each.tolist() for each in columns), strict=True):
+            stream = data[start:end]
+            try:
+                codec = codec_of(codec_id, magic)
+                if codec and magic < MAGIC_VALUE_V2:
+                    stream = wrapped_stream(stream, magic)
+                bounds.append(decompressor.append(codec, stream, magic))
+            except (CorruptRecordError, InvalidRecordError) as error:
+                position = window.position_of(int(stored.batches[len(bounds)]))
+                raise type(error)(error.reason, window.path, position) from error
+            if decompressor.buffer.length >= _GROUP_BYTES:
+                break
+        count = len(bounds)
+        view = decompressor.buffer.view(0, max(1, decompressor.buffer.length))
+        return PlainBatches(
+            stored.batches[:count],
+            headers.select(slice(count)),
+            np.frombuffer(view, dtype=np.uint8),
+            *np.array(bounds, dtype=np.int64).T.copy(),
+        )
+
+
+def _as_v2(window: Window, legacy: PlainBatches) -> PlainBatches:
+    """Return v0 and v1 batches with their records, and headers, as those of v2."""
+    headers = legacy.headers
+    sets = np.empty((len(headers), legacy_to_v2.SET_FIELDS), dtype=np.int64)
+    sets[:, legacy_to_v2.SET_START] = legacy.starts
+    sets[:, legacy_to_v2.SET_END] = legacy.ends
+    # The content of a wrapper is not compressed any more, but its header still says so.
+    sets[:, legacy_to_v2.SET_IS_WRAPPED] = headers.codec_ids != 0
+    sets[:, legacy_to_v2.SET_OFFSET] = headers.offsets
+    sets[:, legacy_to_v2.SET_MAGIC] = headers.magics
+    sets[:, legacy_to_v2.SET_APPEND_TIME] = headers.is_append_time
+    sets[:, legacy_to_v2.SET_TIMESTAMP] = headers.max_timestamps
+    room = 2 * int((legacy.ends - legacy.starts).sum()) + legacy_to_v2.MOST_OVERHEAD
+    out = np.empty(room, dtype=np.uint8)
+    table = np.empty((len(headers), legacy_to_v2.BATCH_FIELDS), dtype=np.int64)
+    status, at_fault = legacy_to_v2.legacy_to_v2(legacy.buffer, sets, out, table)
+    if status != legacy_to_v2.STATUS_OK:
+        raise invalid_batch(
+            window, int(legacy.batches[int(at_fault)]), _LEGACY_REASONS[int(status)]
+        )
+    columns = headers.columns.copy()
+    columns[fields.ATTRIBUTES] &= np.where(
+        headers.is_append_time, COMPRESSION_CODEC_MASK | TIMESTAMP_TYPE_MASK, COMPRESSION_CODEC_MASK
+    )
+    columns[fields.OFFSET] = table[:, legacy_to_v2.BATCH_BASE_OFFSET]
+    columns[fields.BASE_TIMESTAMP] = table[:, legacy_to_v2.BATCH_BASE_TIMESTAMP]
+    columns[fields.RECORD_COUNT] = table[:, legacy_to_v2.BATCH_RECORD_COUNT]
+    return PlainBatches(
+        legacy.batches,
+        BatchHeaders(columns),
+        out,
+        np.ascontiguousarray(table[:, legacy_to_v2.BATCH_START]),
+        np.ascontiguousarray(table[:, legacy_to_v2.BATCH_END]),
+    )
+
+
+def invalid_batch(window: Window, batch: int, reason: str) -> InvalidRecordError:
+    """Return the error for a batch: ``reason``, unless the readable reference knows it better."""
+    try:
+        for _ in RecordBatch(window.bytes_of(batch)).records():
+            pass
+    except (CorruptRecordError, InvalidRecordError) as error:
+        reason = error.reason
+    return InvalidRecordError(reason, window.path, window.position_of(batch))
+
 
 _REASONS = {
-    kernel.STATUS_BAD_RECORD: "a record's length and its fields disagree",
-    kernel.STATUS_BYTES_REMAIN: "bytes remain after the last record that the batch counts",
-    kernel.STATUS_BAD_OFFSET: "the records' offsets do not go up, or are not those of the batch",
+    hash_record_keys.STATUS_BAD_RECORD: "a record's length and its fields disagree",
+    hash_record_keys.STATUS_BYTES_REMAIN: (
+        "bytes remain after the last record that the batch counts"
+    ),
+    hash_record_keys.STATUS_BAD_OFFSET: (
+        "the records' offsets do not go up, or are not those of the batch"
+    ),
 }
 
 
@@ -81,13 +250,13 @@ class KeyedRecords(NamedTuple):
     @property
     def has_key(self) -> npt.NDArray[np.bool_]:
         """Whether each record has a key."""
-        mask: npt.NDArray[np.bool_] = self.traits & kernel.TRAIT_KEY != 0
+        mask: npt.NDArray[np.bool_] = self.traits & hash_record_keys.TRAIT_KEY != 0
         return mask
 
     @property
     def has_value(self) -> npt.NDArray[np.bool_]:
         """Whether each record has a value; a record without one is a tombstone."""
-        mask: npt.NDArray[np.bool_] = self.traits & kernel.TRAIT_VALUE != 0
+        mask: npt.NDArray[np.bool_] = self.traits & hash_record_keys.TRAIT_VALUE != 0
         return mask
 
     def counts(self, which: npt.NDArray[np.bool_]) -> Int64Array:
@@ -137,13 +306,13 @@ def _keyed(window: Window, group: PlainBatches, hash_key: HashKey, hashed: range
     is_impossible = (counts < 0) | (counts * MIN_RECORD_SIZE_V2 > group.ends - group.starts)
     if is_impossible.any():
         batch = int(group.batches[int(is_impossible.argmax())])
-        raise invalid_batch(window, batch, _REASONS[kernel.STATUS_BAD_RECORD])
-    table = np.empty((counts.size, kernel.BATCH_FIELDS), dtype=np.int64)
-    table[:, kernel.BATCH_START] = group.starts
-    table[:, kernel.BATCH_END] = group.ends
-    table[:, kernel.BATCH_BASE_OFFSET] = headers.offsets
-    table[:, kernel.BATCH_LAST_OFFSET] = headers.last_offsets
-    table[:, kernel.BATCH_RECORD_COUNT] = counts
+        raise invalid_batch(window, batch, _REASONS[hash_record_keys.STATUS_BAD_RECORD])
+    table = np.empty((counts.size, hash_record_keys.BATCH_FIELDS), dtype=np.int64)
+    table[:, hash_record_keys.BATCH_START] = group.starts
+    table[:, hash_record_keys.BATCH_END] = group.ends
+    table[:, hash_record_keys.BATCH_BASE_OFFSET] = headers.offsets
+    table[:, hash_record_keys.BATCH_LAST_OFFSET] = headers.last_offsets
+    table[:, hash_record_keys.BATCH_RECORD_COUNT] = counts
     rows = int(counts.sum())
     records = KeyedRecords(
         group.batches,
@@ -156,7 +325,7 @@ def _keyed(window: Window, group: PlainBatches, hash_key: HashKey, hashed: range
         batch_ends=np.empty(counts.size, dtype=np.int64),
         ends=group.ends,
     )
-    _, status, at_fault = kernel.hash_record_keys(
+    _, status, at_fault = hash_record_keys.hash_record_keys(
         group.buffer,
         table,
         hashed.start,
@@ -168,7 +337,7 @@ def _keyed(window: Window, group: PlainBatches, hash_key: HashKey, hashed: range
         records.positions,
         records.batch_ends,
     )
-    if status != kernel.STATUS_OK:
+    if status != hash_record_keys.STATUS_OK:
         batch = int(group.batches[int(at_fault)])
         raise invalid_batch(window, batch, _REASONS[int(status)])
     return records

@@ -1,9 +1,9 @@
 """Cleaning one log whose keys no task's memory holds, by an engine that shuffles, such as Spark.
 
 1. One `SegmentTransactionsTask` a segment checks its batches, and says what they do to transactions
-   (`pylog.cleaner.segment_transactions`). From these the planner, who reads no segment, knows which
+   (`pylog.cleaner.large_cleaning_tasks`). From these the planner, who reads no segment, knows which
    transactions are open where each segment begins (`LargeCleaning.plan`).
-2. One `RecordKeysTask` a segment reads the hash of each record's key (`pylog.cleaner.record_keys`).
+2. One `RecordKeysTask` a segment reads the hash of each record's key.
 3. The engine brings together the records of each hash, and finds those that are superseded: whose
    offset is below the last one of the hash that counts (column ``is_mapped``).
 4. One `GroupTask` a group of segments gets the offsets of its superseded records, and writes what
@@ -21,22 +21,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.cleaner.aborted_entries import collect_aborted_entries
-from pylog.cleaner.cleaned_segments import CleanedSegments
-from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadata
-from pylog.cleaner.cleaner import legacy_horizon_ms, window_bytes
-from pylog.cleaner.cleaner_stats import CleanerStats
-from pylog.cleaner.cleaning_round import CleaningRound
-from pylog.cleaner.counted_segments import CountedSegments
-from pylog.cleaner.group_cleaning import GroupCleaning
+from pylog.cleaner.batch_retention import CleanedTransactionMetadata
+from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments, group_segments_by_size
+from pylog.cleaner.cleaner import GroupCleaning, legacy_horizon_ms, window_bytes
+from pylog.cleaner.cleaning_round import CleanerStats, CleaningRound, collect_aborted_entries
 from pylog.cleaner.keyed_records import KeyedRecordReader
-from pylog.cleaner.log_snapshot import SnapshotLog
+from pylog.cleaner.large_cleaning_tasks import RecordKeysTask, SegmentTransactionsTask
+from pylog.cleaner.log_cleaner import Throttler
+from pylog.cleaner.log_snapshot import CleanedGroup, SnapshotLog, StagedCleaning
 from pylog.cleaner.offset_map import HashKey
-from pylog.cleaner.record_keys import RecordKeysTask
-from pylog.cleaner.segment_grouping import group_segments_by_size
-from pylog.cleaner.segment_transactions import SegmentTransactionsTask
-from pylog.cleaner.staged_cleaning import CleanedGroup, StagedCleaning
-from pylog.cleaner.throttler import Throttler
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +37,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.cleaner.cleaning_task import CleaningTask
-    from pylog.cleaner.segment_transactions import SegmentTransactions
+    from pylog.cleaner.large_cleaning_tasks import SegmentTransactions
     from pylog.files.durable_io import DurableIO
     from pylog.files.transaction_index import TransactionIndexEntry
     from pylog.model import TopicPartition

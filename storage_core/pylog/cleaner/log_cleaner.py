@@ -21,21 +21,221 @@ Source: LogCleaner (Kafka 4.3).
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from pylog.cleaner.cleaner_thread import CleanerThread
-from pylog.cleaner.log_cleaner_manager import LogCleanerManager
-from pylog.cleaner.throttler import Throttler
+from pylog.cleaner.cleaner import Cleaner
+from pylog.cleaner.cleaning_round import CleanerStats
+from pylog.cleaner.log_cleaner_manager import CleaningAbortedError, LogCleanerManager
 from pylog.config import CleanerConfig
+from pylog.errors import KafkaStorageError
 from pylog.log.metrics import CleanerMetrics
 from pylog.scheduling.clock import monotonic_milliseconds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
+    from pylog.cleaner.cleanable_offsets import LogToClean
+    from pylog.log.log_context import LogContext
     from pylog.log.log_manager import LogManager
     from pylog.model import TopicPartition
+
+
+_LOGGER = logging.getLogger(__name__)
+
+
+# How fast the cleaner may read and write, over all its threads.
+#
+# Source: Throttler (Kafka 4.3).
+
+
+CHECK_INTERVAL_NS = 300_000_000
+_NANOSECONDS_PER_SECOND = 1_000_000_000
+
+
+class Throttler:
+    """Makes threads wait that read and write more than is wished, together.
+
+    The rate is looked at every 300 ms, over the time since it was looked at last. Whoever is too
+    fast then waits, and all that come meanwhile wait for them.
+
+    Parameters
+    ----------
+    bytes_per_second
+        The rate.
+    wait
+        Waits so many seconds, or until the cleaner is shut down.
+    nanoseconds
+        A clock that never jumps.
+    """
+
+    def __init__(
+        self,
+        bytes_per_second: float,
+        wait: Callable[[float], object] = time.sleep,
+        nanoseconds: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._bytes_per_second = bytes_per_second
+        self._wait = wait
+        self._nanoseconds = nanoseconds
+        self._lock = threading.Lock()
+        self._period_start_ns = nanoseconds()
+        self._observed_bytes = 0
+
+    def throttle(self, size_bytes: int) -> None:
+        """Note that ``size_bytes`` are read or written, and wait if that is too fast."""
+        with self._lock:
+            self._observed_bytes += size_bytes
+            elapsed_ns = self._nanoseconds() - self._period_start_ns
+            if elapsed_ns <= CHECK_INTERVAL_NS or self._observed_bytes == 0:
+                return
+            wanted_ns = self._observed_bytes / self._bytes_per_second * _NANOSECONDS_PER_SECOND
+            if wanted_ns > elapsed_ns:
+                self._wait((wanted_ns - elapsed_ns) / _NANOSECONDS_PER_SECOND)
+            self._period_start_ns = self._nanoseconds()
+            self._observed_bytes = 0
+
+
+# What each thread of a cleaner does again and again: clean the filthiest log, then trim.
+#
+# Source: LogCleaner.CleanerThread (Kafka 4.3).
+
+
+@dataclass(slots=True)
+class CleanerThreadCounts:
+    """What one thread has done since it was started; read by others without a lock."""
+
+    rounds: int = 0
+    failed_rounds: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    records_read: int = 0
+    records_written: int = 0
+
+    def add(self, stats: CleanerStats) -> None:
+        """Add a round that came to its end."""
+        self.rounds += 1
+        self.bytes_read += stats.bytes_read
+        self.bytes_written += stats.bytes_written
+        self.records_read += stats.records_read
+        self.records_written += stats.records_written
+
+
+class CleanerThread:
+    """One thread of a cleaner. Only the thread itself calls `do_work`; anybody looks at its counts.
+
+    Parameters
+    ----------
+    name
+        Of the thread.
+    config
+        Of the cleaner: its memory is shared between all threads, each takes its part.
+    manager
+        Chooses the logs.
+    context
+        Time, and where a failing disk is noted.
+    throttle
+        Called with what is to be read or has been written.
+    stopping
+        Set when the cleaner is shut down.
+
+    Attributes
+    ----------
+    counts
+        Of all rounds.
+    last_stats, last_compaction_delay_ms
+        Of the last round.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: CleanerConfig,
+        manager: LogCleanerManager,
+        context: LogContext,
+        *,
+        throttle: Callable[[int], object],
+        stopping: threading.Event,
+    ) -> None:
+        self.counts = CleanerThreadCounts()
+        self.last_stats = CleanerStats()
+        self.last_compaction_delay_ms = 0
+        self._manager = manager
+        self._context = context
+        self._stopping = stopping
+        self._backoff_seconds = config.backoff_ms / 1000
+        self._cleaner = Cleaner(
+            config, context.clock, check_done=self._check_done, throttle=throttle
+        )
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Return when the thread has come to its end."""
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                if not self.do_work():
+                    self._stopping.wait(self._backoff_seconds)
+        except Exception:
+            _LOGGER.exception("thread %s of the cleaner has ended", self._thread.name)
+
+    def do_work(self) -> bool:
+        """Clean the filthiest log one round, run retention; return whether a log was cleaned."""
+        log_to_clean = self._manager.grab_filthiest_compacted_log(
+            self._context.clock.milliseconds()
+        )
+        is_cleaned = False
+        if log_to_clean is not None:
+            self.last_compaction_delay_ms = self._manager.max_compaction_delay_ms
+            is_cleaned = self._clean(log_to_clean)
+        if not self._stopping.is_set():
+            self._manager.delete_old_segments()
+        return is_cleaned
+
+    def _clean(self, log_to_clean: LogToClean) -> bool:
+        """Clean a log one round; return False if it cannot be cleaned."""
+        log = log_to_clean.log
+        next_dirty_offset = log_to_clean.first_dirty_offset
+        try:
+            with self._context.failures.watching(log.log_directory):
+                result = self._cleaner.clean(log_to_clean)
+            next_dirty_offset = result.next_dirty_offset
+            self.last_stats = result.stats
+            self.counts.add(result.stats)
+        except CleaningAbortedError:
+            _LOGGER.info("cleaning of %s is given up", log.topic_partition)
+        except KafkaStorageError as error:  # and the directory is offline
+            _LOGGER.warning("cleaning of %s has failed: %s", log.topic_partition, error)
+            self.counts.failed_rounds += 1
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other logs must go on
+            self._manager.mark_uncleanable(log, error)
+            self.counts.failed_rounds += 1
+            return False
+        finally:
+            self._manager.done_cleaning(log, next_dirty_offset)
+        return True
+
+    def _check_done(self, topic_partition: TopicPartition) -> None:
+        """Raise if the cleaner is being shut down, or the log wanted by somebody else."""
+        if self._stopping.is_set():
+            raise CleaningAbortedError(topic_partition)
+        self._manager.check_cleaning_aborted(topic_partition)
 
 
 class LogCleaner:

@@ -8,23 +8,76 @@ is read lies in the partition's directory and is never changed; what is written 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.cleaner.staged_cleaning import StagedGroup
+from pylog.cleaner.cleaning_round import CleanerStats
 from pylog.files.durable_io import DurableIO, ForgettingIO
 from pylog.files.file_names import SegmentTarget
 from pylog.files.staged_segments import SegmentStage, StagedSegment
 from pylog.log.log_context import LogContext
-from pylog.log.log_segments import LogSegments
+from pylog.log.log_segment import LogSegments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.cleaner.log_to_clean import LogToClean
+    from pylog.cleaner.cleanable_offsets import LogToClean
     from pylog.config import LogConfig
     from pylog.log.log_segment import LogSegment
     from pylog.model import TopicPartition
     from pylog.producers.producer_state_entry import LastRecord
+
+
+class StagedGroup(NamedTuple):
+    """Segments that are to take the place of others.
+
+    Attributes
+    ----------
+    old
+        Base offsets and sizes of those that they are made of, neighbours, in order.
+    new
+        Staged ones, in order.
+    """
+
+    old: tuple[tuple[int, int], ...]
+    new: tuple[StagedSegment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedCleaning:
+    """What a task has made of a log.
+
+    Attributes
+    ----------
+    topic_partition
+        Whose log.
+    groups
+        What is to take the place of what, in order; none in a dry run.
+    stats
+        What was read and written.
+    next_dirty_offset
+        Where the next cleaning begins.
+    keys_fit
+        Whether the offset map had room for all keys. If not, nothing has been staged:
+        `pylog.cleaner.large_cleaning` is for such logs.
+    failure
+        Why the log cannot be cleaned; None if it can. Nothing has been staged then.
+    """
+
+    topic_partition: TopicPartition
+    groups: tuple[StagedGroup, ...] = ()
+    stats: CleanerStats = field(default_factory=CleanerStats)
+    next_dirty_offset: int
+    keys_fit: bool = True
+    failure: str | None = None
+
+
+class CleanedGroup(NamedTuple):
+    """What a task has made of one group: its number, what was staged if anything was, counts."""
+
+    number: int
+    staged: tuple[StagedGroup, ...]
+    stats: CleanerStats
 
 
 class LogSnapshot(NamedTuple):
@@ -41,7 +94,7 @@ class LogSnapshot(NamedTuple):
     last_records
         Of the active producers, by producer id.
     first_dirty_offset, first_uncleanable_offset
-        See `pylog.cleaner.log_to_clean.LogToClean`.
+        See `pylog.cleaner.cleanable_offsets.LogToClean`.
     """
 
     topic_partition: TopicPartition

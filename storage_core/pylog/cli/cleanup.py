@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pylog import ConfigSource
-from pylog.cli.output import document_of
-from pylog.cli.table import aligned_columns
+from pylog.cli.output import aligned_columns, document_of
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_schema import CORRUPT_RECORD, record_schema
+from pylog.columnar.arrow_schema import CORRUPT_RECORD, int64_values, record_schema
 from pylog.columnar.decode_legacy import LegacyGroupDecoder
 from pylog.columnar.decode_v2 import V2GroupDecoder
 from pylog.columnar.group_decoder import BATCH_END, BATCH_START, DecodeLimits, GroupRequest
@@ -22,10 +22,10 @@ from pylog.columnar.record_columns import ConstantColumns, batch_array
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels.decode_records import WANT_HEADERS, WANT_KEY, WANT_TIMESTAMP, WANT_VALUE
 from pylog.locations import name_of
-from pylog.record.batch_header import codec_of
-from pylog.record.batch_layout import COMPRESSION_CODEC_MASK
+from pylog.model import TopicPartition
+from pylog.record.batch_header import COMPRESSION_CODEC_MASK, codec_of
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES, over_limit
 from pylog.record.compression import Decompressor
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES, over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
     from pylog.columnar.group_decoder import GroupDecoder
     from pylog.columnar.record_columns import RecordColumns
-    from pylog.model import TopicPartition
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import BatchHeaders, Window
 
 
 def decompressed_batches(
@@ -336,3 +334,28 @@ def runs_of_a_format(headers: BatchHeaders) -> Iterator[tuple[GroupDecoder, Batc
     edges = [0, *(np.flatnonzero(np.diff(is_v2)) + 1).tolist(), len(headers)]
     for start, end in pairwise(edges):
         yield (_V2 if is_v2[start] else _LEGACY), headers.select(slice(start, end))
+
+
+# Offsets and timestamps of the records of single batches: all that a look-up by time needs.
+#
+# Control records count. Nothing else of a record is decoded, so memory is that of two numbers a
+# record, and of one piece of a batch at that.
+
+
+_NOBODY = TopicPartition("", 0)  # columns that name the partition are not asked for
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+
+class RecordTimes:
+    """Decodes offsets and timestamps; keeps memory between batches. One thread."""
+
+    def __init__(self) -> None:
+        schema = record_schema(("offset", "timestamp"), timestamp_unit="ms")
+        self._decoder = RecordDecoder(_NOBODY, schema)
+
+    def from_timestamp(self, window: Window, timestamp: int) -> Iterator[tuple[int, int]]:
+        """Yield (offset, timestamp in ms) of the records that are not before ``timestamp`` ms."""
+        for batch in self._decoder.decode(window, _LOWEST, _HIGHEST):
+            offsets, timestamps = map(int64_values, batch.columns)
+            late = np.flatnonzero(timestamps >= timestamp)
+            yield from zip(offsets[late].tolist(), timestamps[late].tolist(), strict=True)

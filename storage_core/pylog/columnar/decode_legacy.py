@@ -15,7 +15,7 @@ from pylog.kernels import decode_legacy as kernel
 from pylog.kernels.decode_records import WANT_HEADERS
 from pylog.kernels.split_batch import PIECE_END, PIECE_LAST_RECORD, PIECE_START
 from pylog.model import CompressionType
-from pylog.record.batch_layout import MIN_ENTRY_SIZE_V0
+from pylog.record.batch_header import MIN_ENTRY_SIZE_V0
 from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record import wrap_int64
 

@@ -13,13 +13,12 @@ from pylog.kernels import decode_headers as fields
 from pylog.kernels import decode_records as kernel
 from pylog.kernels import header_keys
 from pylog.kernels.split_batch import PIECE_END, PIECE_RECORDS, PIECE_START
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     MIN_RECORD_SIZE_V2,
     RECORDS_OFFSET,
     TIMESTAMP_TYPE_MASK,
 )
-from pylog.record.record import decode_record
-from pylog.record.varint import decode_varint, decode_varlong
+from pylog.record.record import decode_record, decode_varint, decode_varlong
 
 if TYPE_CHECKING:
     import numpy.typing as npt

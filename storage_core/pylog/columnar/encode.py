@@ -37,7 +37,7 @@ from pylog.model import (
     CompressionType,
 )
 from pylog.native.checksum import crc32c
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     ATTRIBUTES_OFFSET,
     CRC_OFFSET,
     LOG_OVERHEAD,
@@ -46,7 +46,7 @@ from pylog.record.batch_layout import (
     SIZE_OFFSET,
     TRANSACTIONAL_FLAG_MASK,
 )
-from pylog.record.compressor import Compressor, ensure_level
+from pylog.record.compression import Compressor, ensure_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

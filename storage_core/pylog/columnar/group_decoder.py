@@ -30,8 +30,8 @@ import numpy as np
 
 from pylog.errors import CorruptRecordError, InvalidRecordError, TimestampOverflowError
 from pylog.kernels.split_batch import PIECE_FIELDS, split_batch
-from pylog.record.batch_layout import MIN_RECORD_SIZE_V2
-from pylog.record.decompression_limit import over_limit
+from pylog.record.batch_header import MIN_RECORD_SIZE_V2
+from pylog.record.byte_buffer import over_limit
 
 if TYPE_CHECKING:
     import numpy.typing as npt

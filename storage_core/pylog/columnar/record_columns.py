@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_buffers import (
+from pylog.columnar.arrow_schema import (
+    BATCH_TYPE,
+    CORRUPT_RECORD,
+    HEADERS_TYPE,
     all_valid_bitmap,
     allocate,
     allocate_together,
     binary_array,
     fixed_width_array,
+    record_schema,
     string_array,
 )
-from pylog.columnar.arrow_schema import BATCH_TYPE, HEADERS_TYPE
 from pylog.kernels.decode_records import (
     HEADERS_KEY_BYTES,
     HEADERS_NULL_VALUES,
@@ -42,9 +45,11 @@ from pylog.kernels.decode_records import (
 )
 from pylog.kernels.header_keys import measure_keys, replace_malformed
 from pylog.model import CompressionType, TimestampType
-from pylog.record.batch_layout import TIMESTAMP_TYPE_MASK
+from pylog.record.batch_header import TIMESTAMP_TYPE_MASK
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from pylog.model import TopicPartition
@@ -314,3 +319,33 @@ class RecordColumns:
                 self._value_validity,
                 int(totals[TOTAL_NULL_VALUES]),
             )
+
+
+def damaged_row(schema: pa.Schema, topic_partition: TopicPartition, reason: str) -> pa.RecordBatch:
+    """Return one row: where and why in ``_corrupt_record``, topic and partition, else nulls."""
+    known = {
+        "topic": lambda: string_array([topic_partition.topic]),
+        "partition": lambda: fixed_width_array(np.array([topic_partition.partition], np.int32)),
+        CORRUPT_RECORD: lambda: string_array([reason]),
+    }
+    arrays = [
+        known[field.name]() if field.name in known else pa.nulls(1, field.type) for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+PLACE_COLUMNS = frozenset(("topic", "partition"))
+
+_ROWS_A_BATCH = 1 << 16
+
+
+def place_rows(
+    topic_partition: TopicPartition, count: int, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield ``count`` rows of a partition."""
+    constant = ConstantColumns(topic_partition)
+    whole = record_schema(("topic", "partition"))
+    for start in range(0, count, _ROWS_A_BATCH):
+        rows = min(_ROWS_A_BATCH, count - start)
+        columns = [constant.topic(rows), constant.partition(rows)]
+        yield pa.RecordBatch.from_arrays(columns, schema=whole).select(schema.names)

@@ -16,15 +16,16 @@ import numpy as np
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.dump_log.line_template import LineTemplate, write_lines
 from pylog.dump_log.lines import (
     COUNT,
     IS_CONTROL,
     IS_VALID,
     POSITION,
+    LineTemplate,
     batch_table,
     control_text,
     decoded_text,
+    write_lines,
 )
 from pylog.dump_log.records import Records, RecordsOneByOne, decoded_records
 from pylog.dump_log.report import FileReport, OffsetGaps
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.dump_log.options import DumpOptions, RecordRange
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import BatchHeaders, Window
 
     Int64Array = npt.NDArray[np.int64]
 

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from pylog.dump_log.batches import Decoders
-from pylog.dump_log.files import DumpFile, dump_files
 from pylog.dump_log.indexes import (
     offset_index_lines,
     snapshot_lines,
@@ -20,13 +19,19 @@ from pylog.dump_log.indexes import (
 )
 from pylog.dump_log.lines import json_line
 from pylog.dump_log.log import Part, log_parts, text_part
-from pylog.dump_log.options import DEFAULT_MAX_MESSAGE_BYTES, DumpOptions, RecordRange
+from pylog.dump_log.options import (
+    DEFAULT_MAX_MESSAGE_BYTES,
+    DumpFile,
+    DumpOptions,
+    RecordRange,
+    dump_files,
+)
 from pylog.dump_log.report import FileReport
 from pylog.errors import LogStorageError
 from pylog.files.storage import open_file
 from pylog.internal_topics.decoders import DecoderName, dump_decoder
 from pylog.internal_topics.versions import LATEST_KAFKA_VERSION, KafkaVersion
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import WorkerThreads, thread_count, usable_processors
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pylog.dump_log.batches import ALL_OFFSETS
-from pylog.dump_log.line_template import write_lines
-from pylog.dump_log.lines import entry_lines, in_utf8, json_line
+from pylog.dump_log.lines import entry_lines, in_utf8, json_line, write_lines
 from pylog.dump_log.log import ensure_normal_end
 from pylog.dump_log.records import RecordsOneByOne
 from pylog.errors import CorruptIndexError, CorruptRecordError, InvalidRecordError, LogStorageError
@@ -29,7 +28,7 @@ from pylog.files.transaction_index import ENTRY, ensure_readable_size
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.log_file.segment_windows import SegmentWindows
 from pylog.model import NO_TIMESTAMP
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,
     MAGIC_VALUE_V2,
@@ -42,11 +41,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.dump_log.batches import Decoders
-    from pylog.dump_log.files import DumpFile
-    from pylog.dump_log.options import DumpOptions
+    from pylog.dump_log.options import DumpFile, DumpOptions
     from pylog.dump_log.report import FileReport
     from pylog.files.byte_source import ByteSource
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
     Int64Array = npt.NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.columnar.arrow_buffers import allocate
+from pylog.columnar.arrow_schema import allocate
 from pylog.dump_log.batches import BatchLines, LogLines
 from pylog.dump_log.lines import IS_VALID, MAGIC, SIZE, batch_and_record_lines, in_utf8
 from pylog.dump_log.report import OffsetGaps
@@ -18,7 +18,7 @@ from pylog.errors import CorruptRecordError, LogDirectoryError
 from pylog.files.storage import open_file
 from pylog.internal_topics.versions import KafkaVersion
 from pylog.log_file.segment_windows import SegmentWindows
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,
     MAGIC_OFFSET,
@@ -29,15 +29,13 @@ from pylog.record.batch_layout import (
     RECORD_OVERHEAD_V0,
     SIZE_OFFSET,
 )
-from pylog.record.batch_scan import find_batches
-from pylog.record.window import Window
+from pylog.record.batch_scan import Window, find_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pylog.dump_log.batches import Decoders
-    from pylog.dump_log.files import DumpFile
-    from pylog.dump_log.options import DumpOptions
+    from pylog.dump_log.options import DumpFile, DumpOptions
     from pylog.dump_log.report import FileReport
     from pylog.files.byte_source import ByteSource
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_buffers import (
+from pylog.columnar.arrow_schema import (
+    HEADERS_TYPE,
     all_valid_bitmap,
     binary_array,
     bytes_array,
@@ -15,9 +16,8 @@ from pylog.columnar.arrow_buffers import (
     int64_values,
     string_array,
 )
-from pylog.columnar.arrow_schema import HEADERS_TYPE
 from pylog.errors import CorruptRecordError, InvalidRecordError
-from pylog.record.batch_layout import MAGIC_OFFSET, MAGIC_VALUE_V2
+from pylog.record.batch_header import MAGIC_OFFSET, MAGIC_VALUE_V2
 from pylog.record.batch_scan import find_batches
 from pylog.record.compression import Decompressor
 from pylog.record.legacy_batch import StoredMessage, iter_stored_messages

@@ -21,7 +21,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pylog.errors import KafkaStorageError, LogLockedError
-from pylog.files.regular_file import open_regular_file_to_write
+from pylog.files.system_calls import open_regular_file_to_write
 
 if TYPE_CHECKING:
     from types import TracebackType

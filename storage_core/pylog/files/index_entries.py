@@ -7,7 +7,7 @@ Common to ``.index`` and ``.timeindex``:
 * Both columns increase strictly from entry to entry. So a look-up is a floor search by one of them.
 
 Where the entries' bytes are is another matter (`StoredEntries`): the owner of a segment has them
-all in memory (`pylog.indexes.loaded_entries`), readers fetch a page of the file when they need it
+all in memory (`pylog.indexes.abstract_index`), readers fetch a page of the file when they need it
 (`PagedEntries`). What they find there:
 
 * A broker creates the file at its full size (``segment.index.bytes``, 10 MiB unless configured),

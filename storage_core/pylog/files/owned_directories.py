@@ -26,8 +26,8 @@ from pylog.files.file_names import (
     find_segment_file_name,
     is_partition_file,
 )
-from pylog.files.regular_file import link_as_directory, not_a_regular_file
 from pylog.files.storage import list_directory
+from pylog.files.system_calls import link_as_directory, not_a_regular_file
 from pylog.locations import is_remote, parse_location
 
 if TYPE_CHECKING:

@@ -14,14 +14,17 @@ Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils (Kafka 4.3); KIP-482
 
 from __future__ import annotations
 
+import base64
+import math
 import struct
 import uuid
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from pylog.errors import InvalidRecordError
-from pylog.record.java_utf8 import decode_utf8
-from pylog.record.varint import decode_unsigned_varint
+from pylog.files.partition_metadata import format_uuid
+from pylog.record.record import decode_unsigned_varint, decode_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +33,21 @@ if TYPE_CHECKING:
     from pylog.internal_topics.versions import KafkaVersion
 
     ReadValue = Callable[["Readable"], Any]
+    from collections.abc import Callable, Mapping, Sequence
+
+    JsonValue = (
+        None
+        | bool
+        | int
+        | float
+        | str
+        | bytes
+        | uuid.UUID
+        | Sequence["JsonValue"]
+        | Mapping[str, "JsonValue"]
+    )
+    from collections.abc import Mapping
+
 
 ENDS_EARLY = "the message ends before its last field"
 """Why a message that is too short is refused; Kafka's exception has no text."""
@@ -336,3 +354,165 @@ def _read_uuid(readable: Readable) -> uuid.UUID:
     if readable.remaining < _UUID_BYTES:
         raise InvalidRecordError(ENDS_EARLY)
     return uuid.UUID(bytes=readable.array(_UUID_BYTES))
+
+
+# JSON text as Kafka's tools print messages: what `read_message` returns, without blanks.
+#
+# Bytes are base64 with padding, ids 22 characters of base64url, and characters that are not ASCII
+# stand for themselves.
+#
+# Source: JsonConverterGenerator, ObjectNode.toString (Jackson 2.21), Double.toString (OpenJDK 21).
+
+
+_ESCAPES = {code: f"\\u{code:04X}" for code in range(0x20)} | {
+    ord('"'): '\\"',
+    ord("\\"): "\\\\",
+    0x08: "\\b",
+    0x09: "\\t",
+    0x0A: "\\n",
+    0x0C: "\\f",
+    0x0D: "\\r",
+}
+
+
+def json_text(value: JsonValue) -> str:
+    """Return ``value`` as Jackson prints it."""
+    return _TEXTS[type(value)](value)
+
+
+def _object(fields: Mapping[str, JsonValue]) -> str:
+    texts = (f"{_quoted(name)}:{json_text(value)}" for name, value in fields.items())
+    return f"{{{','.join(texts)}}}"
+
+
+def _array(values: Sequence[JsonValue]) -> str:
+    return f"[{','.join(map(json_text, values))}]"
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def _double(value: float) -> str:
+    """Return Java's text of a double: the shortest digits, an exponent from 10^7 and below 10^-3.
+
+    What is not a number is quoted.
+    """
+    if math.isnan(value):
+        return '"NaN"'
+    if math.isinf(value):
+        return '"Infinity"' if value > 0 else '"-Infinity"'
+    shortest = repr(value)
+    # Java looks for two digits where one would do.
+    nearest = f"{value:.1e}"
+    if float(nearest) == value:
+        shortest = nearest
+    sign, digits, exponent = Decimal(shortest).normalize().as_tuple()
+    text = "".join(map(str, digits))
+    point = len(text) + int(exponent)
+    prefix = "-" if sign else ""
+    if value == 0:
+        return f"{prefix}0.0"
+    if -3 < point <= 7:
+        whole = text[:point].ljust(point, "0") if point > 0 else "0"
+        rest = text[point:] if point > 0 else "0" * -point + text
+        return f"{prefix}{whole}.{rest or '0'}"
+    return f"{prefix}{text[0]}.{text[1:] or '0'}E{point - 1}"
+
+
+_TEXTS: Mapping[type, Callable[[Any], str]] = {
+    type(None): lambda _: "null",
+    bool: lambda value: "true" if value else "false",
+    int: str,
+    float: _double,
+    str: _quoted,
+    bytes: lambda value: f'"{base64.b64encode(value).decode()}"',
+    uuid.UUID: lambda value: f'"{format_uuid(value)}"',
+    list: _array,
+    dict: _object,
+}
+
+
+# Messages after a frame: version of the frame, number of the message's type, its version.
+#
+# Three unsigned varints, then the message and nothing more. ``__cluster_metadata`` and
+# ``__remote_log_metadata`` hold such values.
+#
+# Source: AbstractApiMessageSerde, MetadataParseException (Kafka 4.3).
+
+
+_FRAME_VERSION = 1
+_MAX_INT16 = 0x7FFF
+
+
+class ApiMessage(NamedTuple):
+    """A message that has been read: its schema, its version and its fields."""
+
+    message: Message
+    version: int
+    fields: dict[str, Any]
+
+
+def read_api_message(
+    value: bytes | None, messages: Mapping[int, Message], kafka_version: KafkaVersion
+) -> ApiMessage:
+    """Return the message in a record's value.
+
+    Parameters
+    ----------
+    value
+        None for null.
+    messages
+        The schemas by the number of their type.
+    kafka_version
+        Whose schemas.
+
+    Raises
+    ------
+    InvalidRecordError
+        The value is not of that form, in the words of Kafka's exception.
+    """
+    readable = Readable(value or b"")
+    frame_version = _read_number(readable, "frame version")
+    if frame_version == 0:
+        reason = (
+            "Could not deserialize metadata record with frame version 0. Note that upgrades from "
+            "the preview release of KRaft in 2.8 to newer versions are not supported."
+        )
+        raise InvalidRecordError(reason)
+    if frame_version != _FRAME_VERSION:
+        reason = (
+            f"Could not deserialize metadata record due to unknown frame version {frame_version}"
+            f"(only frame version {_FRAME_VERSION} is supported)"
+        )
+        raise InvalidRecordError(reason)
+    type_id = _read_number(readable, "type")
+    version = _read_number(readable, "version")
+    message = messages.get(type_id)
+    if message is None:
+        reason = (
+            "org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id "
+            f"{type_id}"
+        )
+        raise InvalidRecordError(reason)
+    try:
+        fields = read_message(message, readable, version, kafka_version)
+    except InvalidRecordError as error:
+        reason = f"Failed to deserialize record with type {type_id}"
+        raise InvalidRecordError(reason) from error
+    if readable.remaining:
+        reason = f"Found {readable.remaining} byte(s) of garbage after {type_id}"
+        raise InvalidRecordError(reason)
+    return ApiMessage(message, version, fields)
+
+
+def _read_number(readable: Readable, what: str) -> int:
+    try:
+        number = readable.unsigned_varint()
+    except InvalidRecordError as error:
+        reason = f"Error while reading {what}"
+        raise InvalidRecordError(reason) from error
+    if number > _MAX_INT16:
+        reason = f"Value for {what} was too large."
+        raise InvalidRecordError(reason)
+    return (number + 0x8000) % 0x10000 - 0x8000

@@ -19,7 +19,7 @@ from pylog.model import TopicPartition
 if TYPE_CHECKING:
     import uuid
 
-    from pylog.internal_topics.api_message import ApiMessage
+    from pylog.internal_topics.message_reader import ApiMessage
 
 NO_LEADER = -1
 _NO_LEADER_CHANGE = -2

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from pylog.internal_topics.coordinator_decoder import CoordinatorDecoder
-from pylog.internal_topics.coordinator_record import CoordinatorRecords, CoordinatorRecordType
+from pylog.internal_topics.coordinator_record import (
+    CoordinatorDecoder,
+    CoordinatorRecords,
+    CoordinatorRecordType,
+)
 from pylog.internal_topics.schema import parse_messages
 from pylog.internal_topics.versions import KafkaVersion
 

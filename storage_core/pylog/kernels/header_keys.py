@@ -1,6 +1,6 @@
 """Kernels: malformed UTF-8 in header keys, replaced as Java's decoder does.
 
-The rules are stated in `pylog.record.java_utf8`, the readable reference. A replacement takes three
+The rules are stated in `pylog.record.record`, the readable reference. A replacement takes three
 bytes, so keys may become three times as long: sizes are measured before memory is made.
 """
 

@@ -1,11 +1,11 @@
 """Kernel: lines of text about batches, each followed by lines about its records.
 
-What a line consists of is a table of *steps*, made once by `pylog.dump_log.line_template`: a
+What a line consists of is a table of *steps*, made once by `pylog.dump_log.lines`: a
 literal, a number of the batch, the record's key as text, and so on. So one kernel writes what
 ``kafka-dump-log`` prints, its JSON form, and the entries of an index.
 
-Text is decoded as Java decodes UTF-8; the rules are in `pylog.record.java_utf8`. Strings of JSON
-have escapes for what a terminal would act upon, as `pylog.text.printable` says.
+Text is decoded as Java decodes UTF-8; the rules are in `pylog.record.record`. Strings of JSON
+have escapes for what a terminal would act upon, as `pylog.text.words` says.
 
 Nothing is written unless the whole line fits into the output; the caller comes back with more
 room, and the line is begun again.

@@ -6,7 +6,7 @@
    A segment with offsets beyond 32 bits is split, and loading begins again.
 3. After a stop that was not clean the segments from the recovery point on are recovered
    (`pylog.log.segment_recovery`). Where bytes are cut off, all later segments go; unless there is
-   an intact batch in what would go: then the log stays as it is (`pylog.log.recovery_loss`).
+   an intact batch in what would go: then the log stays as it is (`pylog.log.segment_recovery`).
 4. The end is after the last batch; after a clean stop it is where checkpoint and producer
    snapshot agree that it is. Where it lies below the checkpointed log start, the log begins anew
    there; a broker deletes all segments before.
@@ -45,15 +45,17 @@ from pylog.files.file_names import (
 )
 from pylog.files.leader_epochs import LeaderEpochFileCache
 from pylog.files.owned_directories import base_offsets_of_logs, file_names
-from pylog.log.local_log import LocalLog
-from pylog.log.log_segments import LogSegments
+from pylog.log.local_log import LocalLog, delete_segment_files, mark_snapshots_for_deletion
+from pylog.log.log_segment import LogSegments
 from pylog.log.log_state import LogState
 from pylog.log.log_truncation import TruncationGuard
-from pylog.log.producer_state_rebuild import rebuild_producer_state
-from pylog.log.recovery_loss import Damage, ensure_nothing_intact
-from pylog.log.segment_deletion import delete_segment_files, mark_snapshots_for_deletion
-from pylog.log.segment_recovery import SegmentRecovery
-from pylog.log.segment_splitting import split_overflowed_segment
+from pylog.log.segment_recovery import (
+    Damage,
+    SegmentRecovery,
+    ensure_nothing_intact,
+    rebuild_producer_state,
+)
+from pylog.log.segment_replacement import split_overflowed_segment
 from pylog.log.unified_log import UnifiedLog
 from pylog.log_file.batch_walk import is_zero
 from pylog.log_file.leftover_files import tidy_directory

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import OffsetAboveHighWatermarkError, OffsetOutOfRangeError
 from pylog.log.metrics import LogCounters
+from pylog.record.byte_buffer import SEND_LESS
 from pylog.record.compression import Decompressor
-from pylog.record.decompression_limit import SEND_LESS
 
 if TYPE_CHECKING:
     from pylog.config import LogConfig

@@ -34,10 +34,9 @@ from pylog.files.file_names import (
 )
 from pylog.files.owned_directories import NOT_LOADED, partition_directories
 from pylog.files.partition_metadata import write_partition_metadata
+from pylog.log.local_log import delete_directory
 from pylog.log.log_loader import LogLoading, load_log, try_loading
-from pylog.log.log_truncation import TruncationGuard
-from pylog.log.registered_cleaner import RegisteredCleaner
-from pylog.log.segment_deletion import delete_directory
+from pylog.log.log_truncation import RegisteredCleaner, TruncationGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

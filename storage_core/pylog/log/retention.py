@@ -25,7 +25,7 @@ Removing, step by step, and what a crash leaves:
    the leader epochs below it are removed. A crash leaves the old segments, without the epochs of
    their records, as in Kafka;
 3. the producer snapshots at their base offsets, then the segments, the oldest first, are renamed to
-   ``….deleted`` (`pylog.log.segment_deletion`). A crash leaves the log without some of the oldest
+   ``….deleted`` (`pylog.log.local_log`). A crash leaves the log without some of the oldest
    ones, and it starts where the first one that is left begins;
 4. the files are removed, at once or later. A crash leaves some, which start-up removes.
 
@@ -44,7 +44,7 @@ import logging
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from pylog.log.segment_deletion import mark_snapshots_for_deletion
+from pylog.log.local_log import mark_snapshots_for_deletion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,26 +14,201 @@ Source: LogSegment.recover (Kafka 4.3). Differs from Kafka, which takes a batch 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.errors import CorruptRecordError, InvalidRecordError
-from pylog.log.producer_state_rebuild import replay_batch
-from pylog.log.recovery_loss import Damage
+from pylog.errors import CorruptRecordError, InvalidRecordError, RecoveryRefusedError
 from pylog.log_file.batch_walk import PositionedHeader, is_zero
+from pylog.log_file.resynchronisation import find_next_batch
 from pylog.log_file.segment_windows import SegmentWindows
-from pylog.record.batch_header import parse_batch_header
+from pylog.model import AppendOrigin
+from pylog.producers.producer_state_manager import validate_producers
+from pylog.record.batch_header import MAGIC_VALUE_V2, parse_batch_header
 from pylog.record.batch_scan import find_bad_checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from pylog.files.byte_source import ByteSource
     from pylog.files.leader_epochs import LeaderEpochFileCache
-    from pylog.log.log_segment import LogSegment
+    from pylog.log.log_segment import LogSegment, LogSegments
+    from pylog.producers.producer_state_entry import CompletedTransaction
     from pylog.producers.producer_state_manager import ProducerStateManager
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import BatchHeaders, Window
+
+
+# The producers of a log, read from its files up to an offset.
+#
+# From the newest readable snapshot on, the batches after it are replayed as a follower would append
+# them. Snapshots are taken on the way at the base offset of the last two segments, so that the next
+# start finds one.
+#
+# Source: UnifiedLog.rebuildProducerState, loadProducersFromRecords (Kafka 4.3; KIP-98).
+
+
+def rebuild_producer_state(
+    manager: ProducerStateManager,
+    segments: LogSegments,
+    log_start_offset: int,
+    last_offset: int,
+    *,
+    now_ms: int,
+    is_clean: bool,
+) -> None:
+    """Have the state of the log before ``last_offset``, and a snapshot of it.
+
+    Parameters
+    ----------
+    manager
+        Changed in place.
+    segments
+        Of the log.
+    log_start_offset
+        Records below do not count.
+    last_offset
+        Where the log ends, exclusive.
+    now_ms
+        The time, for producers that have expired.
+    is_clean
+        Whether the log was closed in order. Without any snapshot it then has no producers (it was
+        written by a broker before 0.11), and nothing is read.
+
+    Raises
+    ------
+    CorruptRecordError
+        A header in the way is impossible.
+    """
+    bases = segments.base_offsets
+    offsets_to_snapshot = [*bases[-2:], last_offset]
+    if is_clean and manager.latest_snapshot_offset is None:
+        for offset in offsets_to_snapshot:
+            manager.update_map_end_offset(offset)
+            manager.take_snapshot()
+        return
+    is_empty_before_truncation = manager.is_empty and manager.map_end_offset >= last_offset
+    manager.truncate_and_reload(log_start_offset, last_offset, now_ms)
+    if not is_empty_before_truncation and last_offset > manager.map_end_offset:
+        for segment in segments.values(manager.map_end_offset, last_offset):
+            start = max(segment.base_offset, manager.map_end_offset, log_start_offset)
+            manager.update_map_end_offset(start)
+            if start in offsets_to_snapshot:
+                manager.take_snapshot()
+            replay_segment(manager, segment, start, last_offset)
+    manager.update_map_end_offset(last_offset)
+    manager.take_snapshot()
+
+
+def replay_segment(
+    manager: ProducerStateManager, segment: LogSegment, start_offset: int, end_offset: int
+) -> None:
+    """Take the batches of one segment from ``start_offset`` on into account.
+
+    Up to, exclusively, the first batch whose last offset is at or above ``end_offset``. Differs
+    from Kafka, which takes all batches of a segment as one append: of a producer whose epoch goes
+    back, which no sound leader writes, it remembers batches that a log never closed has forgotten.
+    """
+    first = segment.translate_offset(start_offset)
+    if first is None:
+        return
+    for batch in segment.log.batches_from(first.position):
+        if batch.header.last_offset >= end_offset:
+            return
+        for completed in replay_batch(manager, segment, batch):
+            manager.complete_transaction(completed)
+
+
+def replay_batch(
+    manager: ProducerStateManager, segment: LogSegment, batch: PositionedHeader
+) -> list[CompletedTransaction]:
+    """Take one batch into account; return the transactions that it completed.
+
+    The caller has to complete them in the manager, after it took the last stable offset from it.
+    """
+    header = batch.header
+    if header.magic < MAGIC_VALUE_V2 or header.producer_id < 0:
+        return []
+    content = b""
+    if header.is_control_batch:
+        content = segment.log.read_at(batch.position, header.size_bytes)
+    alone: Sequence[PositionedHeader] = [PositionedHeader(0, header)]
+    changes = validate_producers(manager, memoryview(content), alone, AppendOrigin.REPLICATION)
+    for info in changes.updates.values():
+        manager.update(info)
+    return changes.completed
+
+
+# Intact batches that the recovery of a log would drop, and who lets it.
+#
+# A broker's recovery cuts a log at the first byte that is wrong: the rest of that segment goes,
+# and so do all later segments. That is right for a broker, which gets the records back from its
+# replicas. In a directory that may be the only copy it is a loss. So recovery looks at what it
+# is about to drop, and refuses if there is an intact batch in it; see
+# `pylog.config.RecoveryMode`.
+#
+# A batch is intact if its checksum is right, whatever its offsets are. What a crash leaves has
+# none: a torn batch or zeros at the end of the last segment.
+
+
+class IntactRecords(NamedTuple):
+    """Intact batches, and how many records they have; wrappers of v0 and v1 count as one."""
+
+    batches: int = 0
+    records: int = 0
+
+    def __add__(self, other: IntactRecords) -> IntactRecords:  # type: ignore[override]
+        return IntactRecords(self.batches + other.batches, self.records + other.records)
+
+
+class Damage(NamedTuple):
+    """What is wrong with a segment, and from which byte on a broker's recovery drops it."""
+
+    segment: LogSegment
+    position: int
+    reason: str
+
+
+def ensure_nothing_intact(damage: Damage, later: Iterable[LogSegment]) -> None:
+    """Raise `RecoveryRefusedError` if there are intact batches after the damage or in ``later``."""
+    segment = damage.segment
+    dropped = _intact_in(segment.log, damage.position, segment.base_offset)
+    for each in later:
+        dropped += _intact_in(each.log, 0, each.base_offset)
+    if dropped.batches:
+        raise RecoveryRefusedError(damage.reason, segment.log.path, damage.position, *dropped)
+
+
+def _intact_in(source: ByteSource, position: int, lowest_offset: int) -> IntactRecords:
+    found = IntactRecords()
+    for each in _runs_of_intact(source, position, lowest_offset):
+        found += each
+    return found
+
+
+def _runs_of_intact(
+    source: ByteSource, position: int, lowest_offset: int
+) -> Iterator[IntactRecords]:
+    """Yield the intact batches between one damage and the next."""
+    end = source.size()
+    while position < end:
+        windows = SegmentWindows(source, position, end)
+        try:
+            for window in windows:
+                bad = find_bad_checksum(window)
+                count = len(window.headers) if bad is None else bad.index
+                headers = window.headers.select(slice(0, count))
+                if count:
+                    lowest_offset = max(lowest_offset, int(headers.last_offsets[-1]) + 1)
+                    yield IntactRecords(count, int(headers.record_counts.clip(min=1).sum()))
+                if bad is not None:
+                    position = window.file_position + int(window.headers.positions[bad.index])
+                    break
+            else:
+                position = windows.tail.position
+        except CorruptRecordError as error:
+            position = error.position if error.position is not None else end
+        if position < end:
+            position = find_next_batch(source, position, end, lowest_offset=lowest_offset)
 
 
 class SegmentRecovery:

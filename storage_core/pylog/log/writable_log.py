@@ -14,11 +14,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError, LogStorageError, RecordTooLargeError
-from pylog.log.batches_append import BatchesAppend, adopt_segment, append_finished
-from pylog.log.log_append import LogAppend
-from pylog.log.log_flusher import LogFlusher
+from pylog.log.log_append import BatchesAppend, LogAppend, adopt_segment, append_finished
 from pylog.log.log_reader import LogReader
-from pylog.log.log_roller import LogRoller
+from pylog.log.log_roller import LogFlusher, LogRoller
 from pylog.model import NO_PARTITION_LEADER_EPOCH, AppendOrigin
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.errors import CorruptRecordError
 from pylog.native.checksum import crc32c
-from pylog.record.batch_header import BatchHeader, parse_batch_header, peek_entry_size
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     ATTRIBUTES_OFFSET,
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,
@@ -22,6 +21,9 @@ from pylog.record.batch_layout import (
     RECORD_BATCH_OVERHEAD,
     RECORD_OVERHEAD_V0,
     RECORD_OVERHEAD_V1,
+    BatchHeader,
+    parse_batch_header,
+    peek_entry_size,
 )
 
 if TYPE_CHECKING:

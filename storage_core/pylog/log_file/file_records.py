@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import KafkaStorageError, SegmentVanishedError
 from pylog.files.byte_source import ByteSource
-from pylog.files.owned_file import OwnedFile
+from pylog.files.durable_io import OwnedFile
 from pylog.log_file.batch_walk import PositionedHeader, walk_headers
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.files.index_entries import goes_up
 from pylog.log_file.batch_walk import has_valid_checksum, is_zero, read_header
 from pylog.model import OffsetPosition
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     COMPRESSION_CODEC_MASK,
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_OVERHEAD,

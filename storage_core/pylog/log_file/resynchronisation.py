@@ -33,7 +33,7 @@ import numpy as np
 from pylog.errors import CorruptRecordError
 from pylog.log_file.batch_walk import has_valid_checksum, read_header
 from pylog.native.checksum import crc32c
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     ATTRIBUTES_OFFSET,
     CRC_LENGTH,
     CRC_OFFSET,

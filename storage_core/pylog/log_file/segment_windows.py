@@ -24,11 +24,9 @@ from pylog.files.byte_source import LocalFile
 from pylog.lazy_modules import LazyModule
 from pylog.log_file.batch_walk import computed_checksum, is_zero, read_header
 from pylog.native.checksum import wrong_checksum
-from pylog.record.batch_header import peek_entry_size
-from pylog.record.batch_layout import HEADER_SIZE_UP_TO_MAGIC
-from pylog.record.batch_scan import BatchScan, find_batches
-from pylog.record.decompression_limit import is_surely_over, over_limit
-from pylog.record.window import Window
+from pylog.record.batch_header import HEADER_SIZE_UP_TO_MAGIC, peek_entry_size
+from pylog.record.batch_scan import BatchScan, Window, find_batches
+from pylog.record.byte_buffer import is_surely_over, over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

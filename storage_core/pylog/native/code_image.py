@@ -22,6 +22,11 @@ import mmap
 import struct
 from dataclasses import dataclass
 from importlib.util import source_hash
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 IMPORTS = ("memcpy", "memmove", "memset", "pread")
 """All that code may call outside itself: functions of the C library."""
@@ -126,3 +131,162 @@ _process.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 def _address_of(name: str) -> int:
     return ctypes.cast(_process[name], ctypes.c_void_p).value or 0
+
+
+# From the object file that LLVM writes to a code image: what a linker does, as far as we need it.
+#
+# An object file (ELF, 64 bits) has sections, symbols that lie in them or are undefined, and
+# relocations: places in a section where the distance to a symbol belongs. Sections are put one
+# after the other, distances filled in, and for each function of the C library there is a stub
+# at the end::
+#
+#     ff 25 02 00 00 00   jmp [rip + 2]
+#     cc cc               (never reached)
+#     8 bytes             the function's address, filled in when the image is loaded
+#
+# Everything else is refused: writable data, absolute addresses, other symbols. A kernel that could
+# raise an exception or allocate memory has one of these.
+#
+# Sources: the System V ABI, and its x86-64 supplement for the two kinds of relocations.
+
+
+_EXPECTED_IDENT = b"\x7fELF\x02\x01"  # 64 bits, little-endian
+_TYPE_RELOCATABLE = 1
+_MACHINE_X86_64 = 62
+_HEADER = struct.Struct("<16xHH20xQ10xHHH")  # type, machine; section table: at, entry size, count
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQq")
+
+_SYMBOL_TABLE = 2
+_RELOCATIONS_WITH_ADDEND = 4
+_NO_BITS = 8
+_FLAG_WRITE = 1
+_FLAG_ALLOC = 2
+_UNDEFINED = 0
+_FIRST_RESERVED_INDEX = 0xFF00
+
+_PC32 = 2
+_PLT32 = 4
+_UNWINDING = ".eh_frame"  # for C++ exceptions and debuggers: nothing refers to it
+
+_STUB = b"\xff\x25\x02\x00\x00\x00\xcc\xcc" + bytes(8)
+_STUB_ADDRESS_AT = 8
+_STUB_ALIGNMENT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    name: str
+    kind: int
+    flags: int
+    content: bytes
+    link: int
+    info: int
+    alignment: int
+
+
+def link(object_file: bytes, entry: str) -> CodeImage:
+    """Return the image of an object file whose kernel is the function ``entry``.
+
+    Raises
+    ------
+    UnsupportedObjectError
+        It is not a relocatable ELF file for x86-64, or the code needs more than an image gives.
+    """
+    sections = _sections(object_file)
+    code = bytearray()
+    places: dict[int, int] = {}
+    for index, section in enumerate(sections):
+        if section.flags & _FLAG_ALLOC and section.content and section.name != _UNWINDING:
+            if section.flags & _FLAG_WRITE or section.kind == _NO_BITS:
+                raise UnsupportedObjectError(f"writable data: section {section.name}")
+            code += bytes(-len(code) % section.alignment)
+            places[index] = len(code)
+            code += section.content
+    symbols = _Symbols(sections, places)
+    code += bytes(-len(code) % _STUB_ALIGNMENT)
+    for name in symbols.imported():
+        symbols.stubs[name] = len(code)
+        code += _STUB
+    for section in sections:
+        if section.kind == _RELOCATIONS_WITH_ADDEND and section.info in places:
+            for at, symbol_and_kind, addend in _RELOCATION.iter_unpack(section.content):
+                kind = symbol_and_kind & 0xFFFFFFFF
+                target = symbols.address(symbol_and_kind >> 32)
+                if kind not in {_PC32, _PLT32}:
+                    raise UnsupportedObjectError(f"relocation of kind {kind} at {at}")
+                place = places[section.info] + at
+                struct.pack_into("<i", code, place, target + addend - place)
+    imports = tuple((at + _STUB_ADDRESS_AT, name) for name, at in symbols.stubs.items())
+    return CodeImage(bytes(code), symbols.address_of(entry), imports)
+
+
+def _sections(object_file: bytes) -> list[_Section]:
+    if not object_file.startswith(_EXPECTED_IDENT):
+        raise UnsupportedObjectError("not a little-endian ELF file of 64 bits")
+    kind, machine, table_at, entry_size, count, names_index = _HEADER.unpack_from(object_file)
+    if (kind, machine, entry_size) != (_TYPE_RELOCATABLE, _MACHINE_X86_64, _SECTION.size):
+        raise UnsupportedObjectError(f"not a relocatable file for x86-64: machine {machine}")
+    table = object_file[table_at : table_at + count * _SECTION.size]
+    rows = list(_SECTION.iter_unpack(table))
+    contents = [
+        b"" if row[1] == _NO_BITS else object_file[row[4] : row[4] + row[5]] for row in rows
+    ]
+    return [
+        _Section(
+            _text(contents[names_index], name),
+            kind,
+            flags,
+            bytes(size) if kind == _NO_BITS else content,
+            link_index,
+            info,
+            max(alignment, 1),
+        )
+        for (name, kind, flags, _, _, size, link_index, info, alignment, _), content in zip(
+            rows, contents, strict=True
+        )
+    ]
+
+
+def _text(table: bytes, at: int) -> str:
+    return table[at : table.index(b"\0", at)].decode()
+
+
+class _Symbols:
+    """The symbols of an object file, once it is known where its sections lie."""
+
+    def __init__(self, sections: list[_Section], places: dict[int, int]) -> None:
+        tables = [section for section in sections if section.kind == _SYMBOL_TABLE]
+        names = sections[tables[0].link].content
+        self._symbols: list[tuple[str, int, int]] = [
+            (_text(names, name), int(section), int(value))
+            for name, _, _, section, value, _ in _SYMBOL.iter_unpack(tables[0].content)
+        ]
+        self._places = places
+        self.stubs: dict[str, int] = {}
+        """Where in the code the stub of each imported function is."""
+
+    def imported(self) -> Iterator[str]:
+        """Yield the names of the functions that are called outside."""
+        for name, section, _ in self._symbols:
+            if section == _UNDEFINED and name:
+                if name not in IMPORTS:
+                    raise UnsupportedObjectError(f"undefined symbol {name}")
+                yield name
+
+    def address(self, index: int) -> int:
+        """Return the byte of the code that a symbol stands for."""
+        name, section, value = self._symbols[index]
+        if section == _UNDEFINED and name in self.stubs:
+            return self.stubs[name]
+        if section >= _FIRST_RESERVED_INDEX or section not in self._places:
+            raise UnsupportedObjectError(f"symbol {name} in section {section}")
+        return self._places[section] + value
+
+    def address_of(self, name: str) -> int:
+        """Return the byte of the code where the function ``name`` begins."""
+        for index, (symbol, section, _) in enumerate(self._symbols):
+            if symbol == name and section != _UNDEFINED:
+                return self.address(index)
+        raise UnsupportedObjectError(f"no function {name}")

@@ -17,8 +17,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from pylog.native import intrinsics
-from pylog.native.code_image import UnsupportedObjectError
-from pylog.native.elf_object import link
+from pylog.native.code_image import UnsupportedObjectError, link
 from pylog.native.signature import SCRATCH_WORDS
 
 if TYPE_CHECKING:

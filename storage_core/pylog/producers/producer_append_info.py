@@ -26,14 +26,18 @@ from pylog.errors import (
     TransactionCoordinatorFencedError,
 )
 from pylog.model import NO_PRODUCER_EPOCH, NO_SEQUENCE, AppendOrigin, ControlRecordType
-from pylog.producers.completed_transaction import CompletedTransaction
-from pylog.producers.producer_state_entry import BatchMetadata, ProducerStateEntry
-from pylog.producers.sequence_number import is_next_sequence, last_sequence_of
-from pylog.producers.transactions_by_first_offset import TxnMetadata
+from pylog.producers.producer_state_entry import (
+    BatchMetadata,
+    CompletedTransaction,
+    ProducerStateEntry,
+    TxnMetadata,
+    is_next_sequence,
+    last_sequence_of,
+)
 
 if TYPE_CHECKING:
     from pylog.model import TopicPartition
-    from pylog.producers.verification_state_entry import VerificationStateEntry
+    from pylog.producers.producer_state_entry import VerificationStateEntry
     from pylog.record.batch_header import BatchHeader
     from pylog.record.control_record import EndTransactionMarker
 

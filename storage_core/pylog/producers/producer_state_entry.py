@@ -9,6 +9,7 @@ Source: ProducerStateEntry, BatchMetadata (Kafka 4.3; KIP-98, KIP-360).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,10 +17,44 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.files.producer_snapshot import NO_OFFSET
 from pylog.files.producer_snapshot import ProducerStateEntry as StoredProducerStateEntry
 from pylog.model import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP
-from pylog.producers.sequence_number import decrement_sequence, last_sequence_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pylog.record.batch_header import BatchHeader
+
+
+# Arithmetic of producer sequence numbers, which wrap from 2147483647 to 0.
+#
+# Source: DefaultRecordBatch.incrementSequence, decrementSequence, lastSequence (Kafka 4.3).
+
+
+MAX_SEQUENCE = 2**31 - 1
+
+
+def increment_sequence(sequence: int, increment: int) -> int:
+    """Return the sequence number ``increment`` records after ``sequence``."""
+    return (sequence + increment) % (MAX_SEQUENCE + 1)
+
+
+def decrement_sequence(sequence: int, decrement: int) -> int:
+    """Return the sequence number ``decrement`` records before ``sequence``."""
+    return (sequence - decrement) % (MAX_SEQUENCE + 1)
+
+
+def is_next_sequence(last_sequence: int, next_sequence: int) -> bool:
+    """Return whether ``next_sequence`` follows; after `NO_SEQUENCE` comes 0."""
+    if last_sequence == MAX_SEQUENCE:
+        return next_sequence == 0
+    return next_sequence == last_sequence + 1
+
+
+def last_sequence_of(header: BatchHeader) -> int:
+    """Return the sequence number of a batch's last record; `NO_SEQUENCE` if it has none."""
+    if header.base_sequence == NO_SEQUENCE:
+        return NO_SEQUENCE
+    return increment_sequence(header.base_sequence, header.last_offset_delta)
+
 
 NUM_BATCHES_TO_RETAIN = 5
 NO_COORDINATOR_EPOCH = -1
@@ -204,3 +239,129 @@ class ProducerStateEntry:
             if sequences == (batch.first_sequence, batch.last_sequence):
                 return batch
         return None
+
+
+class CompletedTransaction(NamedTuple):
+    """Offsets and outcome of a transaction that wrote data here (Kafka: CompletedTxn).
+
+    ``first_offset`` is that of its first data record, ``last_offset`` that of its marker; both
+    are inclusive.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+
+
+# A transaction that its coordinator is being asked about before its first batch is appended.
+#
+# A partition must not take transactional data that the coordinator knows nothing of: nobody would
+# ever write the marker, and the last stable offset would stand still. So a leader asks first, and
+# the guard that it drew before asking has to come back with the batch. A marker or a batch in
+# between takes the guard away, and the batch is refused.
+#
+# Source: VerificationStateEntry, VerificationGuard (Kafka 4.3; KIP-890).
+
+
+class VerificationGuard:
+    """Stands for one verification; equal to itself only."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class VerificationStateEntry:
+    """A verification under way for one producer id. Guarded by the log's lock.
+
+    Parameters
+    ----------
+    timestamp
+        When it began, ms.
+    lowest_sequence
+        The lowest first sequence that waits for it. A higher one is refused, since the lower
+        could never be appended after it.
+    epoch
+        The producer epoch of that sequence.
+    supports_epoch_bump
+        Whether the client is of transactions version 2, whose epoch rises with each transaction.
+    verification_guard
+        What the batch has to bring along.
+    """
+
+    timestamp: int
+    lowest_sequence: int
+    epoch: int
+    supports_epoch_bump: bool = False
+    verification_guard: VerificationGuard = field(default_factory=VerificationGuard)
+
+    def maybe_update_lowest_sequence_and_epoch(self, sequence: int, epoch: int) -> None:
+        """Take a lower sequence of the same epoch, or any of a higher epoch."""
+        if epoch > self.epoch or (epoch == self.epoch and sequence < self.lowest_sequence):
+            self.epoch = epoch
+            self.lowest_sequence = sequence
+
+
+class TxnMetadata(NamedTuple):
+    """Where a transaction begins and, once it has a marker, where that is (Kafka: TxnMetadata)."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int | None = None
+
+
+def _first_offset(transaction: TxnMetadata) -> int:
+    return transaction.first_offset
+
+
+class TransactionsByFirstOffset:
+    """Transactions, each at its first offset, which no other one has; iterates in that order.
+
+    Transactions begin in the order of their offsets, so adding one is almost always an append.
+    Guarded by the log's lock.
+    """
+
+    def __init__(self) -> None:
+        self._transactions: list[TxnMetadata] = []
+
+    def __len__(self) -> int:
+        return len(self._transactions)
+
+    def __iter__(self) -> Iterator[TxnMetadata]:
+        return iter(self._transactions)
+
+    @property
+    def first(self) -> TxnMetadata | None:
+        """The one that began first, None if there is none."""
+        return self._transactions[0] if self._transactions else None
+
+    def put(self, transaction: TxnMetadata) -> None:
+        """Add a transaction, in the place of the one that began at the same offset."""
+        at = self._slot(transaction.first_offset)
+        if self._is_at(at, transaction.first_offset):
+            self._transactions[at] = transaction
+        else:
+            self._transactions.insert(at, transaction)
+
+    def pop(self, first_offset: int) -> TxnMetadata | None:
+        """Remove and return the transaction that began at ``first_offset``, if there is one."""
+        at = self._slot(first_offset)
+        return self._transactions.pop(at) if self._is_at(at, first_offset) else None
+
+    def remove_completed_before(self, offset: int) -> None:
+        """Remove every transaction whose marker is below ``offset``."""
+        self._transactions = [
+            each
+            for each in self._transactions
+            if each.last_offset is None or each.last_offset >= offset
+        ]
+
+    def clear(self) -> None:
+        """Remove all."""
+        self._transactions.clear()
+
+    def _slot(self, first_offset: int) -> int:
+        return bisect_left(self._transactions, first_offset, key=_first_offset)
+
+    def _is_at(self, at: int, first_offset: int) -> bool:
+        return at < len(self) and self._transactions[at].first_offset == first_offset

@@ -14,25 +14,152 @@ from __future__ import annotations
 
 import logging
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pylog.errors import CorruptSnapshotError
-from pylog.model import NO_PRODUCER_ID
+from pylog.errors import CorruptSnapshotError, InvalidProducerEpochError, InvalidTxnStateError
+from pylog.model import NO_PRODUCER_ID, AppendOrigin, ControlRecordType
 from pylog.producers.producer_append_info import ProducerAppendInfo
 from pylog.producers.producer_snapshots import ProducerSnapshots
-from pylog.producers.producer_state_entry import LastRecord, ProducerStateEntry
-from pylog.producers.transaction_verification import TransactionVerification
-from pylog.producers.transactions_by_first_offset import TransactionsByFirstOffset, TxnMetadata
+from pylog.producers.producer_state_entry import (
+    LastRecord,
+    ProducerStateEntry,
+    TransactionsByFirstOffset,
+    TxnMetadata,
+    VerificationStateEntry,
+)
+from pylog.record.batch_header import MAGIC_VALUE_V2
+from pylog.record.control_record import (
+    EndTransactionMarker,
+    parse_control_record_type,
+    parse_end_transaction_marker,
+)
+from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from pylog.files.durable_io import DurableIO
-    from pylog.model import AppendOrigin, TopicPartition
-    from pylog.producers.completed_transaction import CompletedTransaction
+    from pylog.log_file.batch_walk import PositionedHeader
+    from pylog.model import TopicPartition
+    from pylog.producers.producer_state_entry import (
+        BatchMetadata,
+        CompletedTransaction,
+        VerificationGuard,
+    )
+    from pylog.record.batch_header import BatchHeader
     from pylog.scheduling.clock import Clock
 
+
 _LOGGER = logging.getLogger(__name__)
+
+
+# Which producers may begin a transaction in one partition; off unless it is asked for.
+#
+# See `pylog.producers.producer_state_entry` for why. The steps of an append that is verified:
+# `TransactionVerification.maybe_start` before the coordinator is asked, `ensure_verified` before
+# the batch is validated, `clear` once a transactional batch or a marker is validated.
+#
+# Source: UnifiedLog.maybeStartTransactionVerification, analyzeAndValidateProducerState,
+# ProducerStateManager (Kafka 4.3; KIP-890).
+
+
+class TransactionVerification:
+    """Verifications under way, at most one a producer. Guarded by the log's lock.
+
+    Parameters
+    ----------
+    topic_partition
+        Named in errors.
+    producers
+        State by producer id; read only, follows every change.
+    clock
+        When a verification began.
+    is_enabled
+        Whether a guard is asked for at all.
+    """
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        producers: Mapping[int, ProducerStateEntry],
+        clock: Clock,
+        *,
+        is_enabled: bool,
+    ) -> None:
+        self.is_enabled = is_enabled
+        self._partition = str(topic_partition)
+        self._producers = producers
+        self._clock = clock
+        self._entries: dict[int, VerificationStateEntry] = {}
+
+    def find(self, producer_id: int) -> VerificationStateEntry | None:
+        """Return the verification under way for a producer, None if there is none."""
+        return self._entries.get(producer_id)
+
+    def maybe_start(
+        self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool = False
+    ) -> VerificationGuard | None:
+        """Return the guard that the batch has to bring along; None if its transaction is open."""
+        if self._has_ongoing_transaction(producer_id, epoch):
+            return None
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            now_ms = self._clock.milliseconds()
+            entry = VerificationStateEntry(now_ms, sequence, epoch, supports_epoch_bump)
+            self._entries[producer_id] = entry
+        entry.maybe_update_lowest_sequence_and_epoch(sequence, epoch)
+        return entry.verification_guard
+
+    def clear(self, producer_id: int) -> None:
+        """End the verification, as every transactional batch and every marker does."""
+        self._entries.pop(producer_id, None)
+
+    def remove_begun_until(self, timestamp: int) -> None:
+        """End the verifications that began at or before ``timestamp``."""
+        self._entries = {
+            producer_id: entry
+            for producer_id, entry in self._entries.items()
+            if entry.timestamp > timestamp
+        }
+
+    def ensure_verified(self, header: BatchHeader, guard: VerificationGuard | None) -> None:
+        """Check that a batch of a client or coordinator may begin a transaction, if it begins one.
+
+        Raises
+        ------
+        InvalidProducerEpochError
+            The producer has a higher epoch already.
+        InvalidTxnStateError
+            Guards are asked for, and ``guard`` is not that of the verification under way.
+        """
+        is_ongoing = self._has_ongoing_transaction(header.producer_id, header.producer_epoch)
+        if not header.is_transactional or is_ongoing:
+            return
+        self._ensure_epoch(header)
+        if header.is_control_batch or not self.is_enabled:
+            return
+        entry = self._entries.get(header.producer_id)
+        if guard is None or entry is None or guard is not entry.verification_guard:
+            reason = f"batch of producer {header.producer_id} belongs to no verified transaction"
+            raise InvalidTxnStateError(reason, self._partition)
+
+    def _ensure_epoch(self, header: BatchHeader) -> None:
+        known = self._producers.get(header.producer_id)
+        if known is not None and header.producer_epoch < known.producer_epoch:
+            reason = (
+                f"producer epoch of producer {header.producer_id} is {header.producer_epoch}, "
+                f"expected at least {known.producer_epoch}"
+            )
+            raise InvalidProducerEpochError(reason, self._partition)
+
+    def _has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        entry = self._producers.get(producer_id)
+        return (
+            entry is not None
+            and entry.current_txn_first_offset is not None
+            and entry.producer_epoch == producer_epoch
+        )
+
 
 LATE_TRANSACTION_BUFFER_MS = 5 * 60 * 1000
 
@@ -306,3 +433,78 @@ class ProducerStateManager:
     def update_parent_directory(self, directory: str) -> None:
         """Look for the snapshots in ``directory``, to which the partition has been renamed."""
         self._snapshots.move_to(directory)
+
+
+# Producers of one append: duplicates, sequences, transactions; nothing is changed yet.
+#
+# Source: UnifiedLog.analyzeAndValidateProducerState (Kafka 4.3; KIP-98, KIP-890).
+
+
+class ProducerUpdates(NamedTuple):
+    """What an append would change of the producers' state.
+
+    ``duplicate`` is the batch that was appended before, if the append repeats one.
+    """
+
+    updates: dict[int, ProducerAppendInfo]
+    completed: list[CompletedTransaction]
+    duplicate: BatchMetadata | None = None
+
+
+def end_transaction_marker_of(batch: memoryview) -> EndTransactionMarker | None:
+    """Return the ABORT or COMMIT that a control batch holds, None for an empty or other one.
+
+    Raises
+    ------
+    InvalidRecordError
+        The control record breaks its format.
+    """
+    record = RecordBatch(batch).control_record()
+    if record is None:
+        return None
+    kind = parse_control_record_type(record.key)
+    if kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
+        return parse_end_transaction_marker(record.key, record.value)
+    return None
+
+
+def validate_producers(
+    manager: ProducerStateManager,
+    records: memoryview,
+    batches: Sequence[PositionedHeader],
+    origin: AppendOrigin,
+    *,
+    transaction_version: int = 0,
+) -> ProducerUpdates:
+    """Return what an append changes, each batch seen after the ones before it.
+
+    Raises
+    ------
+    OutOfOrderSequenceError, InvalidProducerEpochError, InvalidTxnStateError
+        A producer may not append this.
+    TransactionCoordinatorFencedError
+        A marker comes from a coordinator that has been replaced.
+    """
+    updates: dict[int, ProducerAppendInfo] = {}
+    completed: list[CompletedTransaction] = []
+    for batch in batches:
+        header = batch.header
+        if header.magic < MAGIC_VALUE_V2 or header.producer_id < 0:
+            continue
+        if origin is AppendOrigin.CLIENT:
+            entry = manager.last_entry(header.producer_id)
+            duplicate = None if entry is None else entry.find_duplicate_batch(header)
+            if duplicate is not None:
+                return ProducerUpdates({}, [], duplicate)
+        if origin in (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR):
+            manager.transaction_verification.ensure_verified(header, None)
+        info = updates.get(header.producer_id)
+        if info is None:
+            info = updates[header.producer_id] = manager.prepare_update(header.producer_id, origin)
+        marker = None
+        if header.is_control_batch:
+            marker = end_transaction_marker_of(records[batch.position : batch.end_position])
+        done = info.append_batch(header, marker, transaction_version=transaction_version)
+        if done is not None:
+            completed.append(done)
+    return ProducerUpdates(updates, completed)

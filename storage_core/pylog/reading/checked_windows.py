@@ -28,7 +28,7 @@ from pylog.log_file.segment_windows import (
 )
 from pylog.model import ControlRecordType
 from pylog.reading.damage import DamagedRange
-from pylog.record.batch_layout import CONTROL_FLAG_MASK, HEADER_SIZE_UP_TO_MAGIC
+from pylog.record.batch_header import CONTROL_FLAG_MASK, HEADER_SIZE_UP_TO_MAGIC
 from pylog.record.batch_scan import BatchScan, find_bad_checksum
 from pylog.record.control_record import parse_control_record_type
 from pylog.record.record_batch import RecordBatch
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pylog.reading.damage import DamageReport
     from pylog.reading.read_options import ReadOptions
     from pylog.reading.scan_task import SegmentSlice
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
 
 _HIGHEST_OFFSET = 2**63 - 1

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_buffers import bytes_array, fixed_width_array
-from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.arrow_schema import bytes_array, fixed_width_array, record_schema
 from pylog.columnar.batch_search import BatchSearch
 from pylog.columnar.decode import RecordDecoder
 from pylog.lazy_modules import LazyModule
-from pylog.record.batch_layout import MAGIC_VALUE_V2
+from pylog.record.batch_header import MAGIC_VALUE_V2
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pylog.model import TopicPartition
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 else:
     pc = LazyModule("pyarrow.compute")  # an eighth of the start-up of what reads without a filter
 

@@ -14,8 +14,7 @@ import numpy as np
 from pylog.model import NO_TIMESTAMP, CompressionType
 from pylog.reading.checked_windows import CheckedWindows
 from pylog.reading.slicing import open_slice, slice_of
-from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
-from pylog.record.batch_layout import DELETE_HORIZON_FLAG_MASK
+from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK, UNKNOWN_RECORD_COUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
     from pylog.reading.log_view import LogView
     from pylog.reading.segments import LogSegmentView
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import BatchHeaders, Window
 
 
 class HeaderWindow(NamedTuple):

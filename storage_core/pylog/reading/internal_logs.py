@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
     from pylog.internal_topics.metadata_image import ConfigResource
     from pylog.reading.log_view import LogView
+    from pylog.record.batch_scan import Window
     from pylog.record.record import Record
-    from pylog.record.window import Window
 
 
 _COLUMNS = ("key", "value", "offset", "timestamp", "batch")

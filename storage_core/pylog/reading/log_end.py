@@ -29,12 +29,13 @@ from pylog.log_file.batch_walk import (
 from pylog.native.checksum import wrong_checksum
 from pylog.reading.damage import DamageReport
 from pylog.reading.scan_task import SegmentSlice
-from pylog.record.batch_header import parse_batch_header, peek_entry_size
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     MAGIC_OFFSET,
     MIN_ENTRY_SIZE_V0,
     MIN_ENTRY_SIZES,
     RECORD_BATCH_OVERHEAD,
+    parse_batch_header,
+    peek_entry_size,
 )
 
 if TYPE_CHECKING:

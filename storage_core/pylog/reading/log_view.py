@@ -36,10 +36,9 @@ from pylog.files.partition_metadata import PartitionMetadata, read_partition_met
 from pylog.locations import is_remote, join, printable_location
 from pylog.log_file.batch_walk import WholeBatches
 from pylog.reading.damage import Attempts
-from pylog.reading.discovery import LogStartOffsets
+from pylog.reading.discovery import LogStartOffsets, PendingCommit
 from pylog.reading.html_table import segments_html
 from pylog.reading.log_end import find_end_before, find_log_end
-from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.segments import list_segments
 
 if TYPE_CHECKING:

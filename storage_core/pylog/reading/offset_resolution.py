@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pylog.columnar.record_times import RecordTimes
+from pylog.columnar.decode import RecordTimes
 from pylog.errors import (
     CorruptRecordError,
     InvalidRecordError,

@@ -19,8 +19,8 @@ from pylog.files.file_names import LOG_FILE_SUFFIX, file_name_prefix
 from pylog.locations import printable_location
 from pylog.model import IsolationLevel
 from pylog.positions import EARLIEST, LATEST, spec_for
+from pylog.reading.discovery import PendingCommit
 from pylog.reading.offset_resolution import clip, resolve_end, resolve_start
-from pylog.reading.pending_commit import PendingCommit
 from pylog.reading.record_filter import RecordFilter, conjunction
 from pylog.reading.scan_task import ScanTask
 from pylog.reading.slicing import late_part, offset_ranges, segment_slices, split_tasks

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pylog.reading.log_view import LogView
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
 
 _STATES: dict[int, str] = {

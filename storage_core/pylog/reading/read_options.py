@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES, WindowMemory
 from pylog.reading.damage import ReadMode
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.record.compression import Decompressor
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

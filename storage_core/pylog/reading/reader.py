@@ -14,31 +14,33 @@ skipped with a warning where the user said so (``failOnDataLoss=false``).
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
-from pylog.columnar.place_rows import damaged_row
+from pylog.columnar.record_columns import damaged_row
 from pylog.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
     LogDirectoryError,
     LogStorageError,
+    MisplacedBatchError,
     SegmentReplacedError,
     SegmentVanishedError,
 )
 from pylog.reading.checked_windows import CheckedWindows, check_some
-from pylog.reading.damage import DamageReport, ReadMode
+from pylog.reading.damage import DamagedRange, DamageReport, ReadMode
 from pylog.reading.filtered_decode import FilteredDecoder, SearchDecoder, is_past
 from pylog.reading.log_view import LogView
 from pylog.reading.read_options import ReadMemory, ReadOptions
-from pylog.reading.skipped_batches import RefusedBatches, SoundDecode
 from pylog.reading.slicing import open_slice, segment_slices, without_early_batches
 from pylog.reading.transactions import AbortedTransactions, AbortWatch
-from pylog.record.batch_layout import CONTROL_FLAG_MASK
+from pylog.record.batch_header import CONTROL_FLAG_MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import numpy.typing as npt
     import pyarrow as pa
@@ -47,12 +49,173 @@ if TYPE_CHECKING:
     from pylog.reading.scan_task import ScanTask, SegmentSlice
     from pylog.reading.scanned_bytes import ScannedBytes
     from pylog.reading.segments import LogSegmentView
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
     Decoder = RecordDecoder | FilteredDecoder | SearchDecoder
 
 
 _LOGGER = logging.getLogger(__name__)
+
+
+# Batches whose records break the format, although their checksum is right, as damaged ranges.
+#
+# None of such a batch's own offsets is believed: its range starts after the last intact batch
+# before it, and ends where the next intact one starts. That one may be in a window that has not
+# been read yet, so a range is reported once it is known.
+
+
+class _Refused(NamedTuple):
+    """Batches in a row that were refused, and what is wrong with the first of them."""
+
+    segment_slice: SegmentSlice
+    position: int
+    end_position: int
+    next_offset: int
+    reason: str
+
+
+class RefusedBatches:
+    """Collects what a decoder refuses of the windows of one read, in file order. One thread."""
+
+    def __init__(self, damage: DamageReport) -> None:
+        self._damage = damage
+        self._open: _Refused | None = None
+        self._path = ""
+        self._next_offset = 0
+
+    def enter(self, segment_slice: SegmentSlice, window: Window) -> None:
+        """Note that a window has been read whose checksums and order are sound."""
+        if segment_slice.path != self._path:
+            self.finish()
+            self._path = segment_slice.path
+        self._next_offset = max(self._next_offset, segment_slice.base_offset)
+
+    def leave(self, window: Window) -> None:
+        """Note that all wanted records of a window have been decoded."""
+        self.settle(window)
+        if self._open is None:
+            self._next_offset = int(window.headers.last_offsets[-1]) + 1
+
+    def add(
+        self,
+        segment_slice: SegmentSlice,
+        window: Window,
+        positions: tuple[int, int],
+        reason: str,
+    ) -> None:
+        """Note that the batches that start at two bytes of the file, and between, are refused.
+
+        The two are one and the same, or neighbours. What stands before them is sound, but for what
+        was added before.
+        """
+        headers = window.headers
+        first, last = np.searchsorted(
+            headers.positions, np.array(positions) - window.file_position
+        ).tolist()
+        end = window.file_position + int(headers.positions[last] + headers.sizes_bytes[last])
+        if self._open is not None and self._open.end_position == positions[0]:
+            self._open = self._open._replace(end_position=end)
+            return
+        self.settle(window)
+        before = self._next_offset if first == 0 else int(headers.last_offsets[first - 1]) + 1
+        self._open = _Refused(segment_slice, positions[0], end, before, reason)
+
+    def settle(self, window: Window) -> None:
+        """Report what is open if the batch after it is in the window, where it has proved sound."""
+        if self._open is None or self._open.end_position >= window.end_position:
+            return
+        headers = window.headers
+        at = self._open.end_position - window.file_position
+        following = int(np.searchsorted(headers.positions, at))
+        self._report(self._open, int(headers.offsets[following]))
+
+    def finish(self) -> None:
+        """Report what is open: nothing sound follows in its file."""
+        if self._open is not None:
+            self._report(self._open, self._open.segment_slice.next_base_offset)
+
+    def _report(self, refused: _Refused, end_offset: int | None) -> None:
+        segment_slice, position, end_position, next_offset, reason = refused
+        self._open = None
+        self._damage.add(
+            DamagedRange(
+                segment_slice.path, position, end_position, next_offset, end_offset, reason
+            )
+        )
+
+
+_Decoded = TypeVar("_Decoded")
+
+_AFTER_DAMAGE = 16
+"""Batches that are decoded together after one that was refused, twice as many each time they are
+sound: every refusal costs what was decoded with it."""
+
+
+class _Decoder(Protocol):
+    """What says after an error how many batches of the call before it were decoded."""
+
+    @property
+    def finished_batches(self) -> int: ...
+
+
+class SoundDecode(NamedTuple):
+    """Decodes batches of one window.
+
+    Attributes
+    ----------
+    decoder
+        What `batches` decodes with; it says how far it came.
+    refused
+        Where what is left out is noted.
+    segment_slice
+        Where the batches lie.
+    """
+
+    decoder: _Decoder
+    refused: RefusedBatches
+    segment_slice: SegmentSlice
+
+    def batches(
+        self, window: Window, decode: Callable[[Window], Iterable[_Decoded]]
+    ) -> Iterator[_Decoded]:
+        """Yield what ``decode`` does of the intact batches, part by part."""
+        start, size = 0, len(window.headers)
+        while start < len(window.headers):
+            part = window.select(slice(start, start + size))
+            try:
+                for batch in decode(part):
+                    self.refused.settle(window)  # the first of this part is sound, then
+                    yield batch
+            except (CorruptRecordError, InvalidRecordError) as error:
+                if error.position is None:
+                    raise
+                bad = int(
+                    np.searchsorted(part.headers.positions, error.position - part.file_position)
+                )
+                done = self.decoder.finished_batches
+                first = bad
+                if isinstance(error, MisplacedBatchError) and bad > done:
+                    first = bad - 1  # nobody knows which of the two is wrong
+                start += done
+                if first > done:
+                    size = first - done  # what is before may be sound; then this one once more
+                    continue
+                if done:
+                    self.refused.settle(window)
+                self.refused.add(
+                    self.segment_slice,
+                    window,
+                    (part.position_of(first), error.position),
+                    error.reason,
+                )
+                start += bad + 1 - done
+                size = _AFTER_DAMAGE
+            else:
+                self.refused.settle(window)
+                start += len(part.headers)
+                size *= 2
+
+
 _MOST_LOOKS = 100
 """How often a task looks for its files again; a broker that outruns it for ever is an error."""
 

@@ -12,7 +12,7 @@ from pylog.errors import (
 from pylog.lazy_modules import LazyModule
 from pylog.reading.scan_task import ScanTask
 from pylog.reading.slicing import segment_slices
-from pylog.record.batch_offsets import BatchOffsets, batch_offsets
+from pylog.record.legacy_batch import BatchOffsets, batch_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pylog.columnar.arrow_schema import record_schema, schema_like
-from pylog.columnar.place_rows import PLACE_COLUMNS, place_rows
+from pylog.columnar.record_columns import PLACE_COLUMNS, place_rows
 from pylog.locations import in_store
 from pylog.log_file.segment_windows import DEFAULT_WINDOW_BYTES
 from pylog.model import IsolationLevel
@@ -28,7 +28,7 @@ from pylog.reading.record_stream import (
     limited_count,
 )
 from pylog.reading.scanned_bytes import ScannedBytes
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count
 from pylog.text.names import names_nearest_keyword
 
@@ -421,7 +421,7 @@ def scan(  # noqa: PLR0913 - keyword-only options, one for each thing a user may
     ------
     LogDirectoryError, UnknownTopicOrPartitionError
         The path holds no log, or not what was asked for. With ``leave_page_cache``, also by a read
-        or `Scan.plan`: the system offers no way to do it (`pylog.files.uncached_file` says which).
+        or `Scan.plan`: the system offers no way to do it (`pylog.files.byte_source` says which).
     ValueError
         An argument makes no sense.
     TypeError

@@ -13,7 +13,7 @@ from pylog.lazy_modules import LazyModule, load_name
 from pylog.locations import name_of
 from pylog.reading.damage import ReadMode
 from pylog.reading.segments import open_segment
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pylog.model import TopicPartition
     from pylog.reading.scan_task import ScanTask
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
 
 def ends_within_bytes(tasks: Iterable[ScanTask], max_bytes: int) -> dict[TopicPartition, int]:

@@ -31,7 +31,7 @@ from pylog.log_file.batch_walk import has_valid_checksum, read_header, walk_head
 from pylog.log_file.proved_position import ProvedPosition, ProvedPositions
 from pylog.reading.damage import DamagedRange
 from pylog.reading.scan_task import SegmentSlice
-from pylog.record.batch_layout import MAGIC_VALUE_V2
+from pylog.record.batch_header import MAGIC_VALUE_V2
 from pylog.record.record_batch import RecordBatch
 
 if TYPE_CHECKING:

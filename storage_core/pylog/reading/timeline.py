@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_buffers import fixed_width_array, int64_values
-from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.arrow_schema import fixed_width_array, int64_values, record_schema
 from pylog.reading.record_stream import check_limit, limited
 from pylog.reading.slicing import split_tasks
 

@@ -49,7 +49,7 @@ from pylog.model import AbortedTransaction, ControlRecordType
 from pylog.reading.checked_windows import CheckedWindows, control_types
 from pylog.reading.log_view import LogView
 from pylog.reading.slicing import open_slice, segment_slices
-from pylog.record.batch_layout import TRANSACTIONAL_FLAG_MASK
+from pylog.record.batch_header import TRANSACTIONAL_FLAG_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.reading.scan_task import ScanTask
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import BatchHeaders, Window
 
 
 class OpenTransactions:

@@ -1,6 +1,6 @@
 """Write the header of a v2 batch, and change fields of batches that are already written.
 
-Layouts are in `pylog.record.batch_layout`. What a broker changes in a batch that somebody else
+Layouts are in `pylog.record.batch_header`. What a broker changes in a batch that somebody else
 wrote, and what that does to the checksum::
 
     field                    v2                     v1                  v0
@@ -24,12 +24,13 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pylog.model import NO_TIMESTAMP, CompressionType, TimestampType
 from pylog.native.checksum import crc32c
-from pylog.record.append_rules import MAX_INT32
-from pylog.record.batch_header import BatchHeader, parse_batch_header
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     ATTRIBUTES_OFFSET,
     COMPRESSION_CODEC_MASK,
     CONTROL_FLAG_MASK,
@@ -49,7 +50,54 @@ from pylog.record.batch_layout import (
     RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_FLAG_MASK,
+    BatchHeader,
+    parse_batch_header,
 )
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Int64Array = npt.NDArray[np.int64]
+
+
+# What every builder of batches demands of a record's offset and timestamp.
+#
+# Source: MemoryRecordsBuilder.appendWithOffset, recordWritten (Kafka 4.3).
+
+
+MAX_INT32 = 2**31 - 1
+MAX_INT64 = 2**63 - 1
+
+
+def ensure_offset_rises(offset: int, next_offset: int, base_offset: int) -> None:
+    """Raise ``ValueError`` unless the batch may go on with ``offset``.
+
+    Parameters
+    ----------
+    offset
+        Of the record to be added.
+    next_offset
+        The lowest it may have: the base offset, or the last record's plus 1.
+    base_offset
+        Of the batch; deltas to it are int32.
+    """
+    if offset < next_offset:
+        msg = f"offset is {offset}, expected {next_offset} or more: offsets in a batch rise"
+        raise ValueError(msg)
+    if offset - base_offset > MAX_INT32:
+        msg = f"offset {offset} is more than {MAX_INT32} above base offset {base_offset}"
+        raise ValueError(msg)
+    if offset > MAX_INT64:
+        msg = f"offset is {offset}, expected {MAX_INT64} or less"
+        raise ValueError(msg)
+
+
+def ensure_timestamp(timestamp: int) -> None:
+    """Raise ``ValueError`` unless it is an int64, and `NO_TIMESTAMP` where it is negative."""
+    if not NO_TIMESTAMP <= timestamp <= MAX_INT64:
+        msg = f"timestamp is {timestamp}, expected {NO_TIMESTAMP} to {MAX_INT64}"
+        raise ValueError(msg)
+
 
 _UNCOVERED = struct.Struct(">qiibI")
 _COVERED = struct.Struct(">hiqqqhii")
@@ -275,3 +323,61 @@ def set_max_timestamp(
     entry[LEGACY_ATTRIBUTES_OFFSET] = attributes & (COMPRESSION_CODEC_MASK | TIMESTAMP_TYPE_MASK)
     _INT64.pack_into(entry, LEGACY_TIMESTAMP_OFFSET, timestamp)
     _UINT32.pack_into(entry, LEGACY_CRC_OFFSET, zlib.crc32(entry[MAGIC_OFFSET:]))
+
+
+# Change header fields of many v2 batches that lie in one buffer, a field at a time.
+#
+# What `pylog.record.batch_writer` does to one batch. Offset and leader epoch lie outside the
+# checksum, so that batches are moved to other offsets without a pass over their records.
+#
+# All functions take a writable, one-dimensional buffer of bytes and the positions of whole v2
+# batches in it, which the caller has found with `pylog.record.batch_scan.find_batches`, or has
+# written.
+
+
+_BIG_INT16, _BIG_INT32, _BIG_INT64 = ">i2", ">i4", ">i8"
+_put_crc = struct.Struct(">I").pack_into
+
+
+def set_base_offsets(view: memoryview, positions: Int64Array, offsets: Int64Array | int) -> None:
+    """Give each batch its base offset; the checksums stay right."""
+    _put(view, positions + OFFSET_OFFSET, offsets, _BIG_INT64)
+
+
+def set_partition_leader_epochs(view: memoryview, positions: Int64Array, epoch: int) -> None:
+    """Give all batches this leader epoch; the checksums stay right."""
+    _put(view, positions + PARTITION_LEADER_EPOCH_OFFSET, epoch, _BIG_INT32)
+
+
+def set_append_times(
+    view: memoryview, positions: Int64Array, ends: Int64Array, codec_ids: Int64Array, time_ms: int
+) -> None:
+    """Make all batches LogAppendTime batches of ``time_ms``, with the checksums that follow.
+
+    Parameters
+    ----------
+    view, positions
+        See the module.
+    ends
+        The byte after each batch.
+    codec_ids
+        Of each batch; beside timestamp type and codec they keep no attribute.
+    time_ms
+        Every record reports it from then on.
+    """
+    _put(view, positions + ATTRIBUTES_OFFSET, codec_ids | TIMESTAMP_TYPE_MASK, _BIG_INT16)
+    _put(view, positions + MAX_TIMESTAMP_OFFSET, time_ms, _BIG_INT64)
+    from_attributes = (positions + ATTRIBUTES_OFFSET).tolist()
+    for covered, crc_at, end in zip(
+        from_attributes, (positions + CRC_OFFSET).tolist(), ends.tolist(), strict=True
+    ):
+        _put_crc(view, crc_at, crc32c(view[covered:end]))
+
+
+def _put(view: memoryview, places: Int64Array, values: Int64Array | int, dtype: str) -> None:
+    """Write one big-endian number at each place."""
+    stored = np.empty(places.size, dtype=dtype)
+    stored[:] = values
+    width = stored.dtype.itemsize
+    content = np.frombuffer(view, dtype=np.uint8)
+    content[places[:, None] + np.arange(width)] = stored.view(np.uint8).reshape(-1, width)

@@ -25,11 +25,14 @@ from pylog.model import (
     ControlRecordType,
     TimestampType,
 )
-from pylog.record.append_rules import ensure_timestamp
-from pylog.record.batch_header import BatchHeader
-from pylog.record.batch_layout import MAGIC_VALUE_V2, RECORD_BATCH_OVERHEAD, RECORDS_OFFSET
-from pylog.record.batch_writer import batch_attributes, write_batch_header
-from pylog.record.record_encoder import encode_record
+from pylog.record.batch_header import (
+    MAGIC_VALUE_V2,
+    RECORD_BATCH_OVERHEAD,
+    RECORDS_OFFSET,
+    BatchHeader,
+)
+from pylog.record.batch_writer import batch_attributes, ensure_timestamp, write_batch_header
+from pylog.record.record import encode_record
 
 _KEY = struct.Struct(">hh")
 _MARKER_VALUE = struct.Struct(">hi")

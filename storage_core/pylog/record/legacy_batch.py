@@ -1,6 +1,6 @@
 """Messages of formats v0 and v1, plain and wrapped, in plain Python.
 
-Layout in `pylog.record.batch_layout`. A compressed *wrapper* has a null key, the codec in its
+Layout in `pylog.record.batch_header`. A compressed *wrapper* has a null key, the codec in its
 attributes, and as value a compressed set of ordinary messages.
 
 Inner offsets
@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.model import NO_TIMESTAMP, TimestampType
 from pylog.native.checksum import wrong_checksum
-from pylog.record.batch_header import BatchHeader, parse_batch_header
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     KEY_SIZE_OFFSET_V0,
     KEY_SIZE_OFFSET_V1,
     LOG_OVERHEAD,
@@ -39,13 +38,15 @@ from pylog.record.batch_layout import (
     MAGIC_VALUE_V1,
     RECORD_OVERHEAD_V0,
     SIZE_OFFSET,
+    BatchHeader,
+    parse_batch_header,
 )
+from pylog.record.compression import Decompressor
 from pylog.record.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pylog.record.compression import Decompressor
 
 _INT32 = struct.Struct(">i")
 
@@ -230,3 +231,36 @@ def _inner_message(message: memoryview, wrapper: BatchHeader, base: int) -> Stor
         timestamp = wrapper.max_timestamp
     record = Record(base + header.offset, timestamp, wrapper.timestamp_type, key, value)
     return StoredMessage(record, header.crc, computed_crc(message))
+
+
+class BatchOffsets(NamedTuple):
+    """The offsets ``[first, following)``; a log can be cut at either, and nowhere in between."""
+
+    first: int
+    following: int
+
+    def are_cut_at(self, offset: int) -> bool:
+        """Whether a cut at ``offset`` would go through the batch."""
+        return self.first < offset < self.following
+
+
+def batch_offsets(batch: memoryview) -> BatchOffsets:
+    """Return the offsets of the batch that ``batch`` begins with.
+
+    Parameters
+    ----------
+    batch
+        A whole batch; more may follow it.
+
+    Raises
+    ------
+    CorruptRecordError, InvalidRecordError
+        It is a compressed batch of v0 or v1, whose header does not have its first offset, and it
+        cannot be read.
+    """
+    header = parse_batch_header(batch, 0)
+    first = header.base_offset
+    if first is None:
+        records = iter_legacy_records(batch[: header.size_bytes], Decompressor())
+        first = next(records).offset
+    return BatchOffsets(first, header.next_offset)

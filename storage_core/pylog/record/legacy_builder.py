@@ -1,6 +1,6 @@
 """Build messages of formats v0 and v1, plain or in one compressed wrapper.
 
-Layout in `pylog.record.batch_layout`, the rules of wrappers in `pylog.record.legacy_batch`. No
+Layout in `pylog.record.batch_header`, the rules of wrappers in `pylog.record.legacy_batch`. No
 broker since 4.0 writes these formats; directories of older ones hold them, and cleaners of older
 ones keep a batch's format.
 
@@ -21,20 +21,20 @@ import zlib
 from typing import TYPE_CHECKING
 
 from pylog.model import NO_TIMESTAMP, CompressionType, TimestampOffset, TimestampType
-from pylog.record.batch_builder import BatchBuilder
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     LEGACY_CRC_LENGTH,
     MAGIC_VALUE_V0,
     MAGIC_VALUE_V1,
     MIN_ENTRY_SIZES,
     TIMESTAMP_TYPE_MASK,
 )
+from pylog.record.record_batch_builder import BatchBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pylog.record.compressor import Compressor
-    from pylog.record.record_encoder import Bytes, HeaderPair
+    from pylog.record.compression import Compressor
+    from pylog.record.record import Bytes, HeaderPair
 
 _ENTRY = struct.Struct(">qiI")
 _START_V0 = struct.Struct(">bB")

@@ -20,11 +20,16 @@ from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.model import NO_SEQUENCE, ControlRecordType, TimestampType
 from pylog.native.checksum import crc32c, wrong_checksum
 from pylog.record import legacy_batch
-from pylog.record.batch_header import BatchHeader, parse_batch_header
-from pylog.record.batch_layout import ATTRIBUTES_OFFSET, MAGIC_VALUE_V2, RECORDS_OFFSET
+from pylog.record.batch_header import (
+    ATTRIBUTES_OFFSET,
+    MAGIC_VALUE_V2,
+    RECORDS_OFFSET,
+    BatchHeader,
+    parse_batch_header,
+)
+from pylog.record.byte_buffer import over_limit
 from pylog.record.compression import Decompressor
 from pylog.record.control_record import parse_control_record_type
-from pylog.record.decompression_limit import over_limit
 from pylog.record.record import Record, decode_record, wrap_int64
 
 if TYPE_CHECKING:

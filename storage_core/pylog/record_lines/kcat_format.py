@@ -24,8 +24,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pylog.record_lines.escaped_column import printable_column
-from pylog.record_lines.text_column import ends_of, joined_bytes, joined_lists, whole_text
+from pylog.record_lines.text_column import (
+    ends_of,
+    joined_bytes,
+    joined_lists,
+    printable_column,
+    whole_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,14 +7,17 @@ wherever it is installed.
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pylog.text.words import UNPRINTABLE, printable
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -96,3 +99,101 @@ def whole_text(column: pa.Array) -> memoryview:
     ends = np.frombuffer(column.buffers()[1], np.int64)[column.offset :][: len(column) + 1]
     # Arrow calls its bytes signed; such a view equals no bytes above 0x7f.
     return memoryview(column.buffers()[2] or b"").cast("B")[ends[0] : ends[-1]]
+
+
+# A column of bytes in base64: one call encodes all its values.
+#
+# Each value is filled up to a multiple of three bytes first, so that in the base64 of all of them
+# each begins where a group of four characters does. The characters that stand for nothing but the
+# filling then become ``=``.
+
+
+_FILLINGS = pa.Array.from_buffers(
+    pa.large_binary(),
+    3,
+    [None, pa.py_buffer(np.array([0, 0, 2, 3], dtype=np.int64)), pa.py_buffer(bytes(3))],
+)
+"""What is missing, by the bytes that a value has more than a multiple of three."""
+
+
+def base64_column(column: pa.Array) -> pa.Array:
+    """Return the values of a binary column in base64 (standard alphabet, padded); nulls stay null.
+
+    Returns
+    -------
+    pa.Array
+        ``large_string``.
+    """
+    column = column.cast(pa.large_binary())
+    ends = np.frombuffer(column.buffers()[1], np.int64)[column.offset :][: len(column) + 1]
+    over = np.diff(ends) % 3
+    rows = pa.Array.from_buffers(pa.int64(), over.size, [None, pa.py_buffer(over)])
+    filled = pc.binary_join_element_wise(column, _FILLINGS.take(rows), _FILLINGS[0])
+    validity, filled_ends, filled_data = filled.buffers()
+    encoded = bytearray(b2a_base64(filled_data or b"", newline=False))
+    encoded_ends = np.frombuffer(filled_ends, np.int64)[: len(column) + 1] // 3 * 4
+    characters = np.frombuffer(encoded, np.uint8)
+    over[np.diff(encoded_ends) == 0] = 0  # bytes under a null
+    characters[encoded_ends[1:][over > 0] - 1] = ord("=")
+    characters[encoded_ends[1:][over == 1] - 2] = ord("=")
+    buffers = [validity, pa.py_buffer(encoded_ends), pa.py_buffer(encoded)]
+    return pa.Array.from_buffers(pa.large_string(), len(column), buffers)
+
+
+# A column of bytes as text that is safe to print, by rules of the caller.
+#
+# Most values are printable text, as a rule, of which Arrow escapes a whole column at once. For the
+# others it has no function; they are turned into text one by one.
+
+
+_NOT_PRINTABLE_ASCII = "[^ -~]"
+
+
+def escaped_column(
+    column: pa.Array,
+    of_printable: Callable[[pa.Array], pa.Array],
+    of_value: Callable[[bytes], bytes],
+) -> pa.Array:
+    """Return the text of each value; nulls stay null.
+
+    Parameters
+    ----------
+    column
+        Binary.
+    of_printable
+        Returns the text of a column of values that are UTF-8 and hold nothing that is
+        `UNPRINTABLE`, given as ``large_string``.
+    of_value
+        Returns the text, in UTF-8, of any one value; the same for those.
+    """
+    try:
+        text = column.cast(pa.large_string())
+    except pa.ArrowInvalid:  # a value is not UTF-8, and which one is not said
+        is_other = pc.match_substring_regex(column, _NOT_PRINTABLE_ASCII)
+        null = pa.nulls(1, column.type)[0]
+        text = pc.if_else(is_other, null, column).cast(pa.large_string())
+    else:
+        if _is_printable_ascii(column):
+            return of_printable(text)
+        is_other = pc.match_substring_regex(text, UNPRINTABLE)
+    others = text_column([of_value(value) for value in column.filter(is_other).to_pylist()])
+    return pc.replace_with_mask(of_printable(text), is_other, others)
+
+
+def printable_column(column: pa.Array) -> pa.Array:
+    """Return text that may go to a terminal, of names or bytes; printable text stays as it is."""
+    return escaped_column(column.cast(pa.binary()), _unchanged, _printable)
+
+
+def _unchanged(column: pa.Array) -> pa.Array:
+    return column
+
+
+def _printable(value: bytes) -> bytes:
+    return printable(value.decode("utf-8", "backslashreplace")).encode()
+
+
+def _is_printable_ascii(column: pa.Array) -> bool:
+    ends = ends_of(column)
+    data = np.frombuffer(column.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
+    return data.size == 0 or bool(data.min() >= ord(" ") and data.max() <= ord("~"))

@@ -27,8 +27,7 @@ from pylog.files.commit_manifest import (
     write_ledger,
     write_manifest,
 )
-from pylog.staged_commit.applied_batches import find_applied_batches
-from pylog.staged_commit.staged_batches import StagedBatches
+from pylog.staged_commit.staged_batches import StagedBatches, find_applied_batches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

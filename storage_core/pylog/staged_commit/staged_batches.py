@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pylog.errors import CorruptRecordError
+from pylog.files.file_names import LOG_FILE_SUFFIX, find_segment_file_name
 from pylog.files.staged_entries import StagedEntries, read_staged_entries
-from pylog.files.storage import open_file
+from pylog.files.storage import list_directory, open_file
 from pylog.kernels import decode_headers as fields
+from pylog.log_file.batch_walk import walk_headers
 from pylog.model import NO_PRODUCER_ID
-from pylog.record.batch_layout import LOG_OVERHEAD, MAGIC_VALUE_V2
+from pylog.native.checksum import crc32c
+from pylog.record.batch_header import LOG_OVERHEAD, MAGIC_VALUE_V2
 from pylog.record.batch_scan import BatchHeaders, find_bad_checksum, find_batches
-from pylog.record.batches_writer import set_base_offsets, set_partition_leader_epochs
+from pylog.record.batch_writer import (
+    set_append_times,
+    set_base_offsets,
+    set_partition_leader_epochs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +33,9 @@ if TYPE_CHECKING:
     from pylog.files.staged_files import StagedFile
 
     Int64Array = npt.NDArray[np.int64]
+    from pylog.files.commit_manifest import AnnouncedPartition
+    from pylog.log_file.batch_walk import PositionedHeader
+
 
 _WINDOW_BYTES = 4 << 20
 _put_start = struct.Struct(">qii").pack
@@ -208,3 +218,143 @@ def _with_offsets(columns: Int64Array, base_offset: int, leader_epoch: int) -> B
     columns[fields.LAST_OFFSET] = next_offsets - 1
     columns[fields.PARTITION_LEADER_EPOCH] = leader_epoch
     return BatchHeaders(columns)
+
+
+# Staged batches of a topic with LogAppendTime: stamped with the time of the commit.
+#
+# Timestamp type and largest timestamp lie inside the checksum, so this is a pass over all bytes. It
+# comes before the manifest, whose checksums are those of the stamped batches.
+
+
+def stamp_append_time(batches: StagedBatches, io: DurableIO, time_ms: int) -> StagedFile:
+    """Stamp all batches of a staged file; return what is known of it then.
+
+    Raises
+    ------
+    CorruptRecordError
+        A batch is not the one that was staged.
+    KafkaStorageError
+        The disk failed; the file is of no use any more.
+    """
+    crcs = []
+    with io.open(batches.path) as file:
+        for window in batches.windows():
+            headers, records = window.headers, window.records
+            ends = headers.positions + headers.sizes_bytes
+            set_append_times(records, headers.positions, ends, headers.codec_ids, time_ms)
+            file.write_at(window.position, records)
+            stamped = find_batches(np.frombuffer(records.toreadonly(), dtype=np.uint8))
+            crcs.append(stamped.headers.crcs)
+        file.sync()
+    before = batches.entries
+    entries = StagedEntries(
+        before.sizes_bytes,
+        before.record_counts,
+        np.full(len(before), time_ms, dtype=np.int64),
+        np.concatenate(crcs),
+    )
+    content = entries.to_bytes()
+    staged = batches.staged._replace(
+        first_crc=int(entries.crcs[0]),
+        last_crc=int(entries.crcs[-1]),
+        entries_crc=crc32c(content),
+    )
+    directory = os.path.dirname(batches.path)  # noqa: PTH120 - kept as text
+    path = os.path.join(directory, staged.entries_name)  # noqa: PTH118 - kept as text
+    io.write_file(path, content, sync=True)
+    return staged
+
+
+# Which of the announced batches a log holds: found by offsets and checksums, from the files.
+#
+# The log is the owner's, or is looked at by a reader: nothing is written, and damage is not an
+# error here but the end of what is recognised.
+
+
+class AppliedBatches(NamedTuple):
+    """How much of what was announced for a partition its log holds.
+
+    Attributes
+    ----------
+    batch_count
+        How many batches, from the first one that is not skipped on.
+    next_offset
+        The offset after the last of them; the announced base offset if it holds none.
+    is_all
+        Whether the log holds nothing else from the announced base offset on.
+    is_rewritten
+        Whether a broker's cleaner has been where the next of them would be: a batch lacks records,
+        or offsets are missing, so that nobody can tell whether it was there.
+    """
+
+    batch_count: int
+    next_offset: int
+    is_all: bool
+    is_rewritten: bool = False
+
+
+def find_applied_batches(
+    log_directory: str, partition_directory: str, announced: AnnouncedPartition
+) -> AppliedBatches:
+    """Return which announced batches a log holds from the announced base offset on, in order.
+
+    Raises
+    ------
+    SegmentVanishedError, CorruptRecordError
+        The entries of a staged file are gone, or are not those that were staged.
+    LogDirectoryError
+        The partition directory cannot be listed.
+    """
+    expected = _expected(log_directory, announced)
+    count, next_offset = 0, announced.base_offset
+    try:
+        for batch in _batches_from(partition_directory, announced.base_offset):
+            wanted = next(expected, None)
+            header = batch.header
+            found = header.offset, header.next_offset - header.offset, header.crc
+            if wanted is None or found != (next_offset, *wanted):
+                is_rewritten = wanted is not None and _is_rewritten(batch, next_offset)
+                return AppliedBatches(count, next_offset, is_all=False, is_rewritten=is_rewritten)
+            count += 1
+            next_offset = header.next_offset
+    except CorruptRecordError:
+        return AppliedBatches(count, next_offset, is_all=False)
+    return AppliedBatches(count, next_offset, is_all=True)
+
+
+def _is_rewritten(batch: PositionedHeader, expected_offset: int) -> bool:
+    """Whether compaction or retention has taken records here: a leader leaves no gap."""
+    header = batch.header
+    offsets = header.next_offset - header.offset
+    return header.offset != expected_offset or header.record_count != offsets
+
+
+def _expected(log_directory: str, announced: AnnouncedPartition) -> Iterator[tuple[int, int]]:
+    """Yield the number of records and the checksum of each batch that is not skipped."""
+    counts, crcs = [], []
+    for each in announced.files:
+        path = os.path.join(log_directory, each.staged.entries_name)  # noqa: PTH118 - as text
+        entries = read_staged_entries(path, each.staged)
+        counts.append(entries.record_counts)
+        crcs.append(entries.crcs)
+    rest = slice(announced.skipped_batches, None)
+    return zip(
+        np.concatenate(counts)[rest].tolist(), np.concatenate(crcs)[rest].tolist(), strict=True
+    )
+
+
+def _batches_from(partition_directory: str, offset: int) -> Iterator[PositionedHeader]:
+    """Yield the batches of a log with offsets from ``offset`` on; one may begin before it."""
+    names = [find_segment_file_name(each.name) for each in list_directory(partition_directory)]
+    bases = sorted(
+        name.base_offset
+        for name in names
+        if name is not None and name.suffix == LOG_FILE_SUFFIX and not name.state
+    )
+    before = [base for base in bases if base <= offset]
+    for base in before[-1:] + bases[len(before) :]:
+        path = f"{partition_directory}/{base:020d}{LOG_FILE_SUFFIX}"
+        with open_file(path) as file:
+            for batch in walk_headers(file, 0, file.size(), lowest_offset=base):
+                if batch.header.next_offset > offset:
+                    yield batch

@@ -27,8 +27,8 @@ from pylog.files.file_names import CLEANER_OFFSET_CHECKPOINT
 from pylog.locations import join
 from pylog.reading.damage import DamageReport
 from pylog.reading.headers import HeaderSums, SegmentHeaders
-from pylog.record.append_rules import MAX_INT64
 from pylog.record.batch_scan import BatchHeaders
+from pylog.record.batch_writer import MAX_INT64
 from pylog.statistics.batches import BatchStatistics
 from pylog.statistics.keys import FrequentKeys, LargestRecords, counted_hot_keys
 from pylog.tables.cleaning import find_config, find_live_records
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pylog.cleaner.offset_map import HashKey
     from pylog.model import TopicPartition
     from pylog.reading.log_view import LogView
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
     from pylog.statistics.keys import HotKey, LargeRecord
 
     Int64Array = npt.NDArray[np.int64]

@@ -15,13 +15,12 @@ from pylog.reading.damage import Attempts
 from pylog.reading.log_directory import choose_partitions, open_directory
 from pylog.reading.scan import scan
 from pylog.scheduling.clock import SystemClock
-from pylog.side_by_side import SharedProgress
+from pylog.scheduling.worker_threads import SharedProgress
 from pylog.statistics.charts import TimeSteps
 from pylog.statistics.page import statistics_page
 from pylog.statistics.partition import PartitionWork, TopicCounts, shared_budget
-from pylog.statistics.sample import TopicSample
 from pylog.statistics.tables import SCHEMAS, table_of
-from pylog.statistics.topic import TopicRows, TopicStatistics
+from pylog.statistics.topic import TopicRows, TopicSample, TopicStatistics
 from pylog.text.names import json_name, names_nearest_keyword
 
 if TYPE_CHECKING:

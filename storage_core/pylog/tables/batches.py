@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pylog.columnar.arrow_buffers import fixed_width_array, string_array
+from pylog.columnar.arrow_schema import fixed_width_array, string_array
 from pylog.columnar.rows import TableText, array_of
 from pylog.locations import name_of, printable_location
 from pylog.model import (
@@ -20,8 +20,7 @@ from pylog.model import (
     TimestampType,
 )
 from pylog.reading.headers import header_windows
-from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
-from pylog.record.batch_layout import DELETE_HORIZON_FLAG_MASK
+from pylog.record.batch_header import DELETE_HORIZON_FLAG_MASK, UNKNOWN_RECORD_COUNT
 from pylog.record.batch_scan import find_bad_checksum
 from pylog.tables.metadata_table import MetadataTable
 
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 
     from pylog.reading.headers import HeaderWindow
     from pylog.reading.log_view import LogView
-    from pylog.record.batch_scan import BatchHeaders
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import BatchHeaders, Window
 
 
 _TEXT = TableText.of_partitions("""\

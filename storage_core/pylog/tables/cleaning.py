@@ -32,8 +32,8 @@ from pylog.reading.transactions import (
     find_aborted_transactions,
     find_last_stable_offset,
 )
-from pylog.record.append_rules import MAX_INT64
 from pylog.record.batch_header import UNKNOWN_RECORD_COUNT
+from pylog.record.batch_writer import MAX_INT64
 from pylog.scheduling.clock import SystemClock
 from pylog.tables.metadata_table import table_of_rows
 from pylog.writing.cluster_configs import only_replica_rule
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pylog.cleaner.keyed_records import KeyedRecords
     from pylog.config import LogConfig
     from pylog.reading.log_view import LogView
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
 
 _TEXT = TableText.of_partitions("""\

@@ -9,7 +9,7 @@ from pylog.checks.partition import check_partition
 from pylog.checks.report import FINDINGS
 from pylog.columnar.rows import TableText
 from pylog.columnar.rows import table_of_rows as arrow_table
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.tables.metadata_table import table_of_rows
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from pylog.checks.indexes import read_offset_index, read_time_index
-from pylog.columnar.arrow_buffers import fixed_width_array, string_array
+from pylog.columnar.arrow_schema import fixed_width_array, string_array
 from pylog.columnar.rows import TIMESTAMP, TableText
 from pylog.errors import CorruptIndexError, UnreadableFileError
 from pylog.files.file_names import INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX

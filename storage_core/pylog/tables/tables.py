@@ -12,7 +12,7 @@ import pyarrow as pa
 from pylog.locations import in_store
 from pylog.reading.damage import DamageReport, ReadMode
 from pylog.reading.log_directory import LogDirectory, open_directory
-from pylog.record.decompression_limit import DEFAULT_MAX_DECOMPRESSED_BYTES
+from pylog.record.byte_buffer import DEFAULT_MAX_DECOMPRESSED_BYTES
 from pylog.scheduling.worker_threads import thread_count, usable_processors
 from pylog.tables.batches import BATCHES
 from pylog.tables.cleaning import CLEANING

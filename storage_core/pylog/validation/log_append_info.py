@@ -18,12 +18,13 @@ from pylog.errors import (
 from pylog.log_file.batch_walk import PositionedHeader
 from pylog.model import NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP, AppendOrigin, CompressionType
 from pylog.native.checksum import crc32c, wrong_checksum
-from pylog.record.batch_header import parse_batch_header, peek_entry_size
-from pylog.record.batch_layout import (
+from pylog.record.batch_header import (
     ATTRIBUTES_OFFSET,
     HEADER_SIZE_UP_TO_MAGIC,
     MAGIC_OFFSET,
     MAGIC_VALUE_V2,
+    parse_batch_header,
+    peek_entry_size,
 )
 from pylog.record.record_batch import RecordBatch
 

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING
 
 from pylog.errors import InvalidRecordError, InvalidTimestampError, RecordValidationError
 from pylog.model import NO_TIMESTAMP, AppendOrigin, CompressionType, TimestampType
-from pylog.record.batch_layout import MAGIC_VALUE_V2
+from pylog.record.batch_header import MAGIC_VALUE_V2
 from pylog.record.batch_writer import (
     set_last_offset,
     set_max_timestamp,
     set_partition_leader_epoch,
 )
+from pylog.record.byte_buffer import SEND_LESS
 from pylog.record.compression import Decompressor
-from pylog.record.decompression_limit import SEND_LESS
 from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
 from pylog.record.record_batch_builder import RecordBatchBuilder

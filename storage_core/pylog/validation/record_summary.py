@@ -11,23 +11,34 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pylog.columnar.arrow_buffers import int64_values
-from pylog.columnar.arrow_schema import record_schema
+from pylog.columnar.arrow_schema import int64_values, record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.kernels import decode_records as kernel
-from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
-from pylog.record.batch_layout import MAGIC_VALUE_V2, MIN_RECORD_SIZE_V2, RECORDS_OFFSET
-from pylog.record.batch_scan import find_batches
+from pylog.model import NO_TIMESTAMP, CompressionType, TimestampType, TopicPartition
+from pylog.record.batch_header import (
+    COMPRESSION_CODEC_MASK,
+    MAGIC_VALUE_V2,
+    MIN_RECORD_SIZE_V2,
+    RECORDS_OFFSET,
+    codec_of,
+)
+from pylog.record.batch_scan import Window, find_batches
 from pylog.record.legacy_batch import wrapped_stream
 from pylog.record.record_batch import RecordBatch
-from pylog.record.window import Window
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.record.batch_header import BatchHeader
+    from pylog.record.batch_scan import BatchHeaders
     from pylog.record.compression import Decompressor
+
+    Int64Array = npt.NDArray[np.int64]
+    from pylog.config import LogConfig
+
+    BoolArray = npt.NDArray[np.bool_]
+
 
 _FEW_RECORDS = 4
 _FEW_BYTES = 1 << 16
@@ -260,3 +271,181 @@ def walk_records(records: npt.NDArray[np.uint8], table: npt.NDArray[np.int64]) -
     sound = len(table) if is_sound else int(totals[kernel.TOTAL_BAD_BATCH])
     null_keys = int(totals[kernel.TOTAL_NULL_KEYS])
     return WalkedRecords(sound, offsets, timestamps, null_keys, validity)
+
+
+# What a leader has to know of the records of many v2 batches, in one walk over all of them.
+#
+# Columns of what `pylog.validation.record_summary` says of one batch. A batch that keeps to no
+# usual form is not described here but left to that module, which says what is wrong with it.
+
+
+_MOST_DECOMPRESSED_BYTES = 1 << 22
+"""Decompressed bytes after which no further batch is taken."""
+
+
+class BatchSummaries(NamedTuple):
+    """Facts about the records of batches, a row a batch; int64.
+
+    Attributes
+    ----------
+    null_keys
+        How many records have no key.
+    lowest_timestamps, highest_timestamps
+        Of all records, ms, `NO_TIMESTAMP` included.
+    """
+
+    null_keys: Int64Array
+    lowest_timestamps: Int64Array
+    highest_timestamps: Int64Array
+
+    def __len__(self) -> int:
+        return int(self.null_keys.size)
+
+
+def summarize_batches(
+    records: memoryview, headers: BatchHeaders, decompressor: Decompressor
+) -> BatchSummaries:
+    """Return the facts about the first of some batches, every record of which is looked at.
+
+    They end before the first batch that is large, or whose records are not as many as it counts,
+    break their format, or do not have the offsets 0, 1, 2 … of the batch; and where many bytes have
+    been decompressed.
+
+    Parameters
+    ----------
+    records
+        The bytes.
+    headers
+        Of v2 create-time batches, at least one, with positions in ``records``, base offset 0, known
+        codecs, right checksums, and as many offsets as records, at least one.
+    decompressor
+        Its buffer is cleared and used.
+    """
+    starts = headers.positions + RECORDS_OFFSET
+    ends = headers.positions + headers.sizes_bytes
+    if headers.traits.any_has(COMPRESSION_CODEC_MASK):
+        starts, ends = _decompressed(records, starts, ends, headers.codec_ids, decompressor)
+        records = decompressor.buffer.view(0, max(1, decompressor.buffer.length))
+    sizes = ends - starts
+    counts = headers.record_counts[: sizes.size]
+    is_other = (
+        (counts * MIN_RECORD_SIZE_V2 > sizes) | (sizes > LARGE_BYTES) | (counts > MANY_RECORDS)
+    )
+    count = int(is_other.argmax()) if is_other.any() else sizes.size
+    if count == 0:
+        nothing = np.empty(0, dtype=np.int64)
+        return BatchSummaries(nothing, nothing, nothing)
+    counts = counts[:count]
+    table = np.zeros((count, kernel.BATCH_FIELDS), dtype=np.int64)
+    table[:, kernel.BATCH_START] = starts[:count]
+    table[:, kernel.BATCH_END] = ends[:count]
+    table[:, kernel.BATCH_BASE_TIMESTAMP] = headers.base_timestamps[:count]
+    table[:, kernel.BATCH_RECORD_COUNT] = counts
+    # As many offsets as records, which go up from record to record: they are consecutive.
+    table[:, kernel.BATCH_LAST_OFFSET] = counts - 1
+    walked = walk_records(np.frombuffer(records.toreadonly(), dtype=np.uint8), table)
+    counts = counts[: walked.sound_batches]
+    rows = int(counts.sum())
+    first_rows = np.cumsum(counts) - counts
+    timestamps = walked.timestamps[:rows]
+    null_keys = np.zeros(counts.size, dtype=np.int64)
+    if walked.null_keys and rows:
+        has_key = np.unpackbits(walked.key_validity, count=rows, bitorder="little")
+        null_keys = counts - np.add.reduceat(has_key, first_rows, dtype=np.int64)
+    return BatchSummaries(
+        null_keys,
+        np.minimum.reduceat(timestamps, first_rows) if rows else timestamps,
+        np.maximum.reduceat(timestamps, first_rows) if rows else timestamps,
+    )
+
+
+def _decompressed(
+    records: memoryview,
+    starts: Int64Array,
+    ends: Int64Array,
+    codec_ids: Int64Array,
+    decompressor: Decompressor,
+) -> tuple[Int64Array, Int64Array]:
+    """Decompress the first batches, and return where the records of each lie in the buffer."""
+    buffer = decompressor.buffer
+    buffer.clear()
+    placed: list[tuple[int, int]] = []
+    streams = zip(starts.tolist(), ends.tolist(), codec_ids.tolist(), strict=True)
+    for start, end, codec_id in streams:
+        codec = codec_of(codec_id, MAGIC_VALUE_V2)
+        try:
+            placed.append(decompressor.append(codec, records[start:end], MAGIC_VALUE_V2))
+        except (CorruptRecordError, InvalidRecordError):  # which is said of this batch alone
+            break
+        if buffer.length >= _MOST_DECOMPRESSED_BYTES:
+            break
+    bounds = np.array(placed, dtype=np.int64).reshape(-1, 2)
+    return bounds[:, 0], bounds[:, 1]
+
+
+# Which batches of a client a leader appends as they are, but for the header fields it assigns.
+#
+# These are the usual ones: v2, without a producer, in the topic's codec, keeping to every rule
+# of the topic. The rules are those of `analyze_records` and `LogValidator`, evaluated for many
+# batches at once. Any other batch may be right as well: it is appended, or refused, by these
+# two.
+#
+# Source: LogValidator, ``inPlaceAssignment`` (Kafka 4.3).
+
+
+def may_stay_in_place(headers: BatchHeaders, config: LogConfig) -> BoolArray:
+    """Mask the batches whose headers say nothing against it.
+
+    Parameters
+    ----------
+    headers
+        As they came from the client.
+    config
+        Of the topic.
+    """
+    counts = headers.record_counts
+    most_bytes = min(config.max_message_bytes, config.segment_bytes)
+    stays = np.zeros(COMPRESSION_CODEC_MASK + 1, dtype=np.bool_)
+    for codec in CompressionType:
+        stays[codec] = config.target_compression_type(codec) is codec
+    mask: BoolArray = (
+        headers.is_v2
+        & (headers.offsets == 0)
+        & (headers.sizes_bytes <= most_bytes)
+        # Neither control batches nor transactional ones, nor any stamped by a broker.
+        & (headers.attributes & ~COMPRESSION_CODEC_MASK == 0)
+        & stays[headers.codec_ids]
+        & (headers.producer_ids < 0)
+        & (counts > 0)
+        & (headers.last_offsets == counts - 1)
+    )
+    return mask
+
+
+def stays_in_place(
+    headers: BatchHeaders, summaries: BatchSummaries, config: LogConfig, now_ms: int
+) -> BoolArray:
+    """Mask the batches whose records, too, say nothing against it.
+
+    Parameters
+    ----------
+    headers
+        Of batches that `may_stay_in_place`, at least as many as are summarized.
+    summaries
+        What their records are like.
+    config
+        Of the topic.
+    now_ms
+        The time, for the bounds of timestamps.
+    """
+    mask: BoolArray = np.ones(len(summaries), dtype=np.bool_)
+    if config.is_compact:
+        mask &= summaries.null_keys == 0
+    if config.message_timestamp_type is TimestampType.CREATE_TIME:
+        lowest, highest = summaries.lowest_timestamps, summaries.highest_timestamps
+        mask &= lowest >= 0
+        mask &= now_ms - lowest <= config.message_timestamp_before_max_ms
+        mask &= highest - now_ms <= config.message_timestamp_after_max_ms
+        # Another one is put right, and the checksum with it.
+        mask &= headers.max_timestamps[: mask.size] == highest
+    return mask

@@ -25,22 +25,23 @@ from pylog.errors import KafkaStorageError, LogStorageError
 from pylog.files.file_names import CLEANED_FILE_SUFFIX, SEGMENT_FILE_SUFFIXES, SegmentTarget
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.staged_segments import new_job_token, remove_staged_segments
-from pylog.writing.compaction_plan import (
+from pylog.writing.compaction import (
+    CompactionSummary,
+    PartitionCompaction,
     closed_partitions,
     context_at,
     ensure_compacted,
     logs_to_compact,
 )
-from pylog.writing.compaction_summary import CompactionSummary, PartitionCompaction
-from pylog.writing.held_back import HeldBack
-from pylog.writing.known_topic_configs import known_topic_configs
+from pylog.writing.owned_directory import HeldBack
+from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
-    from pylog.cleaner.staged_cleaning import StagedCleaning, StagedGroup
+    from pylog.cleaner.log_snapshot import StagedCleaning, StagedGroup
     from pylog.config.server_properties import ServerProperties
     from pylog.log.log_context import LogContext
     from pylog.log.log_segment import LogSegment

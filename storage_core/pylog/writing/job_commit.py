@@ -28,14 +28,14 @@ step what is done                            a crash after it leaves what the ne
 
 Steps 5 to 7 are those of one partition. Those of different partitions of a large job are done by
 threads side by side, so that a crash may leave each of them at another step: what the next opener
-does, it decides for each partition alone. `pylog.writing.segment_adoption` says which files become
+does, it decides for each partition alone. `pylog.writing.job_commit` says which files become
 segments.
 
 What others see:
 
 * readers of ours: nothing of the job before step 8, all of it after. While a manifest is there that
   the ledger does not have, a read ends its partitions at the announced base offsets, unless the log
-  holds something that was not announced (`pylog.reading.pending_commit`);
+  holds something that was not announced (`pylog.reading.discovery`);
 * a broker that opens the directory after a crash: in steps 0 to 3 nothing; in 4 to 7 what has been
   appended so far, as ordinary records, and it may append after them. The rest of the job then goes
   to the end that the log has by then;
@@ -46,43 +46,211 @@ The next opener is `WriteJob.commit`, or whatever starts a `LogManager` there.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import uuid
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pylog.errors import LogLockedError, LogStorageError, SegmentVanishedError
+from pylog.errors import KafkaStorageError, LogLockedError, LogStorageError, SegmentVanishedError
 from pylog.files.commit_manifest import (
     AnnouncedFile,
     AnnouncedPartition,
     Manifest,
     NewTopic,
     read_ledger,
+    read_manifest,
 )
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.partition_metadata import new_topic_id
+from pylog.files.staged_files import job_prefix_of
+from pylog.files.storage import list_directory
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import ensure_open
 from pylog.model import TimestampType
-from pylog.staged_commit.append_time import stamp_append_time
-from pylog.staged_commit.staged_batches import StagedBatches
+from pylog.staged_commit.staged_batches import StagedBatches, stamp_append_time
 from pylog.writing.owned_directory import own_log_directory
-from pylog.writing.segment_adoption import SegmentAdoption
-from pylog.writing.staged_leftovers import StagedLeftovers, ensure_of_job
-from pylog.writing.staged_topic import rules_of
-from pylog.writing.topic_creation import closed_logs_of_topic, open_logs_of_topic
+from pylog.writing.stage import rules_of
+from pylog.writing.topics import closed_logs_of_topic, open_logs_of_topic
 from pylog.writing.write_summary import PartitionSummary, WriteJobSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pylog.config import LogConfig
-    from pylog.files.staged_files import StagedFile, StagedRecords, TopicRules
+    from pylog.files.staged_files import JobKey, StagedFile, StagedRecords, TopicRules
     from pylog.log.log_manager import LogManager
+    from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
-    from pylog.writing.job_description import JobDescription
+    from pylog.writing.stage import JobDescription
+
+
+_LOGGER = logging.getLogger(__name__)
+
+
+# Which staged files become segments by being renamed; the batches of the others are appended.
+#
+# A rename costs the same whatever the file's size. An append reads and writes all of its bytes once
+# more, and is cheaper for small files alone. But a segment also costs whoever opens the log: three
+# files, of which a broker may hold two in memory. So the size from which a file becomes a segment
+# depends on how many segments the partition has already:
+#
+# ============================================= =======================================
+# the partition has                             a file becomes a segment from
+# ============================================= =======================================
+# fewer than 32 segments, and one for each      8 MiB, or half of ``segment.bytes`` if
+# 64 MiB                                        that is smaller
+# more                                          64 MiB, or half of ``segment.bytes``
+# ============================================= =======================================
+#
+# However many jobs write to a partition, it gets no more than about 16 segments for each gigabyte,
+# and 32.
+
+
+LARGE_FILE_BYTES = 64 << 20
+"""A file of this size becomes a segment whatever the partition has."""
+SMALL_FILE_BYTES = 8 << 20
+"""A smaller one costs more as a segment than it does to append it."""
+SMALL_SEGMENTS = 32
+"""That a partition may have, beside one for each `LARGE_FILE_BYTES`."""
+
+
+@dataclass(slots=True)
+class SegmentAdoption:
+    """Decides for the staged files of one partition, one after the other.
+
+    Attributes
+    ----------
+    segment_bytes
+        Of the topic.
+    segments
+        How many the partition has, those included that the files so far will become.
+    size_bytes
+        Of the partition, the files so far included.
+    """
+
+    segment_bytes: int
+    segments: int = 0
+    size_bytes: int = 0
+
+    @classmethod
+    def into(cls, log: UnifiedLog | None, config: LogConfig) -> SegmentAdoption:
+        """Return what decides for a log; None for one that is to be made."""
+        if log is None:
+            return cls(config.segment_bytes)
+        return cls(config.segment_bytes, len(log.segments), log.size_bytes)
+
+    def adopt(self, file_bytes: int) -> bool:
+        """Return whether the next file becomes a segment, and count it."""
+        has_few = self.segments < SMALL_SEGMENTS + self.size_bytes // LARGE_FILE_BYTES
+        least = min(self.segment_bytes // 2, SMALL_FILE_BYTES if has_few else LARGE_FILE_BYTES)
+        is_adopted = file_bytes >= least
+        self.segments += is_adopted
+        self.size_bytes += file_bytes
+        return is_adopted
+
+
+# Staged files that nobody will commit: of jobs that were aborted, or died.
+#
+# Which files those are, nobody knows but by what follows:
+#
+# * all files of a job that was committed or aborted are left over, unless a commit of it is to
+# be   completed: attempts that failed, or that were repeated, left them; * other jobs may be
+# staging at this moment, in processes nobody can ask. Those none of whose files   has been
+# changed for `DEAD_MS` are dead. A job that takes longer from the end of its first task to
+# its commit finds its files gone, and fails; nothing is lost in silence.
+
+
+DEAD_MS = 7 * 24 * 3_600_000
+
+
+class StagedLeftovers:
+    """Removes staged files of a log directory.
+
+    Parameters
+    ----------
+    directory
+        The log directory.
+    context
+        Clock and disk.
+    """
+
+    def __init__(self, directory: str, context: LogContext) -> None:
+        self._directory = directory
+        self._context = context
+
+    def _by_job(self) -> dict[str, list[str]]:
+        """Return the paths of all staged files, by the beginning of their names.
+
+        Those that a manifest needs are left out.
+        """
+        manifest = read_manifest(self._directory)
+        needed = None if manifest is None else manifest.key.file_prefix
+        by_job: dict[str, list[str]] = {}
+        for entry in list_directory(self._directory):
+            prefix = job_prefix_of(entry.name)
+            if prefix is not None and prefix != needed:
+                by_job.setdefault(prefix, []).append(entry.path)
+        return by_job
+
+    def sweep_job(self, key: JobKey) -> None:
+        """Remove all staged files of a job, unless a commit of it is to be completed.
+
+        Raises
+        ------
+        LogDirectoryError, CorruptCheckpointError
+            The directory cannot be listed, or its manifest is malformed.
+        KafkaStorageError
+            A file cannot be removed.
+        """
+        for path in self._by_job().get(key.file_prefix, ()):
+            self._context.io.remove(path, missing_ok=True)
+
+    def sweep_dead_jobs(self) -> None:
+        """Remove the staged files of jobs that are dead; see the module, and `sweep_job`."""
+        now_ms = self._context.clock.milliseconds()
+        for paths in self._by_job().values():
+            if now_ms - max(map(_changed_ms, paths), default=now_ms) <= DEAD_MS:
+                continue
+            _LOGGER.warning("removing %d files of a dead job, such as %s", len(paths), paths[0])
+            for path in paths:
+                self._context.io.remove(path, missing_ok=True)
+
+
+def _changed_ms(path: str) -> int:
+    """Return when a file was changed last, in ms of the epoch; far from now if nobody can tell."""
+    try:
+        return os.lstat(path).st_mtime_ns // 1_000_000
+    except FileNotFoundError:  # its job is removing it
+        return 2**62
+    except OSError as error:
+        reason = f"cannot stat file: {error.strerror}"
+        raise KafkaStorageError(reason, path, errno=error.errno) from error
+
+
+def ensure_of_job(key: JobKey, staged: Iterable[StagedRecords]) -> None:
+    """Raise `ValueError` unless all was staged for one job."""
+    for each in staged:
+        if each.key != key:
+            msg = f"attempt {each.attempt!r} staged for {each.key}, not for {key}"
+            raise ValueError(msg)
+
+
+def abort(
+    directory: str,
+    key: JobKey,
+    staged: Iterable[StagedRecords | None],
+    context: LogContext | None = None,
+) -> None:
+    """Remove what was staged for a job; see `WriteJob.abort`."""
+    local = writable_log_directory(directory)
+    ensure_of_job(key, [each for each in staged if each is not None])
+    if os.path.isdir(local):  # noqa: PTH112 - kept as text
+        StagedLeftovers(local, context or LogContext()).sweep_job(key)
+
 
 _FIRST_WAIT_SECONDS = 0.02
 _LONGEST_WAIT_SECONDS = 0.5

@@ -17,15 +17,13 @@ from pylog.columnar.encode_input import columns_of, is_binary_type
 from pylog.files.owned_directories import writable_log_directory
 from pylog.files.staged_files import StagedRecords
 from pylog.log.log_context import LogContext
-from pylog.writing.named_partitioners import ensure_known_partitioner
-from pylog.writing.partition_assignment import (
+from pylog.writing.partitioner import (
     UNASSIGNED,
+    ensure_known_partitioner,
     rows_by_partition,
 )
-from pylog.writing.record_rows import ColumnNames
-from pylog.writing.stage_files import StageFiles
-from pylog.writing.staged_topic import StagedTopic, TopicState
-from pylog.writing.table_columns import find_columns
+from pylog.writing.record_rows import ColumnNames, find_columns
+from pylog.writing.stage import StagedTopic, StageFiles, TopicState
 from pylog.writing.topic_writer import parse_compression
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pylog.files.staged_files import StagedFile
-    from pylog.writing.job_description import JobDescription
+    from pylog.writing.stage import JobDescription
 
 _WAITING_BYTES = 64 << 20
 """Of the open batches of all partitions; then all are written, full or not."""

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.errors import InvalidRecordError, LogStorageError, UnknownTopicOrPartitionError
 from pylog.files.file_names import nearest_topic
-from pylog.record.compressor import ensure_level
+from pylog.record.compression import ensure_level
 from pylog.scheduling.clock import SystemClock
-from pylog.writing.line_run import LineRuns
-from pylog.writing.named_partitioners import NamedPartitioner, ensure_known_partitioner
-from pylog.writing.partitioner import ensure_integer_key
-from pylog.writing.record_line import LINE_PARSERS, VALUE_PARSERS, parse_json_line
-from pylog.writing.topic_destination import TopicDestination
-from pylog.writing.topic_writer import TopicWriter, parse_compression
+from pylog.writing.partitioner import NamedPartitioner, ensure_integer_key, ensure_known_partitioner
+from pylog.writing.record_line import LINE_PARSERS, VALUE_PARSERS, LineRuns, parse_json_line
+from pylog.writing.topic_writer import TopicDestination, TopicWriter, parse_compression
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pylog.config import RecoveryMode
 from pylog.errors import LogStorageError
-from pylog.files.file_names import LOG_FILE_SUFFIX
+from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.file_names import HIGH_WATERMARK_CHECKPOINT, LOG_FILE_SUFFIX
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.owned_directories import partition_directories, writable_log_directory
+from pylog.lazy_modules import LazyModule
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import LogManager
 from pylog.writing.cluster_configs import only_replica_rule
@@ -24,6 +27,14 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import ClosedLogs
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import TopicPartition
+    from pylog.reading import log_directory, removal_preview, slicing  # import NumPy
+else:
+    log_directory = LazyModule("pylog.reading.log_directory")
+    removal_preview = LazyModule("pylog.reading.removal_preview")
+    slicing = LazyModule("pylog.reading.slicing")
+
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def own_log_directory(  # noqa: PLR0913 - all that a broker is configured to, and what it may do
@@ -191,4 +202,72 @@ def own_logs(
             closed.update({each: e for each, e in manager.closed_logs.items() if each in chosen})
         yield ChosenLogs(
             logs, dict(sorted(closed.items())), manager.cleaner_checkpoints, context.failures
+        )
+
+
+# Records that a cleanup leaves alone because they may not be replicated: above the high watermark.
+#
+# Another broker that takes over may lack them, and so the word of such a record removes no
+# other one: neither an older record of its key, nor a segment that it makes superfluous.
+
+
+class HeldBack(NamedTuple):
+    """What the high watermark of one log holds back.
+
+    Attributes
+    ----------
+    start_offset, end_offset
+        The offsets ``[start, end)`` that would be removed from, or cleaned, without it.
+    records
+        How many records these are; None where damage hides it.
+    high_watermark, log_end_offset
+        Of the log.
+    checkpoint
+        What ``replication-offset-checkpoint`` says of it; None if nothing.
+    """
+
+    start_offset: int
+    end_offset: int
+    records: int | None
+    high_watermark: int
+    log_end_offset: int
+    checkpoint: int | None
+
+    @classmethod
+    def of(
+        cls,
+        directory: str,
+        topic_partition: TopicPartition,
+        offsets: tuple[int, int] | None,
+        *,
+        high_watermark: int,
+        log_end_offset: int,
+    ) -> Self | None:
+        """Count the records of a log in ``[start, end)``; None where there are no offsets."""
+        if offsets is None:
+            return None
+        start, end = offsets
+        records = checkpoint = None
+        path = os.path.join(os.path.dirname(directory), HIGH_WATERMARK_CHECKPOINT)  # noqa: PTH118, PTH120
+        try:
+            checkpoint = read_offset_checkpoint(path).get(topic_partition)
+            view = log_directory.open_directory(directory)[topic_partition]
+            slices = slicing.segment_slices(view, start, end)
+            records = removal_preview.count_records(view, slices, start, end)
+        except LogStorageError as error:
+            _LOGGER.info("records of %s that are held back: %s", topic_partition, error)
+        return cls(start, end, records, high_watermark, log_end_offset, checkpoint)
+
+    def __str__(self) -> str:
+        records = "records" if self.records is None else f"{self.records} records"
+        if self.records == 1:
+            records = "1 record"
+        says = "has no entry for this partition"
+        if self.checkpoint is not None:
+            says = f"says that only offsets below {self.checkpoint} are"
+        return (
+            f"{records} at offsets {self.start_offset} to {self.end_offset - 1} are left alone, "
+            f"since they may not be replicated: {HIGH_WATERMARK_CHECKPOINT} {says}, and the log "
+            f"ends at {self.log_end_offset}. If no other replica is left, use --high-watermark "
+            "log-end (high_watermark='log-end')"
         )

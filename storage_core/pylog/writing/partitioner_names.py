@@ -1,4 +1,4 @@
-"""The partitioners that are chosen by name; what they do is in `pylog.writing.named_partitioners`.
+"""The partitioners that are chosen by name; what they do is in `pylog.writing.partitioner`.
 
 Apart, since whoever lists them for a user has no other use for Arrow and Numba.
 """

@@ -1,18 +1,22 @@
 """Removal of records from the end of a partition, or from the start of several.
 
-The log directory is owned during it. `pylog.writing.removal_plan` says beforehand what would be
+The log directory is owned during it. `pylog.writing.record_removal` says beforehand what would be
 removed, and does not own the directory.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from pylog.config.stored_topic_configs import TopicConfigs
+from pylog.files.high_watermarks import HighWatermarks
+from pylog.files.owned_directories import partition_directories, writable_log_directory
+from pylog.lazy_modules import LazyModule
 from pylog.log.log_manager import ensure_open
 from pylog.model import TopicPartition
-from pylog.writing.held_back import HeldBack
-from pylog.writing.moved_offset import MovedOffset
-from pylog.writing.owned_directory import own_log_directory
+from pylog.reading.log_directory import open_directory
+from pylog.reading.removal_preview import preview_record_deletion, preview_truncation
+from pylog.writing.owned_directory import HeldBack, own_log_directory
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +24,33 @@ if TYPE_CHECKING:
 
     from pylog.config.server_properties import ServerProperties
     from pylog.log.unified_log import UnifiedLog
-    from pylog.writing.moved_offset import PartitionT
+    from pylog.reading.removal_preview import Removal
+    from pylog.writing import cluster_configs  # imports NumPy
+else:
+    cluster_configs = LazyModule("pylog.writing.cluster_configs")
+
+
+PartitionT = TypeVar("PartitionT", bound=tuple[str, int])
+"""A partition, as a pair of topic and number; `TopicPartition` is one."""
+
+
+class MovedOffset(NamedTuple):
+    """The log start offset, or the log end offset (exclusive), of one partition.
+
+    Attributes
+    ----------
+    before, after
+        The offset before and after the removal.
+    removal
+        What would be removed, if this is a plan; None if the removal has been done.
+    held_back
+        What stays of the records that were all to go, because it may not be replicated.
+    """
+
+    before: int
+    after: int
+    removal: Removal | None = None
+    held_back: HeldBack | None = None
 
 
 def truncate_log(
@@ -151,3 +181,65 @@ def _delete_records(log: UnifiedLog, offset: int | None) -> MovedOffset:
         log_end_offset=end,
     )
     return MovedOffset(before, after, held_back=held_back)
+
+
+def plan_truncation(
+    directory: str | os.PathLike[str],
+    topic_partition: tuple[str, int],
+    offset: int,
+    *,
+    takes_whole_batch: bool = False,
+) -> MovedOffset:
+    """Return where the log would end after `truncate_log`, and what it would remove.
+
+    Parameters and errors are those of `truncate_log`; a directory that is locked is not an error.
+    """
+    view = open_directory(_owned_path(directory))[topic_partition]
+    removal = preview_truncation(view, offset, takes_whole_batch=takes_whole_batch)
+    return MovedOffset(removal.end_offset, removal.start_offset, removal)
+
+
+def plan_record_deletion(
+    directory: str | os.PathLike[str],
+    offsets: Mapping[PartitionT, int | None],
+    *,
+    server_properties: ServerProperties | None = None,
+    high_watermark: str = "checkpoint",
+) -> dict[TopicPartition, MovedOffset]:
+    """Return where logs would start after `delete_records`, and what it would remove.
+
+    Bytes and segments are those that retention may remove afterwards. Parameters and errors are
+    those of `delete_records`; a directory that is locked is not an error.
+    """
+    path = _owned_path(directory)
+    views = open_directory(path)
+    configs = TopicConfigs(None if server_properties is None else server_properties.log_config)
+    configs.load([path])
+    rule = cluster_configs.only_replica_rule(path, server_properties, high_watermark=high_watermark)
+    watermarks = HighWatermarks.read(path, rule)
+    plan = {}
+    for each, offset in offsets.items():
+        view, place = views[each], TopicPartition(*each)
+        end = view.log_end_offset
+        replicated = watermarks.start_of(place, view.log_start_offset, end)
+        removal = preview_record_deletion(view, configs.config_of(place.topic), offset, replicated)
+        plan[place] = MovedOffset(
+            removal.start_offset,
+            removal.end_offset,
+            removal,
+            HeldBack.of(
+                view.directory.path,
+                place,
+                (replicated, end) if offset is None and replicated < end else None,
+                high_watermark=replicated,
+                log_end_offset=end,
+            ),
+        )
+    return plan
+
+
+def _owned_path(directory: str | os.PathLike[str]) -> str:
+    """Return the path of a directory that might be written to."""
+    path = writable_log_directory(directory, must_exist=True)
+    partition_directories(path)  # whoever owns it refuses what is not Kafka's, so this does, too
+    return path

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 from pylog.files.commit_manifest import read_ledger
 from pylog.files.owned_directories import writable_log_directory
 from pylog.lazy_modules import LazyModule
-from pylog.writing.job_description import JobDescription
+from pylog.writing.stage import JobDescription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pylog.files.staged_files import StagedRecords
     from pylog.log.log_context import LogContext
-    from pylog.writing import job_commit, job_stage, staged_leftovers  # import Arrow and Numba
+    from pylog.writing import job_commit, job_stage
     from pylog.writing.job_stage import JobStage
     from pylog.writing.write_summary import WriteJobSummary
 else:
     job_commit = LazyModule("pylog.writing.job_commit")
     job_stage = LazyModule("pylog.writing.job_stage")
-    staged_leftovers = LazyModule("pylog.writing.staged_leftovers")
+    staged_leftovers = LazyModule("pylog.writing.job_commit")
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
 
@@ -133,4 +133,4 @@ class WriteJob(JobDescription):
         LogStorageError
             The directory cannot be listed, or a file not be removed.
         """
-        staged_leftovers.abort(self.directory, self.key, staged, context)
+        job_commit.abort(self.directory, self.key, staged, context)

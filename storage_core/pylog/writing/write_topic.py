@@ -14,18 +14,17 @@ from pylog.columnar.encode import DEFAULT_BATCH_SIZE_BYTES
 from pylog.config import LogConfig
 from pylog.log.log_context import LogContext
 from pylog.log.log_manager import ensure_open
-from pylog.writing.named_partitioners import ensure_known_partitioner, partitioner_for
 from pylog.writing.owned_directory import own_log_directory
-from pylog.writing.record_rows import ColumnNames, batches_of_objects
-from pylog.writing.table_columns import find_columns
-from pylog.writing.topic_creation import (
+from pylog.writing.partitioner import ensure_known_partitioner, partitioner_for
+from pylog.writing.record_rows import ColumnNames, batches_of_objects, find_columns
+from pylog.writing.topic_writer import TopicWriter, parse_compression
+from pylog.writing.topics import (
     add_partition,
     create_topic,
     ensure_possible_count,
     logs_of_topic,
     topic_id_of,
 )
-from pylog.writing.topic_writer import TopicWriter, parse_compression
 from pylog.writing.write_summary import WriteSummary
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from pylog.log.log_manager import LogManager
     from pylog.log.unified_log import UnifiedLog
     from pylog.model import CompressionType
-    from pylog.writing.partition_assignment import Partitioner
+    from pylog.writing.partitioner import Partitioner
 
 ROWS_AT_ONCE = 65_536
 """Rows of a table that are sorted into partitions at a time."""

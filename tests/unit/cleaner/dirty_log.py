@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pylog.cleaner.cleanable_offsets import LogToClean
 from pylog.cleaner.cleaner import Cleaner
-from pylog.cleaner.log_to_clean import LogToClean
 from pylog.config import CleanerConfig, LogConfig
 from pylog.model import AppendOrigin
 from tests.support.batches import ABORT, COMMIT, Stored, batch_v2, marker

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pylog.cleaner.cleanable_offsets import LogToClean
 from pylog.cleaner.cleaner import Cleaner
-from pylog.cleaner.log_to_clean import LogToClean
 from pylog.config import CleanerConfig
 from tests.unit.cleaner.dirty_log import DirtyLog
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.cleaner.cleaner_stats import CleanerProgress
+    from pylog.cleaner.cleaning_round import CleanerProgress
 
 
 def dirty_log(root: Path) -> DirtyLog:

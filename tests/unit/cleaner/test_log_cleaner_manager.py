@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from pylog.cleaner.cleaning_states import CleaningAbortedError
+from pylog.cleaner.log_cleaner_manager import CleaningAbortedError
 from pylog.errors import CorruptRecordError, KafkaStorageError
 from pylog.model import AppendOrigin, TopicPartition
 from tests.support.batches import marker
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pylog.cleaner.log_to_clean import LogToClean
+    from pylog.cleaner.cleanable_offsets import LogToClean
 
     Making = Callable[..., CompactedLogs]
 

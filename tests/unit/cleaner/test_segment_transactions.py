@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.cleaner.batch_retention import TransactionBatch
-from pylog.cleaner.cleaned_transaction_metadata import CleanedTransactionMetadata
-from pylog.cleaner.segment_transactions import events_of
+from pylog.cleaner.batch_retention import CleanedTransactionMetadata, TransactionBatch
+from pylog.cleaner.large_cleaning_tasks import events_of
 from pylog.files.transaction_index import TransactionIndexEntry
 from pylog.model import ControlRecordType
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pylog.cleaner.cleaned_segments import group_segments_by_size
 from pylog.cleaner.offset_map import OffsetMap
-from pylog.cleaner.segment_grouping import group_segments_by_size
 from pylog.errors import CorruptRecordError, InvalidRecordError
-from pylog.log.fetch_data_info import FetchIsolation
+from pylog.log.log_segment import FetchIsolation
 from tests.support.batches import Stored, batch_v2, batch_v2_of, message
 from tests.unit.cleaner.dirty_log import NOW_MS, DirtyLog
 from tests.unit.log.owned_log import records_in

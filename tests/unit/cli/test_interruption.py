@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pylog.cli.interruption import Interruption, stopped_by
+from pylog.cli.progress import Interruption, stopped_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,8 +16,7 @@ from pylog.errors import (
     TimestampOverflowError,
     UnsupportedCodecError,
 )
-from pylog.record.batch_scan import find_batches
-from pylog.record.window import Window
+from pylog.record.batch_scan import Window, find_batches
 from tests.support.batches import (
     Stored,
     batch_v2,

@@ -16,8 +16,7 @@ from pylog.columnar.decode import RecordDecoder
 from pylog.columnar.record_columns import RecordColumns
 from pylog.errors import CorruptRecordError, InvalidRecordError, LogStorageError
 from pylog.model import TopicPartition
-from pylog.record.batch_scan import find_batches
-from pylog.record.window import Window
+from pylog.record.batch_scan import Window, find_batches
 from tests.support.batches import (
     Built,
     Stored,

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pylog.errors import KafkaStorageError, SegmentVanishedError
-from pylog.files.durable_io import DurableIO
-from pylog.files.owned_file import OwnedFile
+from pylog.files.durable_io import DurableIO, OwnedFile
 from tests.support.recording_io import RecordingIO
 
 if TYPE_CHECKING:

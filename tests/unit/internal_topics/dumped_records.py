@@ -24,9 +24,9 @@ from pylog.internal_topics import (
     share_group_state,
     transaction_state,
 )
+from pylog.internal_topics.cluster_metadata import METADATA_MESSAGES
+from pylog.internal_topics.consumer_offsets import CONSUMER_PROTOCOL_MESSAGES
 from pylog.internal_topics.decoders import DECODER_NAMES
-from pylog.internal_topics.group_messages import CONSUMER_PROTOCOL_MESSAGES
-from pylog.internal_topics.metadata_messages import METADATA_MESSAGES
 from tests.support.batches import Stored, batch_v2, unsigned_varint
 from tests.support.kafka_broker_tools import run_dump_log_segments
 from tests.unit.internal_topics.random_messages import MessageBytes, damaged

@@ -7,17 +7,17 @@ import pytest
 from pylog import model
 from pylog.kernels import decode_headers, decode_legacy, decode_records, scan_batches
 from pylog.model import ControlRecordType
-from pylog.record import batch_header, batch_layout
+from pylog.record import batch_header
 from tests.unit.kernels.conftest import MODULES
 
 # Names that a kernel has under another one than the layout.
 RENAMED = {
-    "MIN_SIZE_V0": batch_layout.RECORD_OVERHEAD_V0,
-    "MIN_SIZE_V1": batch_layout.RECORD_OVERHEAD_V1,
-    "MIN_SIZE_V2": batch_layout.RECORD_BATCH_OVERHEAD - batch_layout.LOG_OVERHEAD,
-    "MIN_ENTRY_SIZE": batch_layout.MIN_ENTRY_SIZE_V0,
+    "MIN_SIZE_V0": batch_header.RECORD_OVERHEAD_V0,
+    "MIN_SIZE_V1": batch_header.RECORD_OVERHEAD_V1,
+    "MIN_SIZE_V2": batch_header.RECORD_BATCH_OVERHEAD - batch_header.LOG_OVERHEAD,
+    "MIN_ENTRY_SIZE": batch_header.MIN_ENTRY_SIZE_V0,
     "UNKNOWN_RECORD_COUNT": batch_header.UNKNOWN_RECORD_COUNT,
-    "HEADER_BYTES": batch_layout.RECORD_BATCH_OVERHEAD,
+    "HEADER_BYTES": batch_header.RECORD_BATCH_OVERHEAD,
     "NO_SEQUENCE": model.NO_SEQUENCE,
     "NO_TIMESTAMP": model.NO_TIMESTAMP,
     "NONE": model.NO_PRODUCER_ID,
@@ -63,7 +63,7 @@ def test_every_constant_of_a_kernel_is_the_layouts(kernel: object) -> None:
             continue
         if name.startswith(OWN_PREFIXES):
             continue
-        expected = RENAMED[name] if name in RENAMED else getattr(batch_layout, name)
+        expected = RENAMED[name] if name in RENAMED else getattr(batch_header, name)
         assert value == expected, name
 
 
@@ -109,5 +109,5 @@ def test_the_header_fields_are_numbered_without_gaps() -> None:
 
 
 def test_the_smallest_v2_record_is_that_of_the_format() -> None:
-    smallest = bytes([batch_layout.MIN_RECORD_SIZE_V2 * 2 - 2]) + b"\x00\x00\x00\x01\x01\x00"
-    assert len(smallest) == batch_layout.MIN_RECORD_SIZE_V2
+    smallest = bytes([batch_header.MIN_RECORD_SIZE_V2 * 2 - 2]) + b"\x00\x00\x00\x01\x01\x00"
+    assert len(smallest) == batch_header.MIN_RECORD_SIZE_V2

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pylog import model
 from pylog.kernels import encode_records as kernel
-from pylog.record import batch_layout
+from pylog.record import batch_header
 from tests.support import strategies
 from tests.support.batches import Stored, batch_v2, record_v2
 from tests.support.reading import as_buffer
@@ -406,8 +406,8 @@ def test_a_record_beyond_the_largest_batch_is_refused(extra: int) -> None:
 
 
 def test_the_constants_are_those_of_the_format() -> None:
-    assert kernel.RECORDS_OFFSET == batch_layout.RECORDS_OFFSET
-    assert kernel.LOG_OVERHEAD == batch_layout.LOG_OVERHEAD
-    assert kernel.MAGIC_VALUE_V2 == batch_layout.MAGIC_VALUE_V2
+    assert kernel.RECORDS_OFFSET == batch_header.RECORDS_OFFSET
+    assert kernel.LOG_OVERHEAD == batch_header.LOG_OVERHEAD
+    assert kernel.MAGIC_VALUE_V2 == batch_header.MAGIC_VALUE_V2
     assert kernel.NO_TIMESTAMP == model.NO_TIMESTAMP
     assert kernel.NO_SEQUENCE == model.NO_SEQUENCE

@@ -8,8 +8,7 @@ from pylog.columnar.arrow_schema import record_schema
 from pylog.columnar.decode import RecordDecoder
 from pylog.model import TopicPartition
 from pylog.reading.checked_windows import control_types
-from pylog.record.batch_scan import find_bad_checksum, find_batches
-from pylog.record.window import Window
+from pylog.record.batch_scan import Window, find_bad_checksum, find_batches
 from tests.support.batches import (
     COMMIT,
     Stored,

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pylog.dump_log import line_template as line_writer
-from pylog.dump_log.line_template import Style, line_template, write_lines
+from pylog.dump_log import lines as line_writer
+from pylog.dump_log.lines import Style, line_template, write_lines
 from pylog.dump_log.records import Records
 from pylog.dump_log.records import records_of as as_records
 from pylog.model import TimestampType
-from pylog.record.java_utf8 import decode_utf8
-from pylog.record.record import Record, RecordHeader
+from pylog.record.record import Record, RecordHeader, decode_utf8
 from tests.support.java_utf8 import ANSWERS, all_short_inputs
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.dump_log.line_template import LineTemplate
+    from pylog.dump_log.lines import LineTemplate
 
 TEXTS = [
     *(b"", b"a", b"exactly8", b"more than eight bytes, ASCII alone", b"x" * 200),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pylog.config import LogConfig, LogManagerConfig
 from pylog.files.durable_io import DurableIO
-from pylog.log.fetch_data_info import FetchIsolation
 from pylog.log.log_context import LogContext
 from pylog.log.log_loader import LogLoading, load_log
+from pylog.log.log_segment import FetchIsolation
 from pylog.model import AppendOrigin
 from pylog.record.record_batch import RecordBatch
 from pylog.testing import ManualClock, ManualScheduler
@@ -19,7 +19,7 @@ from tests.support.batches import Stored, batch_v2, marker, message, wrapper
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.log.fetch_data_info import FetchDataInfo
+    from pylog.log.log_segment import FetchDataInfo
     from pylog.log.unified_log import UnifiedLog
     from pylog.record.record import Record
     from pylog.validation.log_append_info import LogAppendInfo

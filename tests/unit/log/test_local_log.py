@@ -18,10 +18,9 @@ from pylog.files.file_names import (
     find_partition_directory_name,
     log_delete_directory_name,
 )
-from pylog.log.fetch_data_info import LogOffsetMetadata
 from pylog.log.local_log import LocalLog
 from pylog.log.log_context import LogContext
-from pylog.log.log_segments import LogSegments
+from pylog.log.log_segment import LogOffsetMetadata, LogSegments
 from pylog.model import TopicPartition
 from pylog.testing import ManualClock, ManualScheduler
 from pylog.validation.log_append_info import batches_of
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.files.durable_io import DurableIO
-    from pylog.log.fetch_data_info import FetchDataInfo
+    from pylog.log.log_segment import FetchDataInfo
 
 TOPIC_PARTITION = TopicPartition("topic", 0)
 

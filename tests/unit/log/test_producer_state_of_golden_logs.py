@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pylog.files.producer_snapshot import ProducerStateEntry
-    from pylog.producers.completed_transaction import CompletedTransaction
+    from pylog.producers.producer_state_entry import CompletedTransaction
     from tests.support.golden import GoldenRoot
 
 SCENARIOS = (

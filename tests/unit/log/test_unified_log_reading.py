@@ -13,8 +13,7 @@ import pytest
 
 from pylog.config import LogConfig
 from pylog.errors import KafkaStorageError, OffsetOutOfRangeError
-from pylog.log.fetch_data_info import LogOffsetMetadata
-from pylog.log.log_segment import LogSegment
+from pylog.log.log_segment import LogOffsetMetadata, LogSegment
 from tests.unit.log.owned_log import (
     ABORT,
     COMMIT,
@@ -33,7 +32,7 @@ from tests.unit.log.owned_log import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pylog.log.fetch_data_info import FetchDataInfo, FetchIsolation
+    from pylog.log.log_segment import FetchDataInfo, FetchIsolation
 
 SPARSE_OFFSETS = [*range(50), *range(50, 200, 7)]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
 
 def large(offset: int, *, producer_id: int = -1, value_size: int = 9_000) -> Built:

@@ -107,7 +107,7 @@ def test_functions_and_levels_have_files_of_their_own(
         ("tests.unit.native.sample_kernels", ""),
         ("pylog.native.numba_compiler", ""),
         ("pylog.native.intrinsics", ""),
-        ("pylog.native.elf_object", ""),
+        ("pylog.native.code_image", ""),
         ("pylog.native.signature", ""),
         ("numba", "_version.py"),
         ("llvmlite", "_version.py"),

@@ -11,9 +11,12 @@ from pylog.errors import (
     OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
 )
-from pylog.producers.completed_transaction import CompletedTransaction
 from pylog.producers.producer_append_info import ProducerAppendInfo
-from pylog.producers.producer_state_entry import BatchMetadata, ProducerStateEntry
+from pylog.producers.producer_state_entry import (
+    BatchMetadata,
+    CompletedTransaction,
+    ProducerStateEntry,
+)
 from pylog.record.control_record import EndTransactionMarker
 from tests.unit.producers.producers import (
     ABORT,

@@ -12,7 +12,7 @@ from pylog.errors import (
 )
 from pylog.files.durable_io import DurableIO
 from pylog.model import NO_PRODUCER_ID, NO_SEQUENCE, TopicPartition
-from pylog.producers.completed_transaction import CompletedTransaction
+from pylog.producers.producer_state_entry import CompletedTransaction
 from pylog.producers.producer_state_manager import ProducerStateManager
 from pylog.record.control_record import EndTransactionMarker
 from pylog.testing import ManualClock

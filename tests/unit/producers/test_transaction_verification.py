@@ -10,8 +10,11 @@ from pylog.errors import (
     OutOfOrderSequenceError,
 )
 from pylog.producers.producer_append_info import ProducerAppendInfo
-from pylog.producers.producer_state_entry import ProducerStateEntry
-from pylog.producers.verification_state_entry import VerificationGuard, VerificationStateEntry
+from pylog.producers.producer_state_entry import (
+    ProducerStateEntry,
+    VerificationGuard,
+    VerificationStateEntry,
+)
 from tests.unit.producers.producers import (
     CLIENT,
     EXPIRATION_MS,

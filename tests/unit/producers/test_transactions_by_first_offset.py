@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pylog.producers.transactions_by_first_offset import TransactionsByFirstOffset, TxnMetadata
+from pylog.producers.producer_state_entry import TransactionsByFirstOffset, TxnMetadata
 
 OFFSETS = st.integers(0, 12)
 STEPS = st.lists(

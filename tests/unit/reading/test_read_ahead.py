@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pylog.record.window import Window
+    from pylog.record.batch_scan import Window
 
 BATCHES = 200
 WINDOW_BYTES = 1 << 12

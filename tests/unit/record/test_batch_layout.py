@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from pylog.record import batch_header
-from pylog.record import batch_layout as layout
+from pylog.record import batch_header as layout
 
 
 def test_the_chain_of_a_v2_header_ends_at_61() -> None:

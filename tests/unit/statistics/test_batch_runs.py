@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog.model import TopicPartition
-from pylog.record.batch_scan import find_batches
-from pylog.record.window import Window
+from pylog.record.batch_scan import Window, find_batches
 from pylog.statistics.partition import RUN_BYTES, RunChoice, shared_budget
 from tests.support.batches import batch_v2, joined, plain_records
 from tests.support.reading import as_buffer

@@ -12,7 +12,7 @@ DRIVERS = {"driver": frozenset({"pylog", "pylog_jobs.java_home"})}
     "source",
     [
         "import pylog",
-        "from pylog.record.varint import write",
+        "from pylog.record.record import write",
         "if TYPE_CHECKING:\n    from pylog.model import TopicPartition",
         "def f():\n    import pyspark_pylog\n",
     ],
@@ -41,7 +41,7 @@ def test_a_builder_that_imports_a_driver_is_a_problem(source: str) -> None:
 
 def test_a_driver_may_import_what_is_listed_and_no_more() -> None:
     drivers = {"driver": frozenset({"pylog.record"})}
-    allowed = "import pylog.record\nfrom pylog.record.varint import write"
+    allowed = "import pylog.record\nfrom pylog.record.record import write"
     assert not list(shared_code(tree_of({"tests.support.driver": allowed}), drivers))
     for source in ("import pylog", "import pylog.records", "import pyspark_pylog"):
         assert len(list(shared_code(tree_of({"tests.support.driver": source}), drivers))) == 1

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pylog.text.printable import printable
+from pylog.text.words import printable
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from pylog.columnar import group_decoder as decode_limits
 from pylog.errors import CorruptRecordError, InvalidRecordError
 from pylog.record.batch_header import parse_batch_header
+from pylog.record.byte_buffer import SEND_LESS
 from pylog.record.compression import Decompressor
-from pylog.record.decompression_limit import SEND_LESS
 from pylog.validation import record_summary
 from pylog.validation.record_summary import RecordSummary, summarize
 from tests.support.batches import (

@@ -8,7 +8,7 @@ import pytest
 
 import pylog
 from pylog.errors import InvalidRecordError
-from pylog.writing.named_partitioners import _BY_NAME
+from pylog.writing.partitioner import _BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

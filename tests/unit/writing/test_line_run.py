@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pylog.writing.line_run import LineRuns
-from pylog.writing.record_line import ParsedLine, parse_json_line
+from pylog.writing.record_line import LineRuns, ParsedLine, parse_json_line
 
 COMMON = (
     b'{"topic":"t","partition":3,"offset":7,"timestamp":1700000000000,"timestampType":0,'

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pylog.writing.partition_assignment import rows_by_partition
+from pylog.writing.partitioner import rows_by_partition
 
 
 def _by_partition(assigned: list[int]) -> list[tuple[int, list[int] | None]]:

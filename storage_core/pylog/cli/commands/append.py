@@ -12,9 +12,9 @@ import click
 
 import pylog
 from pylog.cli import exit_status, options, progress
-from pylog.cli.interruption import Interruption
 from pylog.cli.options import FILE, TOPIC, CodecType, argument, command
 from pylog.cli.output import announce_compilation, document_of, write_summary
+from pylog.cli.progress import Interruption
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:

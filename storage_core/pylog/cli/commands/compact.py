@@ -9,9 +9,9 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.cleanup import cleanup_document, cleanup_lines
-from pylog.cli.interruption import Interruption
 from pylog.cli.options import command
 from pylog.cli.output import announce_compilation, write_summary
+from pylog.cli.progress import Interruption
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:

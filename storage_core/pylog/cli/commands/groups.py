@@ -11,8 +11,7 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import TIME, command
-from pylog.cli.output import OutputTraits, document_of, write_json
-from pylog.cli.table import aligned_columns
+from pylog.cli.output import OutputTraits, aligned_columns, document_of, write_json
 from pylog.text.words import counted
 
 if TYPE_CHECKING:

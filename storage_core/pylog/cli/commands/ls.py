@@ -10,8 +10,16 @@ import click
 import pylog
 from pylog.cli import exit_status, options
 from pylog.cli.options import command
-from pylog.cli.output import BOLD, RED, OutputTraits, document_of, write_json
-from pylog.cli.table import aligned_columns, aligned_rows, can_show_blocks
+from pylog.cli.output import (
+    BOLD,
+    RED,
+    OutputTraits,
+    aligned_columns,
+    aligned_rows,
+    can_show_blocks,
+    document_of,
+    write_json,
+)
 from pylog.text.words import counted, format_bytes
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import click
 
 import pylog
 from pylog.cli import exit_status, progress
-from pylog.cli.interruption import stopped_by
 from pylog.cli.options import argument, command
 from pylog.cli.output import announce_compilation
+from pylog.cli.progress import stopped_by
 from pylog.cli.record_options import chosen_records, way_of_reading
 from pylog.text.words import counted
 

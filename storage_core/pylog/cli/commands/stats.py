@@ -13,8 +13,17 @@ import click
 import pylog
 from pylog.cli import exit_status, options, progress
 from pylog.cli.options import FILE, command
-from pylog.cli.output import BOLD, GREEN, OutputTraits, announce_compilation, write_json
-from pylog.cli.table import aligned_columns, bar, can_show_blocks, columns_chart
+from pylog.cli.output import (
+    BOLD,
+    GREEN,
+    OutputTraits,
+    aligned_columns,
+    announce_compilation,
+    bar,
+    can_show_blocks,
+    columns_chart,
+    write_json,
+)
 from pylog.text.words import counted, format_bytes, minute_text
 
 if TYPE_CHECKING:

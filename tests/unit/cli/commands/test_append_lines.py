@@ -10,7 +10,7 @@ import pytest
 
 from pylog.cli.commands import append as line_source
 from pylog.cli.commands.append import STANDARD_INPUT, LineSource
-from pylog.cli.interruption import Interruption
+from pylog.cli.progress import Interruption
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,36 +1,216 @@
-"""`apply_retention`: remove what a log directory's topics no longer keep, once.
-
-The log directory is owned during it; a dry run does not own it (`pylog.writing.retention_plan`).
-"""
+"""Retention of a log directory's topics: planned, run, and what was removed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylog.config.log_config import DELETE
-from pylog.errors import KafkaStorageError, LogStorageError
+from pylog.errors import CorruptRecordError, InvalidRecordError, KafkaStorageError, LogStorageError
 from pylog.files.high_watermarks import HighWatermarks
 from pylog.files.log_dir_failure_channel import LogDirFailureChannel
 from pylog.files.owned_directories import writable_log_directory
 from pylog.log.log_context import LogContext
+from pylog.log.retention import (
+    RetentionParams,
+    deletable_segments,
+    describe_deletable,
+    held_back_segments,
+    offsets_of,
+)
+from pylog.reading.dated_segments import dated_segments
 from pylog.reading.log_directory import open_directory
+from pylog.reading.removal_preview import count_records
+from pylog.reading.slicing import segment_slices
 from pylog.scheduling.clock import SystemClock
 from pylog.writing.cluster_configs import only_replica_rule
-from pylog.writing.held_back import HeldBack
-from pylog.writing.known_topic_configs import known_topic_configs
-from pylog.writing.owned_directory import own_logs, size_of_closed
-from pylog.writing.retention_plan import plan_retention
-from pylog.writing.retention_summary import PartitionRetention, RetentionSummary
+from pylog.writing.owned_directory import HeldBack, own_logs, size_of_closed
+from pylog.writing.topic_configs import known_topic_configs
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pylog.config import LogConfig
+    from pylog.config.config_property import ConfigEntry
     from pylog.config.server_properties import ServerProperties
+    from pylog.log.retention import DeletedSegment
     from pylog.log.unified_log import UnifiedLog
+    from pylog.model import TopicPartition
+    from pylog.reading.log_view import LogView
 
     Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRetention:
+    """What retention does to one partition.
+
+    Attributes
+    ----------
+    topic_partition
+        The partition.
+    deleted
+        The segments that are removed, the oldest first.
+    records
+        How many of the records that are served these hold; control records do not count. None if
+        that has not been counted, which a dry run alone does, or cannot be, because of damage.
+    log_start_offset, log_end_offset
+        Of the log afterwards.
+    size_bytes
+        Of its ``.log`` files afterwards.
+    failure
+        Why nothing is removed from it; None if it was done, or would be.
+    held_back
+        What is removed as soon as it is replicated; None if nothing.
+    """
+
+    topic_partition: TopicPartition
+    deleted: tuple[DeletedSegment, ...] = ()
+    records: int | None = None
+    log_start_offset: int | None = None
+    log_end_offset: int | None = None
+    size_bytes: int = 0
+    failure: str | None = None
+    held_back: HeldBack | None = None
+
+    @property
+    def deleted_bytes(self) -> int:
+        """Length of the ``.log`` files that are removed."""
+        return sum(segment.size_bytes for segment in self.deleted)
+
+
+class RetentionTotals(NamedTuple):
+    """What retention does to several partitions.
+
+    Attributes
+    ----------
+    partitions
+        How many there are, and `changed_partitions` of how many segments are removed.
+    segments, records, deleted_bytes
+        What is removed; ``records`` is None where it is not known of some partition.
+    size_bytes
+        Of all ``.log`` files afterwards.
+    """
+
+    partitions: int
+    changed_partitions: int
+    segments: int
+    records: int | None
+    deleted_bytes: int
+    size_bytes: int
+
+    @classmethod
+    def of(cls, partitions: Iterable[PartitionRetention]) -> RetentionTotals:
+        """Add partitions up."""
+        partitions = list(partitions)
+        known = [each.records for each in partitions if each.records is not None]
+        return cls(
+            len(partitions),
+            sum(bool(each.deleted) for each in partitions),
+            sum(len(each.deleted) for each in partitions),
+            sum(known) if len(known) == len(partitions) else None,
+            sum(each.deleted_bytes for each in partitions),
+            sum(each.size_bytes for each in partitions),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSummary:
+    """What retention does to a log directory.
+
+    Attributes
+    ----------
+    partitions
+        All that were looked at, sorted.
+    now_ms
+        The time that the age of segments was counted to.
+    is_dry_run
+        Whether nothing has been changed.
+    configs
+        By topic: the properties that decided, and where each value comes from.
+    """
+
+    partitions: tuple[PartitionRetention, ...]
+    now_ms: int
+    is_dry_run: bool
+    configs: Mapping[str, Sequence[ConfigEntry]] = field(default_factory=dict)
+
+    @property
+    def totals(self) -> RetentionTotals:
+        """Of all partitions."""
+        return RetentionTotals.of(self.partitions)
+
+    @property
+    def by_topic(self) -> dict[str, RetentionTotals]:
+        """Of the partitions of each topic, sorted."""
+        topics: dict[str, list[PartitionRetention]] = {}
+        for each in self.partitions:
+            topics.setdefault(each.topic_partition.topic, []).append(each)
+        return {topic: RetentionTotals.of(each) for topic, each in sorted(topics.items())}
+
+
+# What retention would remove from a partition; nothing is changed, locked or recovered.
+#
+# The decision is that of `pylog.log.retention`, over the segments as they lie on the disk.
+
+
+def plan_retention(
+    view: LogView, config: LogConfig, watermarks: HighWatermarks, now_ms: int
+) -> PartitionRetention:
+    """Return what `UnifiedLog.delete_old_segments` would remove.
+
+    Where the log was not closed in order, its owner recovers it first: a batch that recovery finds
+    damaged, and all after it, is counted here as if it stayed.
+
+    Raises
+    ------
+    CorruptRecordError
+        A segment may be younger than its time index says, or is the last one, and is damaged.
+    UnreadableFileError, SegmentVanishedError, LogDirectoryError
+        A file cannot be read.
+    """
+    segments = dated_segments(view)
+    start, end = view.log_start_offset, view.log_end_offset
+    high_watermark = watermarks.start_of(view.topic_partition, start, end)
+    params = RetentionParams.of(
+        config, now_ms, log_start_offset=start, high_watermark=high_watermark, log_end_offset=end
+    )
+    deletable = deletable_segments(segments, params)
+    deleted = describe_deletable(segments, deletable, params)
+    rest = segments[len(deleted) :]
+    kept = describe_deletable(rest, held_back_segments(rest, params), params)
+    new_start = max(start, deleted[-1].next_offset) if deleted else start
+    return PartitionRetention(
+        topic_partition=view.topic_partition,
+        deleted=tuple(deleted),
+        records=_count(view, start, new_start),
+        log_start_offset=new_start,
+        log_end_offset=end,
+        size_bytes=sum(segment.size_bytes for segment in rest),
+        held_back=HeldBack.of(
+            view.directory.path,
+            view.topic_partition,
+            offsets_of(kept),
+            high_watermark=high_watermark,
+            log_end_offset=end,
+        ),
+    )
+
+
+def _count(view: LogView, start: int, end: int) -> int | None:
+    """Return how many records are served of offsets ``[start, end)``, None if damage hides it."""
+    if start == end:
+        return 0
+    try:
+        return count_records(view, segment_slices(view, start, end), start, end)
+    except (CorruptRecordError, InvalidRecordError):
+        return None
+
+
+# `apply_retention`: remove what a log directory's topics no longer keep, once.
+#
+# The log directory is owned during it; a dry run does not own it (`pylog.writing.retention`).
 
 
 def apply_retention(  # noqa: PLR0913 - what it is done to, by which configuration, and how
@@ -53,7 +233,7 @@ def apply_retention(  # noqa: PLR0913 - what it is done to, by which configurati
     ``retention.bytes`` and ``retention.ms``, if the policy contains ``delete``. The files are
     removed at once, without ``file.delete.delay.ms``: nobody else owns the directory.
 
-    What topics are configured to is found as in `pylog.writing.known_topic_configs`: what is given
+    What topics are configured to is found as in `pylog.writing.topic_configs`: what is given
     wins over a topic's own properties, those over what brokers have in the cluster's metadata, and
     that over ``server.properties``. The summary says where each value comes from.
 

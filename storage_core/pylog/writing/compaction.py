@@ -1,0 +1,526 @@
+"""Compaction of a log directory's topics: planned, run, and what was removed."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from pylog.cleaner.cleaned_segments import CleanedSegments, CountedSegments
+from pylog.cleaner.cleaner import Cleaner
+from pylog.cleaner.compaction import Compaction, CompactionProgress
+from pylog.cleaner.log_cleaner import Throttler
+from pylog.cleaner.log_cleaner_manager import LogCleanerManager
+from pylog.config import CleanerConfig, LogManagerConfig, RecoveryMode
+from pylog.config.log_config import COMPACT
+from pylog.errors import CorruptCheckpointError, KafkaStorageError, RecoveryRefusedError
+from pylog.files.checkpoint_file import read_offset_checkpoint
+from pylog.files.clean_shutdown import read_clean_shutdown
+from pylog.files.cleaner_checkpoint import CleanerCheckpoint
+from pylog.files.durable_io import ForgettingIO
+from pylog.files.file_names import (
+    CLEAN_SHUTDOWN,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
+from pylog.files.high_watermarks import HighWatermarks
+from pylog.files.log_dir_failure_channel import LogDirFailureChannel
+from pylog.files.owned_directories import (
+    ensure_regular_files,
+    partition_directories,
+    writable_log_directory,
+)
+from pylog.log.log_context import LogContext
+from pylog.log.log_loader import LogLoading, load_log
+from pylog.scheduling.clock import StoppedClock
+from pylog.writing.cluster_configs import only_replica_rule
+from pylog.writing.owned_directory import ChosenLogs, HeldBack, own_logs, size_of_closed
+from pylog.writing.topic_configs import known_topic_configs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pylog.cleaner.cleaning_round import CleanerStats
+    from pylog.config import LogConfig
+    from pylog.config.config_property import ConfigEntry
+    from pylog.config.server_properties import ServerProperties
+    from pylog.errors import LogStorageError
+    from pylog.log.unified_log import UnifiedLog
+    from pylog.model import TopicPartition
+    from pylog.scheduling.clock import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionCompaction:
+    """What compaction does to one partition.
+
+    Attributes
+    ----------
+    topic_partition
+        The partition.
+    rounds
+        How often it was cleaned; 0 if nothing had to be, or was chosen to be.
+    records, removed_bytes
+        What is removed, records without a key and control records included. Bytes may be negative:
+        records of formats v0 and v1 become larger.
+    invalid_records
+        How many of the records had no key.
+    segments
+        How many segments the ones that were cleaned are fewer by.
+    first_dirty_offset
+        Up to where the log is clean afterwards.
+    size_bytes
+        Of its ``.log`` files afterwards.
+    is_complete
+        Whether nothing is left that could be cleaned now. False of a dry run if the dedupe buffer
+        has no room for all keys: the rounds after the first one would remove more than is said.
+    failure
+        Why it could not be cleaned to the end; None if it was, or would be.
+    held_back
+        What can be cleaned as soon as it is replicated; None if nothing.
+    """
+
+    topic_partition: TopicPartition
+    rounds: int = 0
+    records: int = 0
+    removed_bytes: int = 0
+    invalid_records: int = 0
+    segments: int = 0
+    first_dirty_offset: int | None = None
+    size_bytes: int = 0
+    is_complete: bool = True
+    failure: str | None = None
+    held_back: HeldBack | None = None
+
+    @classmethod
+    def of(  # noqa: PLR0913 - all that there is to say of it
+        cls,
+        topic_partition: TopicPartition,
+        rounds: Sequence[CleanerStats],
+        *,
+        first_dirty_offset: int | None,
+        size_bytes: int,
+        is_dry_run: bool,
+        is_complete: bool,
+        failure: str | None,
+        held_back: HeldBack | None,
+    ) -> PartitionCompaction:
+        """Add up the rounds; ``size_bytes`` is that of the log now, whether or not it changed."""
+        removed_bytes = sum(each.bytes_read - each.bytes_written for each in rounds)
+        return cls(
+            topic_partition=topic_partition,
+            rounds=len(rounds),
+            records=sum(each.records_read - each.records_written for each in rounds),
+            removed_bytes=removed_bytes,
+            invalid_records=sum(each.invalid_records for each in rounds),
+            segments=sum(each.segments_read - each.segments_written for each in rounds),
+            first_dirty_offset=first_dirty_offset,
+            size_bytes=size_bytes - removed_bytes if is_dry_run else size_bytes,
+            is_complete=is_complete,
+            failure=failure,
+            held_back=held_back,
+        )
+
+
+class CompactionTotals(NamedTuple):
+    """What compaction does to several partitions.
+
+    Attributes
+    ----------
+    partitions, cleaned_partitions
+        How many there are, and how many are cleaned.
+    records, removed_bytes
+        What is removed.
+    size_bytes
+        Of all ``.log`` files afterwards.
+    is_complete
+        Whether all are complete.
+    """
+
+    partitions: int
+    cleaned_partitions: int
+    records: int
+    removed_bytes: int
+    size_bytes: int
+    is_complete: bool
+
+    @classmethod
+    def of(cls, partitions: Iterable[PartitionCompaction]) -> CompactionTotals:
+        """Add partitions up."""
+        partitions = list(partitions)
+        return cls(
+            len(partitions),
+            sum(each.rounds > 0 for each in partitions),
+            sum(each.records for each in partitions),
+            sum(each.removed_bytes for each in partitions),
+            sum(each.size_bytes for each in partitions),
+            all(each.is_complete for each in partitions),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionSummary:
+    """What compaction does to a log directory.
+
+    Attributes
+    ----------
+    partitions
+        Those of compacted topics, sorted.
+    now_ms
+        The time that lags and delete horizons were counted to.
+    is_dry_run
+        Whether nothing has been changed.
+    configs
+        By topic: the properties that decided, and where each value comes from.
+    """
+
+    partitions: tuple[PartitionCompaction, ...]
+    now_ms: int
+    is_dry_run: bool
+    configs: Mapping[str, Sequence[ConfigEntry]] = field(default_factory=dict)
+
+    @property
+    def totals(self) -> CompactionTotals:
+        """Of all partitions."""
+        return CompactionTotals.of(self.partitions)
+
+    @property
+    def by_topic(self) -> dict[str, CompactionTotals]:
+        """Of the partitions of each topic, sorted."""
+        topics: dict[str, list[PartitionCompaction]] = {}
+        for each in self.partitions:
+            topics.setdefault(each.topic_partition.topic, []).append(each)
+        return {topic: CompactionTotals.of(each) for topic, each in sorted(topics.items())}
+
+
+# The compacted logs of a directory: owned, or opened for a dry run, which locks nothing.
+#
+# For a dry run they are loaded as their owner would load them, recovery included, on a disk that
+# forgets whatever is done to it (`pylog.files.durable_io`).
+
+
+def ensure_compacted(topics: Iterable[str], configs: Mapping[str, LogConfig]) -> None:
+    """Raise `ValueError` if a topic that is named is not compacted."""
+    for topic in topics:
+        if not configs[topic].is_compact:
+            policy = ",".join(sorted(configs[topic].cleanup_policy)) or "empty"
+            msg = f"topic {topic} is not compacted: its cleanup.policy is {policy}"
+            raise ValueError(msg)
+
+
+def context_at(context: LogContext | None, now_ms: int | None) -> LogContext:
+    """Return a run's surroundings; with a time given, all that is counted is counted to it.
+
+    Producers expire by the clock while logs are loaded: Kafka has one time for all, too.
+    """
+    context = context or LogContext(failures=LogDirFailureChannel(is_logged=False))
+    return context if now_ms is None else dataclasses.replace(context, clock=StoppedClock(now_ms))
+
+
+def closed_partitions(path: str, opened: ChosenLogs) -> list[PartitionCompaction]:
+    """Return what is to be said of the logs of a log directory that stay closed."""
+    return [
+        PartitionCompaction(
+            topic_partition=each,
+            size_bytes=size_of_closed(path, each),
+            is_complete=False,
+            failure=str(error),
+        )
+        for each, error in opened.closed.items()
+    ]
+
+
+@contextmanager
+def logs_to_compact(  # noqa: PLR0913 - all that an owner is told
+    path: str,
+    configs: Mapping[str, LogConfig],
+    server_properties: ServerProperties | None,
+    context: LogContext,
+    *,
+    high_watermark: str,
+    recover_as_broker: bool,
+    is_dry_run: bool,
+) -> Iterator[ChosenLogs]:
+    """Own a log directory within the block; or, for a dry run, only read it.
+
+    Parameters
+    ----------
+    path
+        Local.
+    configs
+        Of all topics that count; those of them that are compacted are chosen.
+    server_properties
+        A broker's file, if there is one.
+    context
+        The clock, the disk and the background work.
+    high_watermark, recover_as_broker
+        As for `own_log_directory`.
+    is_dry_run
+        Whether nothing is changed or locked.
+
+    Raises
+    ------
+    LogStorageError
+        See `own_log_directory` and `logs_for_a_dry_run`.
+    """
+    compacted = {topic: each for topic, each in configs.items() if each.is_compact}
+    if not is_dry_run:
+        with own_logs(
+            path,
+            compacted,
+            server_properties,
+            context,
+            high_watermark=high_watermark,
+            recover_as_broker=recover_as_broker,
+        ) as owned:
+            yield owned
+        return
+    if server_properties is not None:
+        server_properties.warn_unless_log_dir(path)
+    rule = only_replica_rule(path, server_properties, high_watermark=high_watermark)
+    mode = RecoveryMode.AS_BROKER if recover_as_broker else RecoveryMode.KEEP_INTACT
+    watermarks = HighWatermarks.read(path, rule)
+    with logs_for_a_dry_run(path, compacted, context.clock, watermarks, mode) as opened:
+        yield opened
+
+
+@contextmanager
+def logs_for_a_dry_run(
+    log_directory: str,
+    configs: Mapping[str, LogConfig],
+    clock: Clock,
+    watermarks: HighWatermarks,
+    recovery_mode: RecoveryMode,
+) -> Iterator[ChosenLogs]:
+    """Open the logs of some topics for as long as the block lasts.
+
+    Parameters
+    ----------
+    log_directory
+        Local; somebody may have it open.
+    configs
+        The topics, with their configuration.
+    clock
+        The time.
+    watermarks
+        Where the high watermarks start.
+    recovery_mode
+        What recovery may drop.
+
+    Raises
+    ------
+    UnexpectedFileError, CorruptRecordError
+        Something in a partition's directory can be neither used nor repaired; a file of the log is
+        a link, which its owner would refuse.
+    LogDirectoryError, KafkaStorageError, SegmentVanishedError
+        A file cannot be read, or its owner has removed it meanwhile.
+    """
+    failures = LogDirFailureChannel(is_logged=False)
+    context = LogContext(io=ForgettingIO(), clock=clock, failures=failures)
+    logs: dict[TopicPartition, UnifiedLog] = {}
+    closed: dict[TopicPartition, LogStorageError] = {}
+    checkpoint = CleanerCheckpoint(log_directory, context.io, failures, lambda: logs)
+    checkpoint.load()
+    recovery_points = _offsets(log_directory, RECOVERY_POINT_CHECKPOINT)
+    log_start_offsets = _offsets(log_directory, LOG_START_OFFSET_CHECKPOINT)
+    marker = read_clean_shutdown(os.path.join(log_directory, CLEAN_SHUTDOWN))  # noqa: PTH118
+    try:
+        for path, name in partition_directories(log_directory):
+            topic_partition = name.topic_partition
+            if name.state or topic_partition.topic not in configs:
+                continue
+            ensure_regular_files(path)
+            loading = LogLoading(
+                directory=path,
+                config=configs[topic_partition.topic],
+                manager_config=LogManagerConfig(),
+                context=context,
+                had_clean_shutdown=marker is not None,
+                recovery_point_checkpoint=recovery_points.get(topic_partition, 0),
+                log_start_offset_checkpoint=log_start_offsets.get(topic_partition, 0),
+                recovery_mode=recovery_mode,
+                high_watermark_start=partial(watermarks.start_of, topic_partition),
+            )
+            try:
+                logs[topic_partition] = load_log(loading)
+            except RecoveryRefusedError as error:
+                closed[topic_partition] = error
+        checkpoints = {log.log_directory: checkpoint for log in logs.values()}
+        yield ChosenLogs(
+            dict(sorted(logs.items())), dict(sorted(closed.items())), checkpoints, failures
+        )
+    finally:
+        for log in logs.values():
+            log.close_handlers()
+
+
+def _offsets(log_directory: str, name: str) -> dict[TopicPartition, int]:
+    """Read a checkpoint; one that does not follow the format counts as empty."""
+    try:
+        return read_offset_checkpoint(os.path.join(log_directory, name))  # noqa: PTH118
+    except CorruptCheckpointError:
+        return {}
+
+
+# `compact`: remove the records of a log directory's compacted topics that a later one replaces.
+#
+# The log directory is owned during it; a dry run does not own it (`pylog.writing.compaction`).
+
+
+def compact(  # noqa: PLR0913 - what it is done to, by which configuration, and how
+    directory: str | os.PathLike[str],
+    *,
+    topics: Iterable[str] | None = None,
+    server_properties: ServerProperties | None = None,
+    config: Mapping[str, str] | None = None,
+    now_ms: int | None = None,
+    once: bool = False,
+    dry_run: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+    context: LogContext | None = None,
+    high_watermark: str = "checkpoint",
+    recover_as_broker: bool = False,
+) -> CompactionSummary:
+    """Clean the compacted topics of a log directory as a broker's cleaner does; return what went.
+
+    Of all records with the same key the last one stays. What else stays, and for how long, is as in
+    Kafka: records without a value for ``delete.retention.ms`` after they were first cleaned,
+    transactions' markers as long, the last batch of each producer, all that is younger than
+    ``min.compaction.lag.ms``, what follows the last stable offset, and the active segment.
+    Offsets do not change. Nothing is removed for its age or for a log's size; that is
+    `apply_retention`.
+
+    By default every log is cleaned that has something to clean, whatever its dirty ratio, until it
+    has nothing more: in several rounds if the keys do not fit into
+    ``log.cleaner.dedupe.buffer.size`` bytes, which bounds the memory.
+
+    What topics are configured to is found as in `pylog.apply_retention`.
+
+    Parameters
+    ----------
+    directory
+        A log directory that no broker has open. For a dry run, one may have.
+    topics
+        Which; all compacted ones of the directory if None.
+    server_properties
+        A broker's file: what topics are configured to that have no properties of their own, and
+        ``log.cleaner.*``.
+    config
+        Properties that win over all others, for this run. Of the topics that are named; if none
+        is, of all but Kafka's internal ones.
+    now_ms
+        The time that lags and delete horizons are counted to; now if None.
+    once
+        Clean only the logs that a broker would clean now, for one round each: those with a dirty
+        ratio above ``min.cleanable.dirty.ratio``, or that have waited for longer than
+        ``max.compaction.lag.ms``.
+    dry_run
+        Only say what would be removed, by reading all that would be read. Nothing is changed or
+        locked. Where a log would need several rounds it is what the first one removes.
+    progress
+        Called after each piece of work with the bytes that are read and those that are to be. What
+        it raises ends the run between two steps: the log that is being cleaned is as it was, or as
+        after some of its segments were, the directory is closed in order, and `compact` raises it.
+    context
+        The clock, the disk and the background work; the real ones if None. With ``now_ms``, the
+        clock stands still at that time.
+    high_watermark
+        Where the high watermark of each log starts: as on a broker (``checkpoint``), or, for a
+        directory whose cluster is gone, at the log's end (``log-end``). Nothing is cleaned from the
+        last stable offset on, which is never above it.
+    recover_as_broker
+        Whether recovery may drop intact batches, as a broker's does. Otherwise a log that would
+        lose some stays as it is, and is a `failure`.
+
+    Returns
+    -------
+    CompactionSummary
+        All partitions of compacted topics. One that cannot be cleaned, because of damage, has a
+        `failure`, and the others are done.
+
+    Raises
+    ------
+    UnknownTopicConfigError
+        Of some topics nobody has said what they are configured to, or the cluster's metadata are
+        there and cannot be relied upon; nothing has been changed.
+    UnknownTopicOrPartitionError
+        The directory has no such topic; nothing has been changed.
+    ValueError
+        A property is unknown or has no such value, or a topic that is named is not compacted.
+    LogLockedError
+        A broker, or another program, has the directory open.
+    KafkaStorageError
+        The disk failed; what was cleaned before is.
+    LogStorageError
+        The directory is not one that can be written to, or a log in it cannot be opened.
+
+    Examples
+    --------
+    >>> pylog.compact("/tmp/logs", topics=["accounts"], dry_run=True).totals.records
+    """
+    path = writable_log_directory(directory, must_exist=True)
+    topics = topics if topics is None else list(topics)
+    known = known_topic_configs(
+        path, topics, cleanup=COMPACT, server_properties=server_properties, properties=config
+    )
+    ensure_compacted(topics or (), known.configs)
+    context = context_at(context, now_ms)
+    now_ms = context.clock.milliseconds() if now_ms is None else now_ms
+    reported = CompactionProgress(progress)
+    settings = CleanerConfig() if server_properties is None else server_properties.cleaner_config
+    cleaner = Cleaner(
+        dataclasses.replace(settings, threads=1),
+        context.clock,
+        throttle=Throttler(settings.io_max_bytes_per_second).throttle,
+        progress=reported.report,
+        # Nobody else reads them, so that the files of old segments need not wait.
+        begin_segments=CountedSegments
+        if dry_run
+        else partial(CleanedSegments, keeps_old_files=False),
+    )
+    with logs_to_compact(
+        path,
+        known.configs,
+        server_properties,
+        context,
+        high_watermark=high_watermark,
+        recover_as_broker=recover_as_broker,
+        is_dry_run=dry_run,
+    ) as opened:
+        compaction = Compaction(
+            cleaner,
+            LogCleanerManager(lambda: opened.logs, opened.checkpoints, opened.failures),
+            reported,
+            now_ms,
+            is_only_due=once,
+            is_dry_run=dry_run,
+        )
+        done = closed_partitions(path, opened)
+        for each in compaction.compact(list(opened.logs.values())):
+            if isinstance(each.failure, KafkaStorageError) and not dry_run:
+                raise each.failure
+            done.append(
+                PartitionCompaction.of(
+                    each.log.topic_partition,
+                    each.rounds,
+                    first_dirty_offset=each.first_dirty_offset,
+                    size_bytes=each.log.size_bytes,
+                    is_dry_run=dry_run,
+                    is_complete=each.is_complete,
+                    failure=each.failure_text,
+                    held_back=HeldBack.of(
+                        each.log.directory,
+                        each.log.topic_partition,
+                        each.held_back_offsets,
+                        high_watermark=each.log.high_watermark,
+                        log_end_offset=each.log.log_end_offset,
+                    ),
+                )
+            )
+        done.sort(key=lambda each: each.topic_partition)
+    if reported.stopped_by is not None:
+        raise reported.stopped_by
+    return CompactionSummary(tuple(done), now_ms, dry_run, known.entries)

@@ -1,0 +1,554 @@
+"""What a task stages: batches of each topic-partition, in files that a commit takes in."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping  # noqa: TC003 - of a dataclass field
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pylog.columnar.encode import OpenBatch
+from pylog.config.stored_topic_configs import TopicConfigs
+from pylog.errors import (
+    InvalidRecordError,
+    InvalidTimestampError,
+    KafkaStorageError,
+    RecordTooLargeError,
+)
+from pylog.files.commit_manifest import read_manifest
+from pylog.files.file_names import ensure_valid_topic
+from pylog.files.owned_directories import partition_directories
+from pylog.files.staged_entries import StagedEntries
+from pylog.files.staged_files import (
+    MAX_STAGED_BYTES,
+    JobKey,
+    StagedFile,
+    TopicRules,
+    as_job_key,
+    entries_name,
+    staged_file_name,
+)
+from pylog.model import NO_TIMESTAMP, TimestampType, TopicPartition
+from pylog.native.checksum import crc32c
+from pylog.record.batch_writer import set_base_offsets
+from pylog.writing.partitioner import PartitionAssignment, partitioner_for, rows_by_partition
+from pylog.writing.topic_writer import encoder_for, parse_compression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from pylog.columnar.encode import EncodedChunk, RecordEncoder
+    from pylog.columnar.encode_input import Columns
+    from pylog.config import LogConfig
+    from pylog.files.commit_manifest import NewTopic
+    from pylog.files.durable_io import DurableIO
+    from pylog.files.writable_file import WritableFile
+
+
+DEFAULT_BATCH_SIZE_BYTES = 16_384
+"""The default of producer property ``batch.size``."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobDescription:
+    """The values of a `pylog.WriteJob`.
+
+    Parameters
+    ----------
+    directory
+        A log directory on a file system that all tasks and the committer share.
+    job_id
+        Names the job in the ledger of the directory: what was committed under it is not written
+        again.
+    batch_id
+        The micro-batch of a streaming query, whose id ``job_id`` is then. None for other jobs.
+    topic
+        Where all rows go. If None, the rows' column ``topic`` says it.
+    partitions
+        How many partitions a topic gets that is not there; 1 if None. One that is keeps its own.
+    partitioner
+        ``default``, ``round_robin`` or ``integer_key``, as of `pylog.write_topic`, for rows whose
+        column ``partition`` says nothing.
+    compression, level
+        As of `pylog.write_topic`.
+    batch_size_bytes
+        The most bytes of a batch before compression; never more than the topic allows.
+    config
+        Properties of the topics that are created.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of range.
+    """
+
+    directory: str
+    job_id: str
+    batch_id: int | None = None
+    _: KW_ONLY
+    topic: str | None = None
+    partitions: int | None = None
+    partitioner: str = "default"
+    compression: str = "none"
+    level: int | None = None
+    batch_size_bytes: int = DEFAULT_BATCH_SIZE_BYTES
+    config: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        as_job_key(self.job_id, self.batch_id)
+        if self.topic is not None:
+            ensure_valid_topic(self.topic)
+        if self.partitions is not None and self.partitions < 1:
+            msg = f"a new topic has 1 partition or more, not {self.partitions}"
+            raise ValueError(msg)
+        if self.batch_size_bytes < 1:
+            msg = f"batch_size_bytes is {self.batch_size_bytes}, it must be at least 1"
+            raise ValueError(msg)
+
+    @property
+    def key(self) -> JobKey:
+        """What names the job in the ledger."""
+        return JobKey(self.job_id, self.batch_id)
+
+
+# The files of one attempt to stage rows: made, written, forced to the disk, or removed.
+#
+# The disk is kept busy while rows are encoded: what has been written is handed to it every few MiB,
+# so that little is left to wait for in the end. Such a file stays open until it has been synced: of
+# one that was closed meanwhile, the system may forget that it could not be written.
+
+
+_MOST_OPEN = 64
+"""Files that are kept open: an attempt may write to more partitions than it may open files."""
+_WRITE_BACK_BYTES = 8 << 20
+_SYNCING_THREADS = 8
+_LEAST_BYTES_FOR_THREADS = 256 << 10
+"""Files that are smaller together are synced by the caller: threads gain nothing there."""
+
+
+class StageFiles:
+    """Makes and writes the staged files of one attempt. One thread.
+
+    Parameters
+    ----------
+    directory
+        The log directory.
+    io
+        What the files are written through.
+    key
+        Of the job; names of files hold it.
+    """
+
+    def __init__(self, directory: str, io: DurableIO, key: JobKey) -> None:
+        self.directory = directory
+        self.io = io
+        self._key = key
+        self._token = secrets.token_hex(4)
+        self._names: list[str] = []
+        self._size_bytes = 0
+        self._open: dict[str, WritableFile] = {}
+        self._handed_over: dict[str, int] = {}  # up to where, of those that are open
+
+    def path(self, name: str) -> str:
+        """Return the path of a file."""
+        return os.path.join(self.directory, name)  # noqa: PTH118 - kept as text
+
+    def begin(self) -> str:
+        """Return a name that no file has."""
+        name = staged_file_name(self._key, self._token, len(self._names))
+        self._names.append(name)
+        return name
+
+    def write(self, name: str, position: int, data: memoryview) -> None:
+        """Write ``data`` at the end of a file, which is made if there is none.
+
+        Raises
+        ------
+        KafkaStorageError
+            The disk failed.
+        """
+        file = self._open.get(name)
+        if file is not None:
+            file.write_at(position, data)
+            self._hand_over(name, file, position + len(data))
+        else:
+            file = self.io.open(self.path(name), create=True)
+            file.write_at(position, data)
+            if len(self._open) < _MOST_OPEN:
+                self._open[name], self._handed_over[name] = file, position
+            else:
+                file.close()
+        self._size_bytes += len(data)
+
+    def _hand_over(self, name: str, file: WritableFile, end: int) -> None:
+        """Have the disk begin to write a file up to ``end``, if that is enough to be worth it."""
+        start = self._handed_over[name]
+        if end - start >= _WRITE_BACK_BYTES:
+            file.start_write_back(start, end - start)
+            self._handed_over[name] = end
+
+    def write_entries(self, name: str, content: bytes) -> None:
+        """Write the entries of a file."""
+        self.io.write_file(self.path(entries_name(name)), content)
+
+    def sync(self) -> None:
+        """Return when all files, their entries and their names are on the disk.
+
+        Raises
+        ------
+        KafkaStorageError
+            One of them is not.
+        """
+        if not self._names:
+            return
+        names = [each for name in self._names for each in (name, entries_name(name))]
+        if self._size_bytes < _LEAST_BYTES_FOR_THREADS:
+            for name in names:
+                self._sync_file(name)
+        else:
+            # Side by side: a file system forces its journal to the disk once for all syncs that
+            # wait for it at the same time.
+            with ThreadPoolExecutor(_SYNCING_THREADS, "pylog-stage") as threads:
+                list(threads.map(self._sync_file, names))
+        self.io.sync_directory(self.directory)
+
+    def _sync_file(self, name: str) -> None:
+        with self._open.pop(name, None) or self.io.open(self.path(name)) as file:
+            file.sync()
+
+    def discard(self) -> None:
+        """Remove all files; what the disk refuses is left for an abort."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+        for name in self._names:
+            for each in (name, entries_name(name)):
+                with suppress(KafkaStorageError):
+                    self.io.remove(self.path(each), missing_ok=True)
+
+
+class StagedPartition:
+    """Encodes rows of one partition and writes their batches. One thread.
+
+    Parameters
+    ----------
+    topic_partition
+        Which.
+    config
+        Of the topic.
+    encoder
+        Of the topic; partitions take turns.
+    files
+        Where the batches go.
+    """
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        encoder: RecordEncoder,
+        files: StageFiles,
+    ) -> None:
+        self._topic_partition = topic_partition
+        self._config = config
+        self._encoder = encoder
+        self._files = files
+        self._open = OpenBatch()
+        self._first_open_row = 0  # what errors call the first row of the open batch
+        self._names: list[str] = []
+        self._entries: list[list[StagedEntries]] = []
+        self._size_bytes = 0
+        self._record_count = 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How many bytes of a batch wait for more records before they are written."""
+        return self._open.size_bytes
+
+    def add(
+        self, columns: Columns, chosen: npt.NDArray[np.intp], rows: npt.NDArray[np.int64]
+    ) -> None:
+        """Take rows, and write the batches that they fill.
+
+        Parameters
+        ----------
+        columns
+            Of rows of any partition.
+        chosen
+            Which of them are of this one.
+        rows
+            What errors call each of those.
+
+        Raises
+        ------
+        RecordTooLargeError
+            A batch is above the topic's ``max.message.bytes``; the error names its first row.
+        KafkaStorageError
+            The disk failed.
+        """
+        self._write_chunks(self._encoder.encode_selected(columns, chosen, self._open), rows)
+        opened = self._open.record_count
+        if 0 < opened <= rows.size:
+            self._first_open_row = int(rows[-opened])
+
+    def write(self) -> None:
+        """Write the batch that is open; errors as of `add`."""
+        self._write_chunks(self._encoder.close_batch(self._open), np.empty(0, dtype=np.int64))
+        self._open.give_back_memory()
+
+    def _write_chunks(self, chunks: Iterable[EncodedChunk], rows: npt.NDArray[np.int64]) -> None:
+        row = -self._open.record_count  # those that were added before come first
+        for chunk in chunks:
+            self._ensure_sizes(chunk, rows, row)
+            row += int(chunk.record_counts.sum())
+            self._write_chunk(chunk)
+
+    def _ensure_sizes(self, chunk: EncodedChunk, rows: npt.NDArray[np.int64], first: int) -> None:
+        """Raise for a batch that is too large; the first row of all is at place ``first``."""
+        sizes = chunk.ends - chunk.positions
+        most = min(self._config.max_message_bytes, self._config.segment_bytes)
+        is_large = sizes > most
+        if not is_large.any():
+            return
+        at = int(is_large.argmax())
+        place = first + int(chunk.record_counts[:at].sum())
+        row = self._first_open_row if place < 0 else rows[place]
+        name = "max.message.bytes"
+        if most != self._config.max_message_bytes:
+            name = "segment.bytes"
+        reason = (
+            f"row {row} makes a batch of {sizes[at]} bytes for partition {self._topic_partition}, "
+            f"{name} of the topic is {most}: raise it, compress, or leave the row out"
+        )
+        raise RecordTooLargeError(reason)
+
+    def _write_chunk(self, chunk: EncodedChunk) -> None:
+        """Write batches; a new file is begun where a segment would be rolled."""
+        start, count = 0, len(chunk.positions)
+        most_bytes = min(self._config.segment_bytes, MAX_STAGED_BYTES)
+        while start < count:
+            sizes = np.cumsum((chunk.ends - chunk.positions)[start:])
+            records = np.cumsum(chunk.record_counts[start:])
+            fits = (self._size_bytes + sizes <= most_bytes) & (
+                self._record_count + records <= MAX_STAGED_BYTES
+            )
+            taken = count - start if fits.all() else int(fits.argmin())
+            if not self._names or (taken == 0 and self._size_bytes):
+                self._begin_file()
+                continue
+            stop = start + max(taken, 1)
+            self._write_batches(chunk, start, stop)
+            start = stop
+
+    def _begin_file(self) -> None:
+        self._names.append(self._files.begin())
+        self._entries.append([])
+        self._size_bytes = 0
+        self._record_count = 0
+
+    def _write_batches(self, chunk: EncodedChunk, start: int, stop: int) -> None:
+        first, end = int(chunk.positions[start]), int(chunk.ends[stop - 1])
+        data = chunk.data[first:end]
+        counts = chunk.record_counts[start:stop]
+        offsets = self._record_count + np.cumsum(counts) - counts
+        set_base_offsets(data, chunk.positions[start:stop] - first, offsets)
+        self._entries[-1].append(
+            StagedEntries(
+                chunk.ends[start:stop] - chunk.positions[start:stop],
+                counts,
+                chunk.max_timestamps[start:stop],
+                chunk.crcs[start:stop],
+            )
+        )
+        self._files.write(self._names[-1], self._size_bytes, data)
+        self._size_bytes += end - first
+        self._record_count += int(counts.sum())
+
+    def finish(self) -> list[StagedFile]:
+        """Write what is left and the entries; return the files, which are still to be synced."""
+        self.write()
+        return [
+            self._finish_file(name, entries)
+            for name, entries in zip(self._names, self._entries, strict=True)
+        ]
+
+    def _finish_file(self, name: str, parts: list[StagedEntries]) -> StagedFile:
+        entries = StagedEntries(
+            np.concatenate([each.sizes_bytes for each in parts]),
+            np.concatenate([each.record_counts for each in parts]),
+            np.concatenate([each.max_timestamps for each in parts]),
+            np.concatenate([each.crcs for each in parts]),
+        )
+        content = entries.to_bytes()
+        self._files.write_entries(name, content)
+        return StagedFile(
+            name,
+            self._topic_partition,
+            int(entries.sizes_bytes.sum()),
+            len(entries),
+            int(entries.record_counts.sum()),
+            int(entries.crcs[0]),
+            int(entries.crcs[-1]),
+            crc32c(content),
+        )
+
+
+# One topic that a job stages rows for: the rules that hold there, and its partitions.
+#
+# The rules are those of the topic as it is when the first of its rows comes. The commit holds them
+# against the topic as it is then.
+
+
+_RULES = (
+    "cleanup.policy",
+    "compression.type",
+    "max.message.bytes",
+    "message.timestamp.type",
+    "message.timestamp.before.max.ms",
+    "message.timestamp.after.max.ms",
+)
+"""Properties that rows are held against when they are staged."""
+
+
+class TopicState:
+    """What a log directory says of one topic, without its lock.
+
+    A topic that a commit is making has all its partitions from the manifest on: of those that were
+    made already some may be missing, and after a crash for long.
+
+    Attributes
+    ----------
+    rules
+        What rows are held against.
+    config
+        The topic's configuration.
+    """
+
+    def __init__(self, job: JobDescription, directory: str, topic: str) -> None:
+        ensure_valid_topic(topic)
+        announced = _announced(directory, topic)
+        numbers = sorted(
+            name.topic_partition.partition
+            for _, name in (partition_directories(directory) if os.path.isdir(directory) else [])  # noqa: PTH112
+            if name.topic_partition.topic == topic and not name.state
+        )
+        announced = announced or _announced(directory, topic)  # it may have begun meanwhile
+        configs = TopicConfigs(None)
+        if announced is not None:
+            numbers = sorted({*numbers, *range(announced.partitions)})
+            self.config = configs.default.with_properties(announced.properties)
+        elif numbers:
+            configs.load([directory])
+            self.config = configs.config_of(topic)
+        else:
+            self.config = configs.default.with_properties(job.config)
+        self.rules = rules_of(
+            topic, numbers or range(job.partitions or 1), self.config, is_new=not numbers
+        )
+
+
+def _announced(directory: str, topic: str) -> NewTopic | None:
+    """Return a topic as a commit is making it; None if no commit does."""
+    manifest = read_manifest(directory)
+    topics = () if manifest is None else manifest.new_topics
+    return next((each for each in topics if each.topic == topic), None)
+
+
+def rules_of(
+    topic: str, partitions: range | list[int], config: LogConfig, *, is_new: bool
+) -> TopicRules:
+    """Return what rows of a topic are held against."""
+    properties = config.properties()
+    return TopicRules(
+        topic, tuple(partitions), is_new, tuple((name, properties[name]) for name in _RULES)
+    )
+
+
+class StagedTopic:
+    """The partitions of one topic, and the rules for its rows."""
+
+    def __init__(self, job: JobDescription, state: TopicState, files: StageFiles) -> None:
+        self.rules = state.rules
+        self._config = state.config
+        self._files = files
+        partitions = state.rules.partitions
+        self._assignment = PartitionAssignment(
+            state.rules.topic, partitions, partitioner_for(job.partitioner, len(partitions))
+        )
+        self._encoder = encoder_for(
+            state.config, parse_compression(job.compression), job.level, job.batch_size_bytes
+        )
+        self.partitions: dict[int, StagedPartition] = {}
+
+    def add(
+        self,
+        batch: pa.RecordBatch,
+        columns: Columns,
+        named: npt.NDArray[np.int64] | None,
+        rows: npt.NDArray[np.int64],
+        now_ms: int,
+    ) -> None:
+        """Take rows of the topic, all of which have a timestamp.
+
+        Parameters
+        ----------
+        batch, columns
+            The rows, and the same rows as the encoder takes them.
+        named
+            The partition that each row names; None: no row does.
+        rows
+            What errors call each row.
+        now_ms
+            The time.
+        """
+        self._ensure_allowed(batch, rows, now_ms)
+        assigned = self._assignment.assign(batch, named, rows)
+        for number, chosen in rows_by_partition(assigned):
+            partition = self.partitions.get(number)
+            if partition is None:
+                place = TopicPartition(self.rules.topic, number)
+                partition = StagedPartition(place, self._config, self._encoder, self._files)
+                self.partitions[number] = partition
+            if chosen is None:
+                partition.add(columns, np.arange(rows.size), rows)
+            else:
+                partition.add(columns, chosen, rows[chosen])
+
+    def _ensure_allowed(
+        self, batch: pa.RecordBatch, rows: npt.NDArray[np.int64], now_ms: int
+    ) -> None:
+        config = self._config
+        topic = self.rules.topic
+        keys = batch.column("key")
+        if config.is_compact and keys.null_count:
+            row = rows[int(np.argmax(keys.is_null().to_numpy(zero_copy_only=False)))]
+            reason = (
+                f"row {row} has no key, and topic {topic!r} is compacted: give it a key, or leave "
+                "the row out"
+            )
+            raise InvalidRecordError(reason)
+        if config.message_timestamp_type is not TimestampType.CREATE_TIME:
+            return
+        times = batch.column("timestamp").to_numpy()
+        has_time = times != NO_TIMESTAMP
+        is_early = has_time & (now_ms - times > config.message_timestamp_before_max_ms)
+        is_late = has_time & (times - now_ms > config.message_timestamp_after_max_ms)
+        for is_wrong, name in (
+            (is_early, "message.timestamp.before.max.ms"),
+            (is_late, "message.timestamp.after.max.ms"),
+        ):
+            if is_wrong.any():
+                at = int(is_wrong.argmax())
+                reason = (
+                    f"row {rows[at]} for topic {topic!r} has timestamp {times[at]} ms, the time "
+                    f"is {now_ms}: {name} of the topic is {config.properties()[name]}"
+                )
+                raise InvalidTimestampError(reason)
